@@ -1,0 +1,155 @@
+"""Forward mode: push tangents through the operations of a block, first to last.
+
+Control flow is rebuilt with the tangents beside the primals, so it needs no tape; sub-blocks are pushed in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.autodiff.activity import active_carried, active_results
+from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_block
+from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.types import is_differentiable, tangent_type
+from dy2st.ops.base import Op
+
+Tangents = dict[Value, Value]
+Mapping = dict[Value, Value]
+
+
+def push_forward(b: Builder, block: Block, mapping: Mapping | None, tangents: Tangents, stop: int | None = None) -> None:
+    """Emit the tangents of the values of `block`; they enter `tangents`.
+
+    With a `mapping` (old value -> new value, the arguments already in it) the operations are copied into `b`; without
+    one, `b` appends to `block` itself and the primal values are there already.
+    """
+    for operation in block.operations[: len(block.operations) if stop is None else stop]:
+        given = [tangents.get(v) for v in operation.operands]
+        if any(t is not None for t in given) and any(active_results(operation, set(tangents))):
+            _push(b, operation, mapping, tangents, given)
+        elif mapping is not None:
+            _copy(b, operation, mapping)
+
+
+def _push(
+    b: Builder, operation: Operation, mapping: Mapping | None, tangents: Tangents, given: Sequence[Value | None]
+) -> None:
+    before, b.location = b.location, operation.location
+    primals = [_mapped(v, mapping) for v in operation.operands]
+    if operation.name == "cond":
+        _push_cond(b, operation, mapping, tangents, primals, given)
+    elif operation.name in ("while_loop", "for_loop"):
+        _push_loop(b, operation, mapping, tangents, primals, given)
+    else:
+        if mapping is not None:
+            _copy(b, operation, mapping)
+        outs = [_mapped(v, mapping) for v in operation.results]
+        assert isinstance(operation.op, Op)
+        made = operation.op.jvp(b, primals, given, outs, **operation.attributes)
+        for result, tangent in zip(operation.results, made if isinstance(made, (list, tuple)) else [made]):
+            if tangent is not None:
+                tangents[result] = tangent
+    b.location = before
+
+
+def _mapped(value: Value, mapping: Mapping | None) -> Value:
+    return value if mapping is None else mapping[value]
+
+
+def _copy(b: Builder, operation: Operation, mapping: Mapping) -> None:
+    operands = [mapping[v] for v in operation.operands]
+    blocks = [clone_block(inner) for inner in operation.blocks]
+    made = b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
+    for old, new in zip(operation.results, made.results):
+        new.name = old.name
+        if not operation.blocks:
+            new.type = old.type
+        mapping[old] = new
+
+
+def _enter(
+    inner: Builder, arguments: Sequence[Value], tangents_of: Sequence[bool]
+) -> tuple[Mapping, Tangents]:
+    """Make the arguments of a rebuilt block: the primals, then a tangent for each that has one."""
+    mapping: Mapping = {a: inner.argument(a.type, a.name) for a in arguments}
+    tangents: Tangents = {}
+    for a, has in zip(arguments, tangents_of):
+        if has:
+            tangents[a] = inner.argument(tangent_type(a.type))
+    return mapping, tangents
+
+
+def _tangent_or_zero(b: Builder, value: Value, mapping: Mapping, tangents: Tangents) -> Value:
+    found = tangents.get(value)
+    return b.use(found) if found is not None else b.zeros_like(mapping[value])
+
+
+def _push_cond(
+    b: Builder,
+    operation: Operation,
+    mapping: Mapping | None,
+    tangents: Tangents,
+    primals: Sequence[Value],
+    given: Sequence[Value | None],
+) -> None:
+    has = [t is not None for t in given[1:]]
+    sides: list[tuple[Builder, Mapping, Tangents]] = []
+    for block in operation.blocks:
+        inner = Builder(Block(), None, names=b.names)
+        inside, pushed = _enter(inner, block.arguments, has)
+        push_forward(inner, block, inside, pushed)
+        inner.block.results = [inside[v] for v in block.results]
+        sides.append((inner, inside, pushed))
+    live = [
+        i
+        for i, v in enumerate(operation.results)
+        if is_differentiable(v.type) and any(blk.results[i] in p for blk, (_, _, p) in zip(operation.blocks, sides))
+    ]
+    for block, (inner, inside, pushed) in zip(operation.blocks, sides):
+        inner.block.results += [_tangent_or_zero(inner, block.results[i], inside, pushed) for i in live]
+    operands = [*primals, *(t for t in given[1:] if t is not None)]
+    made = b.operation("cond", operands, {}, [inner.block for inner, _, _ in sides], operation.location)
+    _leave(operation, made, live, mapping, tangents)
+
+
+def _push_loop(
+    b: Builder,
+    operation: Operation,
+    mapping: Mapping | None,
+    tangents: Tangents,
+    primals: Sequence[Value],
+    given: Sequence[Value | None],
+) -> None:
+    counted, carried = operation.name == "for_loop", operation.attributes["carried"]
+    body = operation.blocks[0]
+    has = active_carried(operation, {v for v, t in zip(operation.operands, given) if t is not None})
+    has += [t is not None for t in given[1 + carried :]]
+    inner = Builder(Block(), None, names=b.names)
+    taken = body.arguments[1:] if counted else body.arguments
+    inside: Mapping = {body.arguments[0]: inner.argument(body.arguments[0].type)} if counted else {}
+    pushed: Tangents = {}
+    for group in (slice(0, carried), slice(carried, None)):
+        part, more = _enter(inner, taken[group], has[group])
+        inside.update(part)
+        pushed.update(more)
+    push_forward(inner, body, inside, pushed)
+    leaving = body.results if counted else body.results[1:]
+    live = [i for i in range(carried) if has[i]]
+    inner.block.results = [inside[v] for v in body.results]
+    inner.block.results += [_tangent_or_zero(inner, leaving[i], inside, pushed) for i in live]
+    starts = [given[1 + i] if given[1 + i] is not None else b.zeros_like(primals[1 + i]) for i in live]
+    operands = [*primals[: 1 + carried], *starts, *primals[1 + carried :], *(t for t in given[1 + carried :] if t)]
+    attributes = {**operation.attributes, "carried": carried + len(live)}
+    made = b.operation(operation.op, operands, attributes, [inner.block], operation.location)  # type: ignore[arg-type]
+    _leave(operation, made, live, mapping, tangents)
+
+
+def _leave(
+    operation: Operation, made: Operation, live: Sequence[int], mapping: Mapping | None, tangents: Tangents
+) -> None:
+    """Map the results of the rebuilt operation: primals first, then the tangents of the `live` ones."""
+    count = len(operation.results)
+    if mapping is not None:
+        mapping.update(zip(operation.results, made.results[:count]))
+    tangents.update(zip((operation.results[i] for i in live), made.results[count:]))

@@ -1,0 +1,104 @@
+"""Derivatives of whole Programs: Program in, Program out.
+
+    vjp(program, wrt)   the forward Program (results, then residuals) and the backward Program
+                        (residuals, then cotangents of the results that have one) -> cotangents of `wrt`
+    jvp(program, wrt)   (arguments, then tangents of `wrt`) -> (results, then their tangents)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import dy2st.autodiff.control  # fills the table of control rules
+from dy2st.autodiff.activity import active_values
+from dy2st.autodiff.forward import push_forward
+from dy2st.autodiff.residuals import BackwardBuilder
+from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
+from dy2st.ir.builder import Builder, Names
+from dy2st.ir.clone import clone_block, clone_program
+from dy2st.ir.program import Block, Program, Value
+from dy2st.ir.types import Type, optional, tangent_type
+from dy2st.ops.control import visible_symbols
+
+assert dy2st.autodiff.control
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """What `vjp` gives.
+
+    `forward` has the results of the original, then the residuals. `backward` takes the residuals, then the cotangents
+    of `seeded` results; its results are the cotangents of the arguments `found` (those of `wrt` that have one at all),
+    each dense or optional.
+    """
+
+    forward: Program
+    backward: Program
+    residuals: int
+    seeded: tuple[int, ...]
+    found: tuple[int, ...]
+
+
+def fresh_names(program: Program) -> Names:
+    """Return a source of symbols that no value of `program` uses."""
+    types: list[Type] = []
+    for block in _blocks(program):
+        types += [v.type for v in block.arguments]
+        types += [v.type for operation in block.operations for v in operation.results]
+    taken = [int(name[1:]) for name in visible_symbols(types) if name[0] == "n" and name[1:].isdigit()]
+    return Names(max(taken, default=-1) + 1)
+
+
+def _blocks(program: Program) -> Iterator[Block]:
+    for function in program.functions.values():
+        yield function
+        for operation in function.walk():
+            yield from operation.blocks
+
+
+def vjp(program: Program, wrt: Sequence[int], seeded: Sequence[tuple[int, bool]]) -> Pullback:
+    """Differentiate a Program in reverse mode.
+
+    `wrt` are the numbers of the arguments to differentiate; `seeded` are pairs of a result's number and whether its
+    cotangent will be an optional.
+    """
+    forward = clone_program(program)
+    block = forward.block
+    source = Builder(block, names=fresh_names(program))
+    back = BackwardBuilder(source, None, {})
+    cts: Cotangents = {}
+    arguments: list[Value] = []
+    for i, is_opt in seeded:
+        result = block.results[i]
+        arguments.append(back.argument(_cotangent_type(result.type, is_opt), "ct"))
+        cts[result] = accumulate(back, cts.get(result), arguments[-1])
+    roots = [block.arguments[i] for i in wrt]
+    cotangents = pull_back(back, block, roots, cts)
+    found = tuple(i for i, root in zip(wrt, roots) if root in cotangents)
+    back.block.results = [back.use(cotangents[root]) for root in roots if root in cotangents]
+    back.block.arguments[:] = [*back.residuals.values(), *arguments]
+    block.results.extend(back.residuals)
+    backward = Program({**{n: clone_block(f) for n, f in forward.functions.items() if n != forward.entry},
+                        forward.entry: back.block}, forward.entry)  # fmt: skip
+    return Pullback(forward, backward, len(back.residuals), tuple(i for i, _ in seeded), found)
+
+
+def _cotangent_type(t: Type, is_opt: bool) -> Type:
+    return optional(tangent_type(t)) if is_opt else tangent_type(t)
+
+
+def jvp(program: Program, wrt: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
+    """Differentiate a Program in forward mode; return the new Program and the numbers of the results with tangents."""
+    source = program.block
+    b = Builder(names=fresh_names(program))
+    mapping = {a: b.argument(a.type, a.name) for a in source.arguments}
+    tangents = {source.arguments[i]: b.argument(tangent_type(source.arguments[i].type)) for i in wrt}
+    push_forward(b, source, mapping, tangents)
+    live = tuple(i for i, v in enumerate(source.results) if v in tangents)
+    b.block.results = [*(mapping[v] for v in source.results), *(tangents[source.results[i]] for i in live)]
+    functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
+    return Program({**functions, program.entry: b.block}, program.entry), live
+
+
+

@@ -1,0 +1,130 @@
+"""Builders of backward blocks: what they need of the forward block becomes a residual.
+
+A backward block belongs to one forward block, `source`, which is extended while the backward block is built. A forward
+value that the backward block uses is, in this order of preference,
+
+1. the operand of the control operation that entered the forward block as an argument (nothing is stored),
+2. computed again, when it is a constant or depends on such operands only (nothing is stored),
+3. a residual: stored by the forward block, an argument of the backward block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import OpDef
+from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.types import TensorType, Type
+from dy2st.ops.control import outward, visible_symbols
+from dy2st.shapes import Dim, Extent
+
+CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))
+"""Ops without arithmetic, which cost less to run again than to store."""
+
+
+class BackwardBuilder(Builder):
+    """Build the backward block of `source`; `entering` maps arguments of the forward block to values outside."""
+
+    def __init__(self, source: Builder, parent: Builder | None, entering: dict[Value, Value]):
+        super().__init__(Block(), parent, names=source.names)
+        self.source, self.entering = source, entering
+        self.location = source.location
+        self.residuals: dict[Value, Value] = {}
+        """Forward value -> argument of this block that holds it."""
+        self._again: dict[Value, Value] = {}
+
+    def use(self, value: Value) -> Value:
+        if value.block is not self.source.block:
+            return super().use(value)
+        found = self._again.get(value) or self.residuals.get(value)
+        if found is None:
+            found = self._fetch(value)
+        return found
+
+    def _fetch(self, value: Value) -> Value:
+        if value in self.entering:
+            return super().use(self.entering[value])
+        if self._invariant(value):
+            made = value.operation
+            assert made is not None
+            copies = super().operation(made.op, made.operands, made.attributes, (), made.location).results
+            self._again.update(zip(made.results, copies))
+            return self._again[value]
+        argument = self.argument(value.type, value.name)
+        self.residuals[value] = argument
+        return argument
+
+    def rename(self, value: Value, here: Value) -> None:
+        """Say that `here` is what the forward value is in this block."""
+        self._again[value] = here
+
+    def outside(self, operation: Operation, type: Type) -> Type:
+        """Return the type of a value from inside a block of `operation` as it is seen around it."""
+        return self.named(outward(type, visible_symbols([v.type for v in operation.operands])))
+
+    def _invariant(self, value: Value, depth: int = 8) -> bool:
+        """Say whether `value` can be computed again from what enters: cheap, pure and never failing."""
+        made = value.operation
+        if made is None:
+            return value in self.entering or value in self._again
+        if made.name in ("constant", "scalar_constant"):
+            return True
+        if depth == 0 or made.op.may_raise or not (made.name.startswith("scalar_") or made.name in CHEAP):
+            return False
+        return all(v.block is self.source.block and self._invariant(v, depth - 1) for v in made.operands)
+
+    def extent(self, extent: Extent) -> int | Value:
+        if isinstance(extent, Dim) and extent.is_symbol and not super().knows(extent) and self.source.knows(extent):
+            self.provide(extent, self.use(self.source.scalar(self.source.extent(extent))))
+        return super().extent(extent)
+
+    def knows(self, extent: Dim) -> bool:
+        return super().knows(extent) or self.source.knows(extent)
+
+
+class LinearTrace(Builder):
+    """Record the linear operations that the jvp rule of one op emits; all others go to the backward block."""
+
+    def __init__(self, outer: Builder, outs: Sequence[Type]):
+        super().__init__(Block(), outer)
+        self.outer, self.outs = outer, outs
+
+    def use(self, value: Value) -> Value:
+        return value
+
+    def operation(
+        self,
+        op: OpDef | str,
+        operands: Sequence[Value],
+        attributes: dict[str, Any] | None = None,
+        blocks: Sequence[Block] = (),
+        location: Any = None,
+    ) -> Operation:
+        if any(v.block is self.block for v in operands):
+            return super().operation(op, operands, attributes, blocks, location)
+        return self.outer.operation(op, operands, attributes, blocks, location)
+
+    def tangent(self, type: Type) -> Value:
+        return self.block.add_argument(type)
+
+    def named(self, type: Type) -> Type:
+        """Extents that only the run tells are those of the primal result of the same dtype and rank."""
+        if isinstance(type, TensorType) and any(e is None for e in type.shape):
+            for out in self.outs:
+                if isinstance(out, TensorType) and out.dtype is type.dtype and out.rank == type.rank:
+                    return out
+        return super().named(type)
+
+    def extent(self, extent: Extent) -> int | Value:
+        return self.outer.extent(extent)
+
+    def provide(self, extent: Extent, scalar: Value) -> None:
+        self.outer.provide(extent, scalar)
+
+    def scalar(self, number: Any) -> Value:
+        return self.outer.scalar(number)
+
+    def constant(self, number: Any, dtype: Any) -> Value:
+        return self.outer.constant(number, dtype)

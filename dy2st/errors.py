@@ -1,0 +1,74 @@
+"""The error tree: every error that dy2st raises on its own behalf.
+
+    Dy2stError
+    |- ConversionError        source that cannot become a Program (async, no source text, ...)
+    |- TraceError             a function that cannot be traced, with the user's line
+    |  |- NeedsPythonValue    a symbolic value was asked for its Python value while tracing
+    |  `- StructureError      branches or loop turns that cannot be joined
+    |- InvalidProgram         the verifier's findings
+    |- ProgramSyntaxError     the parser's findings
+    |- FileFormatError        a file that is damaged, newer, or not ours (also a ValueError)
+    |- AutodiffError          a derivative that does not exist (also a RuntimeError)
+    `- MissingExtraError      an optional package that is not installed (also an ImportError)
+
+What a user does wrong with values (shapes, dtypes, indices) raises Python's own ValueError, TypeError, IndexError.
+"""
+
+from __future__ import annotations
+
+
+class Dy2stError(Exception):
+    """Base of the errors that dy2st raises on its own behalf."""
+
+
+class ConversionError(Dy2stError):
+    """Source that cannot become a Program; says the place and what to write instead."""
+
+    def __init__(self, message: str, *, file: str | None = None, line: int | None = None, hint: str | None = None):
+        self.reason, self.file, self.line, self.hint = message, file, line, hint
+        super().__init__(located(message, file, line, hint))
+
+
+class TraceError(Dy2stError):
+    """A function that cannot be traced into a Program."""
+
+    def __init__(self, message: str, *, file: str | None = None, line: int | None = None, hint: str | None = None):
+        self.reason, self.file, self.line, self.hint = message, file, line, hint
+        super().__init__(located(message, file, line, hint))
+
+
+class NeedsPythonValue(TraceError):
+    """A symbolic value was asked for its Python value while tracing."""
+
+
+class StructureError(TraceError):
+    """Values of two branches, or of two turns of a loop, that cannot be joined."""
+
+
+class InvalidProgram(Dy2stError):
+    """A Program that breaks a rule of the IR."""
+
+
+class ProgramSyntaxError(Dy2stError, ValueError):
+    """Text that is not a Program."""
+
+
+class FileFormatError(Dy2stError, ValueError):
+    """A file that is damaged, of a newer version, or not a dy2st file."""
+
+
+class AutodiffError(Dy2stError, RuntimeError):
+    """A derivative that does not exist or cannot be computed any more."""
+
+
+class MissingExtraError(Dy2stError, ImportError):
+    """An optional package that is not installed; the text names the extra to install."""
+
+    def __init__(self, package: str, extra: str, purpose: str):
+        super().__init__(f"{purpose} needs the package '{package}', which is not installed: pip install 'dy2st[{extra}]'")
+
+
+def located(message: str, file: str | None, line: int | None, hint: str | None = None) -> str:
+    """Join a message with its place and what to write instead."""
+    place = f"\n  at {file}:{line}" if file is not None else ""
+    return message + place + (f"\n  {hint}" if hint else "")

@@ -1,0 +1,61 @@
+"""The one ContextVar of the project: what is current (builder, trace, grad mode, place, generator, amp, training).
+
+A Context is immutable; `replaced` swaps it for the length of a `with`. What belongs to the whole process rather than
+to a thread or task (the default place and generator) is in `process`, one object that every Context shares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Process:
+    """Settings that every thread shares."""
+
+    place: Any = None
+    generator: Any = None
+    default_dtype: Any = None
+    to_static_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is current in this thread or task.
+
+    `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
+    to_static trace or a hand-built Program. `static` is the pair (main, startup) of hand-built Programs, `layer` the
+    innermost running nn.Layer.
+    """
+
+    trace: Any = None
+    static: Any = None
+    grad: bool = True
+    amp: Any = None
+    layer: Any = None
+    process: Process = field(default_factory=Process)
+
+
+_CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (a frozen dataclass)
+current = _CURRENT.get
+
+
+def switch(**changes: Any) -> None:
+    """Change the current context until it is changed again (enable_static)."""
+    _CURRENT.set(dataclasses.replace(_CURRENT.get(), **changes))
+
+
+@contextmanager
+def replaced(**changes: Any) -> Iterator[Context]:
+    """Change the current context for the length of a `with`."""
+    context = dataclasses.replace(_CURRENT.get(), **changes)
+    token = _CURRENT.set(context)
+    try:
+        yield context
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,58 @@
+"""What the IR knows of an op: its name, type rule and effects. `ops/` defines them; the registry is filled at import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dy2st.ir.types import Type
+
+if TYPE_CHECKING:
+    from dy2st.ir.program import Block
+
+REGISTRY: dict[str, OpDef] = {}
+
+
+class OpDef:
+    """The part of an op that the IR needs."""
+
+    name: ClassVar[str] = ""
+    attributes: ClassVar[tuple[str, ...]] = ()
+    blocks: ClassVar[int] = 0
+    """How many sub-blocks the op has."""
+    may_raise: ClassVar[bool] = False
+    """The op can raise: never speculated, moved across an effect, or deleted."""
+    effect: ClassVar[bool] = False
+    """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
+    saveable: ClassVar[bool] = True
+    """The op may stand in a file; False for one that calls back into the process that made it (a host call)."""
+
+    def infer(self, *types: Any, **attributes: Any) -> Type | tuple[Type | None, ...]:
+        """Return the type of the result, or a tuple of types. An extent of None is one that only the run will tell."""
+        raise TypeError(f"{self.name} has no type rule")
+
+    def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
+        """Return the result types of an operation with sub-blocks; the others have `infer`."""
+        return self.infer(*types, **attributes)
+
+    def can_raise(self, types: Sequence[Type], attributes: dict[str, Any]) -> bool:
+        """Say whether the op can raise on operands of these types: an op that `may_raise` may know that it does not."""
+        return self.may_raise
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def register(op: OpDef) -> None:
+    """Add an op to the registry; its name must be new."""
+    if op.name in REGISTRY:
+        raise ValueError(f"two ops are named {op.name!r}")
+    REGISTRY[op.name] = op
+
+
+def lookup(name: str) -> OpDef:
+    """Return the op of this name; KeyError names near misses."""
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        raise KeyError(f"no op is named {name!r}") from None

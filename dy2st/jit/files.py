@@ -1,0 +1,82 @@
+"""Program files: `m.dy2st`, a safetensors file that holds a Program, its tensors and what a caller adds.
+
+Metadata of the file (strings, as safetensors has them):
+
+    format, version     "dy2st", "1"; a newer version is refused
+    program             the Program as strict JSON (`ir/serialize.py` shows it)
+    program_sha256      its checksum
+    metadata            the caller's JSON object
+
+A file is data: reading it evaluates nothing and imports nothing, and any other reader of safetensors can open it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import FileFormatError
+from dy2st.jit import safetensors_io, strict_json
+
+SUFFIX = ".dy2st"
+FORMAT = "dy2st"
+VERSION = 1
+_KEYS = ("program", "program_sha256", "metadata")
+
+
+def file_name(path: str | os.PathLike[str]) -> Path:
+    """Return `path` with the suffix `.dy2st`, added where it is missing."""
+    path = Path(path)
+    return path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)
+
+
+def write(
+    path: str | os.PathLike[str],
+    program: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    metadata: Mapping[str, Any],
+) -> Path:
+    """Write a Program (as `to_json` gives it), tensors and JSON metadata to `<path>.dy2st`; return that path.
+
+    The file is written whole or not at all: when it cannot be, OSError leaves an older file as it was.
+    """
+    target = file_name(path)
+    text = strict_json.dumps(dict(program))
+    strings = {
+        "program": text,
+        "program_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "metadata": strict_json.dumps(dict(metadata)),
+    }
+    safetensors_io.write(target, FORMAT, VERSION, tensors, strings)
+    return target
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+    """Return (metadata, program, tensors) of `<path>.dy2st`; the tensors are mapped from the file, not copied.
+
+    FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
+    """
+    target = file_name(path)
+    tensors, strings = safetensors_io.read(target, FORMAT, VERSION)
+    try:
+        if strings.keys() != set(_KEYS):
+            raise FileFormatError(f"the metadata {', '.join(_KEYS)} are expected")
+        if hashlib.sha256(strings["program"].encode(errors="replace")).hexdigest() != strings["program_sha256"]:
+            raise FileFormatError("the Program was altered: its checksum differs")
+        program = _object(strings["program"], "the Program")
+        metadata = _object(strings["metadata"], "the metadata")
+    except FileFormatError as error:
+        raise FileFormatError(f"{target}: {error}") from error
+    return metadata, program, tensors
+
+
+def _object(text: str, what: str) -> dict[str, Any]:
+    data = strict_json.loads(text, what)
+    if type(data) is not dict:
+        raise FileFormatError(f"{what} is not a JSON object")
+    return data

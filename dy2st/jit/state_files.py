@@ -1,0 +1,154 @@
+"""State dicts as files: nested dicts, lists and tuples of arrays and Python scalars in one safetensors file.
+
+The arrays are tensors of the file, named after where they stand ("fc.weight"); `structure` in the metadata says how
+they are put together:
+
+    null, true, 3, 0.5, "text"      themselves
+    {"float": "nan"}                a float that JSON has no word for
+    {"tensor": "fc.weight"}         an array
+    {"dict": [[key, node], ...]}    keys are strings, ints or bools
+    {"list": [node, ...]}  {"tuple": [node, ...]}
+
+Nothing is pickled: reading a file runs no code.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import FileFormatError
+from dy2st.jit import safetensors_io, strict_json
+
+FORMAT = "dy2st-state"
+VERSION = 1
+MAX_DEPTH = 100
+_STRUCTURE = "structure"
+
+ToArray = Callable[[Any], "np.ndarray | None"]
+
+
+def as_array(value: Any) -> np.ndarray | None:
+    """Return arrays and NumPy's scalars as arrays; None for anything else."""
+    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
+
+
+def save(obj: Any, path: str | os.PathLike[str], to_array: ToArray = as_array) -> None:
+    """Write `obj` to `path`, whole or not at all.
+
+    `to_array` returns the array of what is to be stored as a tensor, None for anything else. TypeError names the place
+    in `obj` of what is neither tensor, Python scalar, dict, list nor tuple. An array that stands in several places is
+    stored once.
+    """
+    writer = _Writer(to_array)
+    structure = strict_json.dumps(writer.node(obj, ()))
+    safetensors_io.write(path, FORMAT, VERSION, writer.tensors, {_STRUCTURE: structure})
+
+
+def load(path: str | os.PathLike[str], from_array: Callable[[np.ndarray], Any] = lambda array: array) -> Any:
+    """Return what `save` wrote; `from_array` makes tensors of the arrays, which are mapped and read-only.
+
+    FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
+    """
+    tensors, strings = safetensors_io.read(path, FORMAT, VERSION)
+    try:
+        if strings.keys() != {_STRUCTURE}:
+            raise FileFormatError(f"the metadata {_STRUCTURE} is expected")
+        node = strict_json.loads(strings[_STRUCTURE], "the structure")
+        return _Reader(tensors, from_array).value(node, 0)
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from error
+
+
+class _Writer:
+    def __init__(self, to_array: ToArray):
+        self.to_array = to_array
+        self.tensors: dict[str, np.ndarray] = {}
+        self.names: dict[int, str] = {}
+        self.kept: list[Any] = []
+
+    def node(self, value: Any, place: tuple[Any, ...]) -> Any:
+        if len(place) > MAX_DEPTH:
+            raise ValueError(f"what is nested more than {MAX_DEPTH} deep cannot be saved (a dict that holds itself?)")
+        array = self.to_array(value)
+        if array is not None:
+            return {"tensor": self.tensor(value, array, place)}
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, dict):
+            items: list[tuple[Any, Any]] = list(value.items())  # pyright: ignore[reportUnknownArgumentType]
+            return {"dict": [[self.key(k, place), self.node(v, (*place, k))] for k, v in items]}
+        if type(value) in (list, tuple):
+            kind = "list" if type(value) is list else "tuple"
+            return {kind: [self.node(v, (*place, i)) for i, v in enumerate(value)]}
+        raise TypeError(f"{_shown(place)} is of type {type(value).__name__}, which cannot be saved: {_ALLOWED}")
+
+    def key(self, key: Any, place: tuple[Any, ...]) -> Any:
+        if type(key) not in (str, int, bool):
+            raise TypeError(
+                f"a key of {_shown(place)} is of type {type(key).__name__}: keys are strings, ints or bools"
+            )
+        return key
+
+    def tensor(self, value: Any, array: np.ndarray, place: tuple[Any, ...]) -> str:
+        if id(value) in self.names:
+            return self.names[id(value)]
+        base = name = ".".join(map(str, place)).lstrip("~") or "value"
+        turn = 1
+        while name in self.tensors or name == "__metadata__":
+            turn += 1
+            name = f"{base}#{turn}"
+        self.tensors[name], self.names[id(value)] = array, name
+        self.kept.append(value)  # so that its id stays its own
+        return name
+
+
+_ALLOWED = "tensors, arrays, None, bools, ints, floats, strings, dicts, lists and tuples can"
+
+
+def _shown(place: tuple[Any, ...]) -> str:
+    return "the object" + "".join(f"[{key!r}]" for key in place)
+
+
+class _Reader:
+    def __init__(self, tensors: dict[str, np.ndarray], from_array: Callable[[np.ndarray], Any]):
+        self.arrays, self.from_array = tensors, from_array
+        self.made: dict[str, Any] = {}
+
+    def value(self, node: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise FileFormatError(f"the structure is nested more than {MAX_DEPTH} deep")
+        if node is None or type(node) in (bool, int, float, str):
+            return node
+        if type(node) is not dict or len(node) != 1:
+            raise FileFormatError(f"the structure has a node that is none: {node!r:.60}")
+        ((kind, content),) = node.items()
+        if kind == "tensor" and type(content) is str and content in self.arrays:
+            return self.tensor(content)
+        if kind == "float" and type(content) is str and content in ("nan", "inf", "-inf"):
+            return float(content)
+        if type(content) is list and kind in ("list", "tuple"):
+            items = [self.value(item, depth + 1) for item in content]
+            return items if kind == "list" else tuple(items)
+        if type(content) is list and kind == "dict":
+            return self.mapping(content, depth)
+        raise FileFormatError(f"the structure has a node that is none: {node!r:.60}")
+
+    def mapping(self, pairs: list[Any], depth: int) -> Any:
+        if not all(type(pair) is list and len(pair) == 2 and type(pair[0]) in (str, int, bool) for pair in pairs):
+            raise FileFormatError("the structure has a dict that is not made of keys and values")
+        found = {pair[0]: self.value(pair[1], depth + 1) for pair in pairs}
+        if len(found) != len(pairs):
+            raise FileFormatError("the structure has a dict with a key twice")
+        return found
+
+    def tensor(self, name: str) -> Any:
+        if name not in self.made:
+            self.made[name] = self.from_array(self.arrays[name])
+        return self.made[name]

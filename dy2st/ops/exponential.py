@@ -1,0 +1,87 @@
+"""Exponentials and logarithms: exp, expm1, exp2, log, log1p, log2, log10."""
+
+from __future__ import annotations
+
+import math
+
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Value
+from dy2st.ops.elementwise import Unary
+
+
+class Exp(Unary):
+    """e ** x."""
+
+    name = "exp"
+    function = "exp"
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return out
+
+
+class Expm1(Unary):
+    """e ** x - 1, exact also near 0."""
+
+    name = "expm1"
+    function = "expm1"
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return b.add(out, 1)
+
+
+class Exp2(Unary):
+    """2 ** x."""
+
+    name = "exp2"
+    function = "exp2"
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return b.mul(out, math.log(2))
+
+
+class Log(Unary):
+    """The natural logarithm; -inf at 0, NaN below."""
+
+    name = "log"
+    function = "log"
+    domain = (0.5, 2.0)
+    singular = True
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return b.reciprocal(x)
+
+
+class Log1p(Unary):
+    """log(1 + x), exact also near 0."""
+
+    name = "log1p"
+    function = "log1p"
+    domain = (-0.5, 2.0)
+    singular = True
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return b.reciprocal(b.add(x, 1))
+
+
+class Log2(Unary):
+    """The logarithm to base 2."""
+
+    name = "log2"
+    function = "log2"
+    domain = (0.5, 2.0)
+    singular = True
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return b.mul(1 / math.log(2), b.reciprocal(x))
+
+
+class Log10(Unary):
+    """The logarithm to base 10."""
+
+    name = "log10"
+    function = "log10"
+    domain = (0.5, 2.0)
+    singular = True
+
+    def slope(self, b: Builder, x: Value, out: Value) -> Value:
+        return b.mul(1 / math.log(10), b.reciprocal(x))

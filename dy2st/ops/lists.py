@@ -1,0 +1,453 @@
+"""Growable lists as values, and their tangents.
+
+A tangent or cotangent of `list<T>` is a `list<unset | T>` that is as long as it needs to be: slots that nobody wrote are
+unset. Its ops address slots by number (`list_put`, `list_take`, `list_clear`, `list_accumulate`) and are each other's
+transposes; append and pop become put and take at the primal list's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Value
+from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, is_optional, optional, tangent_type
+from dy2st.ops.base import Op, Sample
+from dy2st.ops.optional import add_values
+
+Tangents = Sequence[Value | None]
+
+
+class ListNew(Op):
+    """A list of `type` with the operands as its elements."""
+
+    name = "list_new"
+    attributes = ("type",)
+    linear_together = (0,)
+
+    def infer(self, *items: Type, type: ListType) -> Type:
+        return type
+
+    def eval(self, xp: Any, *items: Any, type: ListType) -> Any:
+        return list(items)
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            *, type: ListType) -> Any:  # fmt: skip
+        total = empty_tangent(b, type)
+        for i, tangent in enumerate(tangents):
+            if tangent is not None:
+                total = b.list_put(total, i, tangent)
+        return total
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return [b.list_take(cts[0], i) if one else None for i, one in enumerate(linear)]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListAppend(Op):
+    """The list with one more element at its end."""
+
+    name = "list_append"
+    linear_together = (0, 1)
+
+    def infer(self, items: ListType, item: Type) -> Type:
+        return items
+
+    def eval(self, xp: Any, items: Any, item: Any) -> Any:
+        return [*items, item]
+
+    def eval_in_place(self, xp: Any, items: Any, item: Any) -> Any:
+        items.append(item)
+        return items
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        ditems, ditem = tangents
+        if ditem is None:
+            return ditems
+        ditems = ditems if ditems is not None else empty_tangent(b, primals[0].type)
+        return b.list_put(ditems, b.list_len(primals[0]), ditem)
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        raise TypeError("list_append is linearised into list_put, which has the transpose")
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListLen(Op):
+    """The number of elements."""
+
+    name = "list_len"
+    differentiable = False
+
+    def infer(self, items: ListType) -> Type:
+        return INT
+
+    def eval(self, xp: Any, items: Any) -> int:
+        return len(items)
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListIndex(Op):
+    """A list index counted from the front: negative ones are counted from the end; IndexError outside."""
+
+    name = "list_index"
+    differentiable = False
+    may_raise = True
+
+    def infer(self, items: ListType, i: ScalarType) -> Type:
+        return INT
+
+    def eval(self, xp: Any, items: Any, i: int) -> int:
+        at = i + len(items) if i < 0 else i
+        if not 0 <= at < len(items):
+            raise IndexError(f"list index {i} is out of range for a list of {len(items)}")
+        return at
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListGet(Op):
+    """Element number i; negative ones count from the end; IndexError outside."""
+
+    name = "list_get"
+    may_raise = True
+
+    def infer(self, items: ListType, i: ScalarType) -> Type:
+        return items.element
+
+    def eval(self, xp: Any, items: Any, i: int) -> Any:
+        try:
+            return items[i]
+        except IndexError:
+            raise IndexError(f"list index {i} is out of range for a list of {len(items)}") from None
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        return densify(b, b.list_take(tangents[0], b.list_index(*primals)), outs[0])
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListSet(Op):
+    """The list with element number i replaced; IndexError outside."""
+
+    name = "list_set"
+    may_raise = True
+
+    def infer(self, items: ListType, i: ScalarType, item: Type) -> Type:
+        return items
+
+    def eval(self, xp: Any, items: Any, i: int, item: Any) -> Any:
+        return self.eval_in_place(xp, list(items), i, item)
+
+    def eval_in_place(self, xp: Any, items: Any, i: int, item: Any) -> Any:
+        if not -len(items) <= i < len(items):
+            raise IndexError(f"list assignment index {i} is out of range for a list of {len(items)}")
+        items[i] = item
+        return items
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        ditems, _, ditem = tangents
+        at = b.list_index(primals[0], primals[1])
+        if ditem is None:
+            return None if ditems is None else b.list_clear(ditems, at)
+        return b.list_put(ditems if ditems is not None else empty_tangent(b, primals[0].type), at, ditem)
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListPop(Op):
+    """The list without element number i, and that element; IndexError outside.
+
+    Only the last element (i = -1) may be popped where a derivative is wanted.
+    """
+
+    name = "list_pop"
+    may_raise = True
+
+    def infer(self, items: ListType, i: ScalarType) -> Any:
+        return (items, items.element)
+
+    def eval(self, xp: Any, items: Any, i: int) -> Any:
+        return self.eval_in_place(xp, list(items), i)
+
+    def eval_in_place(self, xp: Any, items: Any, i: int) -> Any:
+        if not items:
+            raise IndexError("pop from empty list")
+        if not -len(items) <= i < len(items):
+            raise IndexError("pop index out of range")
+        item = items.pop(i)
+        return items, item
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        at = b.list_index(*primals)
+        return [b.list_remove(tangents[0], at), densify(b, b.list_take(tangents[0], at), outs[1])]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListStack(Op):
+    """The elements, all of one shape, as one tensor with a new first axis."""
+
+    name = "list_stack"
+    may_raise = True
+
+    def infer(self, items: ListType) -> Type:
+        element = items.element
+        if not isinstance(element, TensorType):
+            raise TypeError(f"stack needs a list of tensors, not {items}")
+        return TensorType(element.dtype, (None, *element.shape))  # type: ignore[arg-type]
+
+    def eval(self, xp: Any, items: Any) -> Any:
+        if not items:
+            raise ValueError("stack needs at least one tensor, the list is empty")
+        return xp.stack(items)
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        return b.list_stack_tangent(tangents[0], outs[0])
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListStackTangent(Op):
+    """The slots of a tangent list stacked in the shape of `like`; unset slots are zeros."""
+
+    name = "list_stack_tangent"
+    linear_in = (0,)
+
+    def infer(self, slots: ListType, like: TensorType) -> Type:
+        return like
+
+    def eval(self, xp: Any, slots: Any, like: Any) -> Any:
+        out = xp.zeros_like(like)
+        for i, slot in enumerate(slots):
+            if slot[0]:
+                out[i] = slot[1]
+        return out
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return [b.list_unstack(cts[0], type=operands[0].type), None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListUnstack(Op):
+    """The slices of a tensor along its first axis as slots of a tangent list."""
+
+    name = "list_unstack"
+    attributes = ("type",)
+    linear_in = (0,)
+
+    def infer(self, x: TensorType, *, type: ListType) -> Type:
+        return type
+
+    def eval(self, xp: Any, x: Any, *, type: ListType) -> Any:
+        return [(1, part) for part in x]
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        zeros = b.shaped("full", [b.constant(0, operands[0].type.dtype)], b.shape(operands[0]))  # type: ignore[union-attr]
+        return [b.list_stack_tangent(cts[0], zeros)]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListPut(Op):
+    """A tangent list with slot i set; it grows as needed."""
+
+    name = "list_put"
+    linear_together = (0, 2)
+
+    def infer(self, slots: ListType, i: ScalarType, item: Type) -> Type:
+        return slots
+
+    def eval(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
+        return self.eval_in_place(xp, list(slots), i, item)
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
+        if i >= len(slots):
+            slots.extend([(0, None)] * (i + 1 - len(slots)))
+        slots[i] = item if isinstance(item, tuple) else (1, item)
+        return slots
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        dslots, _, ditem = tangents
+        if ditem is None:
+            return b.list_clear(dslots, primals[1])
+        return b.list_put(dslots if dslots is not None else empty_tangent(b, primals[0].type), primals[1], ditem)
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        ct, at = cts[0], operands[1]
+        return [b.list_clear(ct, at) if linear[0] else None, None, b.list_take(ct, at) if linear[2] else None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListTake(Op):
+    """Slot i of a tangent list, an optional; unset where nobody wrote."""
+
+    name = "list_take"
+    linear_in = (0,)
+
+    def infer(self, slots: ListType, i: ScalarType) -> Type:
+        return optional(slots.element)
+
+    def eval(self, xp: Any, slots: Any, i: int) -> Any:
+        return slots[i] if i < len(slots) else (0, None)
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return self.transpose_into(b, None, cts, operands)
+
+    def transpose_into(self, b: Builder, so_far: Value | None, cts: Tangents, operands: Sequence[Value]) -> Tangents:
+        """Add the cotangent to the list's cotangent in place of adding whole lists."""
+        so_far = so_far if so_far is not None else b.emit("list_new", [], {"type": operands[0].type})
+        return [b.list_accumulate(so_far, operands[1], cts[0]), None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListClear(Op):
+    """A tangent list with slot i unset."""
+
+    name = "list_clear"
+    linear_in = (0,)
+
+    def infer(self, slots: ListType, i: ScalarType) -> Type:
+        return slots
+
+    def eval(self, xp: Any, slots: Any, i: int) -> Any:
+        return self.eval_in_place(xp, list(slots), i)
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
+        if i < len(slots):
+            slots[i] = (0, None)
+        return slots
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return [b.list_clear(cts[0], operands[1]), None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListRemove(Op):
+    """A tangent list without slot i: those behind it move forward."""
+
+    name = "list_remove"
+    linear_in = (0,)
+
+    def infer(self, slots: ListType, i: ScalarType) -> Type:
+        return slots
+
+    def eval(self, xp: Any, slots: Any, i: int) -> Any:
+        return self.eval_in_place(xp, list(slots), i)
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
+        if i < len(slots):
+            del slots[i]
+        return slots
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return [b.list_spread(cts[0], operands[1]), None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListSpread(Op):
+    """A tangent list with an unset slot put in at i: those from there on move back."""
+
+    name = "list_spread"
+    linear_in = (0,)
+
+    def infer(self, slots: ListType, i: ScalarType) -> Type:
+        return slots
+
+    def eval(self, xp: Any, slots: Any, i: int) -> Any:
+        return self.eval_in_place(xp, list(slots), i)
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
+        if i < len(slots):
+            slots.insert(i, (0, None))
+        return slots
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return [b.list_remove(cts[0], operands[1]), None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class ListAccumulate(Op):
+    """A tangent list with an item added to slot i."""
+
+    name = "list_accumulate"
+    linear_together = (0, 2)
+
+    def infer(self, slots: ListType, i: ScalarType, item: Type) -> Type:
+        return slots
+
+    def eval(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
+        return self.eval_in_place(xp, list(slots), i, item)
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
+        item = item if isinstance(item, tuple) else (1, item)
+        if i >= len(slots):
+            slots.extend([(0, None)] * (i + 1 - len(slots)))
+        slots[i] = add_values(slots[i], item)
+        return slots
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        dslots, _, ditem = tangents
+        if ditem is None:
+            return dslots
+        return b.list_accumulate(dslots if dslots is not None else empty_tangent(b, primals[0].type), primals[1], ditem)
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        return [cts[0] if linear[0] else None, None, b.list_take(cts[0], operands[1]) if linear[2] else None]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+def empty_tangent(b: Builder, t: Type) -> Any:
+    """Emit the tangent of a list of type `t` in which nothing is set yet."""
+    return b.emit("list_new", [], {"type": tangent_type(t)})
+
+
+def densify(b: Builder, tangent: Any, out: Value) -> Any:
+    """Turn an optional tangent into what `out` takes: zeros where it is unset, unless `out` is optional itself."""
+    return tangent if is_optional(out.type) else b.variant_or_zeros(tangent, out, tag=1)
+

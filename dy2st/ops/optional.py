@@ -1,0 +1,203 @@
+"""Variants and optionals: values that are there or not, or that are one of several things.
+
+At run time a variant is the pair (tag, payload). An optional is the variant `unset | T`; cotangents of what did not run
+are optionals, so that it gets no gradient rather than zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Value
+from dy2st.ir.types import INT, UNSET, ConstType, Type, UnsetType, VariantType, is_optional
+from dy2st.ops.base import Op, Sample
+
+
+class VariantNew(Op):
+    """A variant of `type` whose alternative number `tag` is the operand (no operand for unset and constants)."""
+
+    name = "variant_new"
+    attributes = ("type", "tag")
+    linear_in = (0,)
+
+    def infer(self, *value: Type, type: VariantType, tag: int) -> Type:
+        return type
+
+    def eval(self, xp: Any, *value: Any, type: VariantType, tag: int) -> Any:
+        return (tag, value[0] if value else None)
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
+            *, type: VariantType, tag: int) -> Any:  # fmt: skip
+        return b.emit("variant_new", [tangents[0]], {"type": type, "tag": tag})  # type: ignore[list-item]
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  *, type: VariantType, tag: int) -> Sequence[Value | None]:  # fmt: skip
+        return [cts[0]] if is_optional(type) else [b.variant_ct(cts[0], tag=tag)]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class VariantTag(Op):
+    """The run-time tag of a variant: the index of its alternative."""
+
+    name = "variant_tag"
+    differentiable = False
+
+    def infer(self, variant: VariantType) -> Type:
+        return INT
+
+    def eval(self, xp: Any, variant: Any) -> int:
+        return variant[0]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class VariantGet(Op):
+    """The payload of a variant whose tag must be `tag`; `message` is what UnboundLocalError says when it is not."""
+
+    name = "variant_get"
+    attributes = ("tag", "message")
+    may_raise = True
+    linear_in = (0,)
+
+    def infer(self, variant: VariantType, *, tag: int, message: str) -> Type:
+        found = variant.alternatives[tag]
+        if isinstance(found, (UnsetType, ConstType)):
+            raise TypeError(f"alternative {tag} of {variant} has no payload")
+        return found
+
+    def eval(self, xp: Any, variant: Any, *, tag: int, message: str) -> Any:
+        if variant[0] != tag:
+            raise UnboundLocalError(message)
+        return variant[1]
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
+            *, tag: int, message: str) -> Any:  # fmt: skip
+        return b.variant_or_zeros(tangents[0], outs[0], tag=tag)
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  *, tag: int, message: str) -> Sequence[Value | None]:  # fmt: skip
+        return [b.emit("variant_new", [cts[0]], {"type": operands[0].type, "tag": tag})]  # type: ignore[list-item]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class VariantOrZeros(Op):
+    """The payload under `tag` of a variant tangent, zeros shaped as `like` when it is another or not there."""
+
+    name = "variant_or_zeros"
+    attributes = ("tag",)
+    linear_in = (0,)
+
+    def infer(self, variant: VariantType, like: Type, *, tag: int) -> Type:
+        return variant.alternatives[tag]
+
+    def eval(self, xp: Any, variant: Any, like: Any, *, tag: int) -> Any:
+        if variant[0] == tag:
+            return variant[1]
+        return ([(0, None)] * len(like)) if isinstance(like, list) else xp.zeros_like(like)
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  *, tag: int) -> Sequence[Value | None]:  # fmt: skip
+        return [b.emit("variant_new", [cts[0]], {"type": operands[0].type, "tag": tag}), None]  # type: ignore[list-item]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class VariantCotangent(Op):
+    """The optional payload of a variant cotangent: there when its tag is `tag`, else unset."""
+
+    name = "variant_ct"
+    attributes = ("tag",)
+    linear_in = (0,)
+
+    def infer(self, variant: VariantType, *, tag: int) -> Type:
+        found = variant.alternatives[tag]
+        return VariantType((UNSET, found))
+
+    def eval(self, xp: Any, variant: Any, *, tag: int) -> Any:
+        return (1, variant[1]) if variant[0] == tag else (0, None)
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  *, tag: int) -> Sequence[Value | None]:  # fmt: skip
+        return [b.variant_wrap(cts[0], type=operands[0].type, tag=tag)]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class VariantWrap(Op):
+    """An optional as a wider variant of `type`: its payload becomes alternative `tag`, unset stays unset (0)."""
+
+    name = "variant_wrap"
+    attributes = ("type", "tag")
+    linear_in = (0,)
+
+    def infer(self, value: VariantType, *, type: VariantType, tag: int) -> Type:
+        return type
+
+    def eval(self, xp: Any, value: Any, *, type: VariantType, tag: int) -> Any:
+        return (tag, value[1]) if value[0] == 1 else (0, None)
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  *, type: VariantType, tag: int) -> Sequence[Value | None]:  # fmt: skip
+        return [b.variant_ct(cts[0], tag=tag)]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class OptionalAdd(Op):
+    """The sum of two cotangents of which one or both may be unset; dense as soon as one operand is."""
+
+    name = "optional_add"
+    linear_together = (0, 1)
+
+    def infer(self, a: Type, b: Type) -> Type:
+        return a if not is_optional(a) else b
+
+    def eval(self, xp: Any, a: Any, b: Any) -> Any:
+        return add_values(a, b)
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        p, q = tangents
+        if p is not None and q is not None:
+            return b.optional_add(p, q)
+        one = p if p is not None else q
+        if is_optional(one.type) and not is_optional(outs[0].type):  # type: ignore[union-attr]
+            return b.variant_or_zeros(one, outs[0], tag=1)
+        return one
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Sequence[Value | None]:  # fmt: skip
+        return [cts[0] if one else None for one in linear]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+def add_values(a: Any, b: Any) -> Any:
+    """Add two run-time cotangents: arrays, optionals (pairs), lists of optionals."""
+    if isinstance(a, list):
+        if len(a) < len(b):
+            a, b = b, a
+        return [add_values(p, q) for p, q in zip(a, b)] + a[len(b) :]
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        if a[0] == 0 or b[0] == 0:
+            return b if a[0] == 0 else a
+        return (a[0], add_values(a[1], b[1]))
+    if isinstance(a, tuple):
+        a, b = b, a
+    if isinstance(b, tuple):
+        return a if b[0] == 0 else add_values(a, b[1])
+    return (a + b)[...]  # the index keeps a 0-D sum an array
+

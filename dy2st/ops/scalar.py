@@ -1,0 +1,346 @@
+"""Python numbers inside a Program: exact Python semantics, no derivative.
+
+`scalar_add(int, int)` is Python's `+` on ints, and so on. A scalar meets a tensor through `scalar_to_tensor`; a 0-D
+tensor becomes a number through `item`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dy2st.dtypes import DType, float32
+from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType
+from dy2st.ops.base import Op, Sample
+from dy2st.shapes import Extent
+
+
+class ScalarConstant(Op):
+    """A Python int, float or bool."""
+
+    name = "scalar_constant"
+    attributes = ("value",)
+    differentiable = False
+
+    def infer(self, *, value: Any) -> ScalarType:
+        if isinstance(value, bool):
+            return BOOL
+        return ScalarType("int", value) if isinstance(value, int) else FLOAT
+
+    def eval(self, xp: Any, *, value: Any) -> Any:
+        return value
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((), {"value": 3})
+        yield Sample((), {"value": 0.5})
+
+
+class _Binary(Op):
+    abstract = True
+    differentiable = False
+    meaning: ClassVar[Callable[[Any, Any], Any]]
+    exact: ClassVar[Callable[[Extent, Extent], Extent] | None] = None
+
+    def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
+        if a.kind == "float" or b.kind == "float":
+            return FLOAT
+        if self.exact is not None and a.extent is not None and b.extent is not None:
+            return ScalarType("int", type(self).exact(a.extent, b.extent))  # type: ignore[misc]
+        return INT
+
+    def eval(self, xp: Any, a: Any, b: Any) -> Any:
+        return type(self).meaning(a, b)
+
+    def compile(self, xp: Any, **attributes: Any) -> Callable[..., Any]:
+        return type(self).meaning
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((7, 3))
+        yield Sample((7.5, 2))
+
+
+class ScalarAdd(_Binary):
+    """Python's `+`."""
+
+    name = "scalar_add"
+    meaning = exact = operator.add
+
+
+class ScalarSub(_Binary):
+    """Python's `-`."""
+
+    name = "scalar_sub"
+    meaning = exact = operator.sub
+
+
+class ScalarMul(_Binary):
+    """Python's `*`."""
+
+    name = "scalar_mul"
+    meaning = exact = operator.mul
+
+
+class ScalarFloorDiv(_Binary):
+    """Python's `//`; ZeroDivisionError for a zero divisor."""
+
+    name = "scalar_floordiv"
+    meaning = operator.floordiv
+    may_raise = True
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return not (isinstance(types[1].extent, int) and types[1].extent)
+
+
+class ScalarMod(_Binary):
+    """Python's `%`; ZeroDivisionError for a zero divisor."""
+
+    name = "scalar_mod"
+    meaning = operator.mod
+    may_raise = True
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return not (isinstance(types[1].extent, int) and types[1].extent)
+
+
+def _chosen(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return min or max whose result is a float where one operand is, as the type rule says."""
+
+    def meaning(a: Any, b: Any) -> Any:
+        found = choose(a, b)
+        return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+    return staticmethod(meaning)  # type: ignore[return-value]
+
+
+class ScalarMin(_Binary):
+    """The smaller of two numbers, the first of equal ones."""
+
+    name = "scalar_min"
+    meaning = _chosen(min)
+
+
+class ScalarMax(_Binary):
+    """The larger of two numbers, the first of equal ones."""
+
+    name = "scalar_max"
+    meaning = _chosen(max)
+
+
+class _Bitwise(_Binary):
+    abstract = True
+
+    def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
+        return BOOL if a.kind == b.kind == "bool" else INT
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((6, 3))
+        yield Sample((True, False))
+
+
+class ScalarAnd(_Bitwise):
+    """Python's `&`."""
+
+    name = "scalar_and"
+    meaning = operator.and_
+
+
+class ScalarOr(_Bitwise):
+    """Python's `|`."""
+
+    name = "scalar_or"
+    meaning = operator.or_
+
+
+class ScalarXor(_Bitwise):
+    """Python's `^`."""
+
+    name = "scalar_xor"
+    meaning = operator.xor
+
+
+class _ToFloat(_Binary):
+    abstract = True
+
+    def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
+        return FLOAT
+
+
+class ScalarTrueDiv(_ToFloat):
+    """Python's `/`; ZeroDivisionError for a zero divisor."""
+
+    name = "scalar_truediv"
+    meaning = operator.truediv
+    may_raise = True
+
+
+class ScalarPow(_Binary):
+    """Python's `**` of floats, or of an int with an int exponent that is not negative."""
+
+    name = "scalar_pow"
+    may_raise = True
+
+    @staticmethod
+    def meaning(a: Any, b: Any) -> Any:
+        if isinstance(a, int) and isinstance(b, int) and b < 0:
+            raise ValueError(f"{a} ** {b}: a negative power of an int gives a float; write float({a}) ** {b}")
+        result = a**b
+        if isinstance(result, complex):
+            raise ValueError(f"{a} ** {b} is a complex number")
+        return result
+
+
+class _Comparison(_Binary):
+    abstract = True
+
+    def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
+        return BOOL
+
+
+class ScalarLess(_Comparison):
+    """Python's `<`."""
+
+    name = "scalar_lt"
+    meaning = operator.lt
+
+
+class ScalarLessEqual(_Comparison):
+    """Python's `<=`."""
+
+    name = "scalar_le"
+    meaning = operator.le
+
+
+class ScalarEqual(_Comparison):
+    """Python's `==`."""
+
+    name = "scalar_eq"
+    meaning = operator.eq
+
+
+class ScalarNotEqual(_Comparison):
+    """Python's `!=`."""
+
+    name = "scalar_ne"
+    meaning = operator.ne
+
+
+class ScalarGreater(_Comparison):
+    """Python's `>`."""
+
+    name = "scalar_gt"
+    meaning = operator.gt
+
+
+class ScalarGreaterEqual(_Comparison):
+    """Python's `>=`."""
+
+    name = "scalar_ge"
+    meaning = operator.ge
+
+
+class _Unary(Op):
+    abstract = True
+    differentiable = False
+    meaning: ClassVar[Callable[[Any], Any]]
+    result: ClassVar[ScalarType | None] = None
+
+    def infer(self, a: ScalarType) -> ScalarType:
+        kept = INT if a.kind == "bool" else ScalarType(a.kind)
+        return self.result or kept
+
+    def eval(self, xp: Any, a: Any) -> Any:
+        return type(self).meaning(a)
+
+    def compile(self, xp: Any, **attributes: Any) -> Callable[..., Any]:
+        return type(self).meaning
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((-3,))
+        yield Sample((2.5,))
+
+
+class ScalarNeg(_Unary):
+    """Python's unary `-`."""
+
+    name = "scalar_neg"
+    meaning = operator.neg
+
+
+class ScalarAbs(_Unary):
+    """Python's `abs`."""
+
+    name = "scalar_abs"
+    meaning = abs
+
+
+class ScalarNot(_Unary):
+    """Python's `not`."""
+
+    name = "scalar_not"
+    meaning = operator.not_
+    result = BOOL
+
+
+class ScalarBool(_Unary):
+    """Python's `bool`."""
+
+    name = "scalar_bool"
+    meaning = bool
+    result = BOOL
+
+
+class ScalarInt(_Unary):
+    """Python's `int`; truncates a float, refuses NaN and infinity."""
+
+    name = "scalar_int"
+    meaning = int
+    result = INT
+    may_raise = True
+
+
+class ScalarFloat(_Unary):
+    """Python's `float`."""
+
+    name = "scalar_float"
+    meaning = float
+    result = FLOAT
+
+
+class ScalarToTensor(Op):
+    """A Python number as a 0-D tensor of `dtype`."""
+
+    name = "scalar_to_tensor"
+    attributes = ("dtype",)
+    differentiable = False
+
+    def infer(self, a: ScalarType, *, dtype: DType) -> TensorType:
+        return TensorType(dtype, ())
+
+    def eval(self, xp: Any, a: Any, *, dtype: DType) -> Any:
+        return xp.asarray(a, dtype=dtype.numpy)
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((3,), {"dtype": float32})
+
+
+class Item(Op):
+    """The one element of a tensor as a Python number; ValueError when there is not exactly one."""
+
+    name = "item"
+    differentiable = False
+    may_raise = True
+
+    def infer(self, x: TensorType) -> ScalarType:
+        return BOOL if x.dtype.is_bool else INT if x.dtype.is_integer else FLOAT
+
+    def eval(self, xp: Any, x: Any) -> Any:
+        if x.size != 1:
+            raise ValueError(f"only a tensor of one element has a Python value, this one has shape {list(x.shape)}")
+        return x.item()
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((np.array([2.5]),))
+        yield Sample((np.array(3),))

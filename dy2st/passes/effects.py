@@ -1,0 +1,47 @@
+"""What operations may do besides giving results: raise, or be seen outside. Sub-blocks and called functions count."""
+
+from __future__ import annotations
+
+from dy2st.ir.program import Block, Operation, Program
+
+
+class Effects:
+    """Answers for one Program; make a new one after functions were added or removed."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._functions: dict[str, tuple[bool, bool]] = {}
+
+    def can_raise(self, operation: Operation) -> bool:
+        """Say whether the operation, or one inside it, may raise."""
+        return self._both(operation)[0]
+
+    def has_effect(self, operation: Operation) -> bool:
+        """Say whether the operation, or one inside it, is seen outside."""
+        return self._both(operation)[1]
+
+    def is_pure(self, operation: Operation) -> bool:
+        """Say whether the operation only gives results: it may run twice, elsewhere, or not at all."""
+        return not any(self._both(operation))
+
+    def _both(self, operation: Operation) -> tuple[bool, bool]:
+        op = operation.op
+        if op.name == "call":
+            return self._function(operation.attributes["function"])
+        raises = op.can_raise([v.type for v in operation.operands], operation.attributes)
+        effect = op.effect
+        for block in operation.blocks:
+            inner = self._block(block)
+            raises, effect = raises or inner[0], effect or inner[1]
+        return raises, effect
+
+    def _block(self, block: Block) -> tuple[bool, bool]:
+        found = [self._both(operation) for operation in block.operations]
+        return any(raises for raises, _ in found), any(effect for _, effect in found)
+
+    def _function(self, name: str) -> tuple[bool, bool]:
+        """Judge a function; one that calls itself may raise RecursionError."""
+        if name not in self._functions:
+            self._functions[name] = (True, False)  # what a call inside of itself is taken for
+            self._functions[name] = self._block(self.program.functions[name])
+        return self._functions[name]

@@ -1,0 +1,157 @@
+"""Replace values, and move what a sub-block holds into the block around it.
+
+A value may take the place of another of a different type where the types differ in symbols alone that this run of the
+Program makes itself: then the old symbol is rewritten everywhere in the function, because both name the same extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dy2st.ir.clone import clone_operation
+from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.ops.control import visible_symbols
+from dy2st.shapes import Dim, Extent, symbol
+
+
+class Replacements:
+    """Values of the blocks of one function that others take the place of."""
+
+    def __init__(self, function: Block):
+        self.function = function
+        self._values: dict[Value, Value] = {}
+        self._given = visible_symbols([v.type for v in function.arguments])
+
+    def now(self, value: Value) -> Value:
+        """Return what stands in the place of `value`."""
+        while value in self._values:
+            value = self._values[value]
+        return value
+
+    def replace(self, old: Value, new: Value) -> bool:
+        """Let `new` take the place of `old`; False when their types forbid it."""
+        new = self.now(new)
+        if not self.unify(old.type, new.type):
+            return False
+        self._values[old] = new
+        return True
+
+    def unify(self, old: Type, new: Type) -> bool:
+        """Rewrite symbols of the function until `old` is `new`; False when that cannot be."""
+        renamed = renamings(old, new)
+        if renamed is None or any(name in self._given for name in renamed):
+            return False
+        if renamed:
+            rename_symbols(self.function, renamed)
+        return True
+
+    def operands(self, operation: Operation) -> None:
+        """Bring the operands of an operation up to date."""
+        if self._values:
+            operation.operands = [self.now(v) for v in operation.operands]
+
+    def results(self, block: Block) -> None:
+        """Bring the results of a block up to date."""
+        if self._values:
+            block.results = [self.now(v) for v in block.results]
+
+
+def inline(block: Block, operands: Sequence[Value], into: Block) -> tuple[list[Operation], list[Value]]:
+    """Return copies of a block's operations for `into`, on these operands, and what the block's results are there."""
+    mapping = dict(zip(block.arguments, operands, strict=True))
+    made = [clone_operation(operation, into, mapping) for operation in block.operations]
+    return made, [mapping[v] for v in block.results]
+
+
+def renamings(old: Type, new: Type) -> dict[str, Extent] | None:
+    """Return which symbols of `old` must be what for it to become `new`; None when no renaming does it."""
+    found: dict[str, Extent] = {}
+    if not _match(old, new, found):
+        return None
+    loops = any(isinstance(e, Dim) and not found.keys().isdisjoint(e.symbols()) for e in found.values())
+    return None if loops else found
+
+
+def _match(old: Type, new: Type, found: dict[str, Extent]) -> bool:
+    if old == new:
+        return True
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, TensorType) and isinstance(new, TensorType):
+        same = old.dtype is new.dtype and old.rank == new.rank
+        return same and all(_extents(a, b, found) for a, b in zip(old.shape, new.shape, strict=True))
+    if isinstance(old, ScalarType) and isinstance(new, ScalarType):
+        return old.kind == new.kind and (old.extent is None or _extents(old.extent, new.extent, found))
+    a, b = parts(old), parts(new)
+    return bool(a) and len(a) == len(b) and all(_match(p, q, found) for p, q in zip(a, b, strict=True))
+
+
+def _extents(old: Extent, new: Extent | None, found: dict[str, Extent]) -> bool:
+    if old == new:
+        return True
+    if new is None or not isinstance(old, Dim) or not old.is_symbol:
+        return False
+    return found.setdefault(old.symbols()[0], new) == new
+
+
+def parts(t: Type) -> tuple[Type, ...]:
+    """Return the types that a list, tuple or variant type is made of."""
+    if isinstance(t, ListType):
+        return (t.element,)
+    if isinstance(t, TupleType):
+        return t.items
+    return t.alternatives if isinstance(t, VariantType) else ()
+
+
+def rename_symbols(function: Block, names: dict[str, Extent]) -> None:
+    """Write these extents for these symbols in every type of a function."""
+    for value in _values(function):
+        value.type = renamed_type(value.type, names)
+    for operation in function.walk():
+        for name, attribute in operation.attributes.items():
+            operation.attributes[name] = _renamed_attribute(attribute, names)
+
+
+def _values(block: Block) -> Iterator[Value]:
+    yield from block.arguments
+    for operation in block.operations:
+        yield from operation.results
+        for inner in operation.blocks:
+            yield from _values(inner)
+
+
+def _renamed_attribute(attribute: Any, names: dict[str, Extent]) -> Any:
+    if isinstance(attribute, Type):
+        return renamed_type(attribute, names)
+    if isinstance(attribute, tuple) and any(isinstance(a, (Type, tuple)) for a in attribute):
+        return tuple(_renamed_attribute(a, names) for a in attribute)
+    return attribute
+
+
+def renamed_type(t: Type, names: dict[str, Extent]) -> Type:
+    """Return a type with these extents for these symbols."""
+    if isinstance(t, TensorType):
+        return TensorType(t.dtype, tuple(_renamed_extent(e, names) for e in t.shape))
+    if isinstance(t, ScalarType):
+        return t if t.extent is None else ScalarType(t.kind, _renamed_extent(t.extent, names))
+    if isinstance(t, ListType):
+        return ListType(renamed_type(t.element, names))
+    if isinstance(t, TupleType):
+        return TupleType(tuple(renamed_type(i, names) for i in t.items))
+    if isinstance(t, VariantType):
+        return VariantType(tuple(renamed_type(a, names) for a in t.alternatives))
+    return t
+
+
+def _renamed_extent(extent: Extent, names: dict[str, Extent]) -> Extent:
+    if not isinstance(extent, Dim) or names.keys().isdisjoint(extent.symbols()):
+        return extent
+    total: Extent = 0
+    for monomial, coefficient in extent.terms:
+        term: Extent = coefficient
+        for atom in monomial:
+            term = term * names.get(atom, symbol(atom))
+        total = total + term
+    return total

@@ -1,0 +1,66 @@
+"""Where generated nodes come from: every node gets the place of a node that the user wrote.
+
+Compiled code then names the user's file, line and columns by itself, and tracebacks need no mapping.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A span of the user's text."""
+
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
+def place(node: Any) -> Place:
+    """Return the span of a node."""
+    if isinstance(node, Place):
+        return node
+    return Place(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+
+
+def header(node: Any) -> Place:
+    """Return the span that stands for a compound statement: its test, or `for x in xs` without the body."""
+    kind = type(node).__name__
+    if kind in ("If", "While"):
+        return place(node.test)
+    if kind == "For":
+        return Place(node.lineno, node.col_offset, node.iter.end_lineno, node.iter.end_col_offset)
+    if kind == "Match":
+        return place(node.subject)
+    return place(node)
+
+
+def put(node: ast.AST, origin: Any) -> None:
+    """Give one node, not its children, the place of `origin`."""
+    if not node._attributes:
+        return
+    spot = place(origin)
+    target: Any = node
+    target.lineno, target.col_offset = spot.lineno, spot.col_offset
+    target.end_lineno, target.end_col_offset = spot.end_lineno, spot.end_col_offset
+
+
+def fill(node: T, origin: Any) -> T:
+    """Give every node without a place the place of its parent, and the topmost that of `origin`."""
+    if isinstance(node, list):
+        for item in node:  # pyright: ignore[reportUnknownVariableType]
+            fill(item, origin)  # pyright: ignore[reportUnknownArgumentType]
+        return node  # pyright: ignore[reportUnknownVariableType]
+    assert isinstance(node, ast.AST)
+    if node._attributes and getattr(node, "lineno", None) is None:
+        put(node, origin)
+    here = node if getattr(node, "lineno", None) is not None else origin
+    for child in ast.iter_child_nodes(node):
+        fill(child, here)
+    return node

@@ -1,0 +1,228 @@
+"""From a function object to the tree of its source, as it stands in the user's file.
+
+The whole file is parsed, so lines, columns, the class around a method and `from __future__` lines are right without
+dedenting. What is found is compiled and compared with the function's code, so that the text of a file that was edited
+after its import is refused, not converted.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import linecache
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from dy2st.errors import ConversionError
+
+_FUTURE = 0
+for _feature in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _feature).compiler_flag
+
+Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class Found:
+    """The source of one function."""
+
+    node: Node
+    text: str
+    file: str
+    class_name: str | None
+
+
+def find(fn: types.FunctionType) -> Found:
+    """Find the tree of a function in its file.
+
+    Raises
+    ------
+    ConversionError
+        There is no source, or it is not the source that the function was made from.
+    """
+    code = fn.__code__
+    lines = source_lines(fn)
+    if not lines:
+        raise ConversionError(f"`{fn.__qualname__}` cannot be converted: {_why_no_source(code.co_filename)}")
+    text = "".join(lines)
+    try:
+        file = _file(text, code.co_filename)
+    except SyntaxError as error:
+        raise _edited(fn, f"the file does not parse: {error.msg}") from None
+    node = _match(fn, file)
+    segment = ast.get_source_segment(text, node, padded=True) or ""
+    return Found(node, segment, code.co_filename, file.classes.get(node))
+
+
+def source_lines(fn: types.FunctionType) -> list[str]:
+    """Return the lines of the file, notebook cell, doctest or `exec` text that defines a function."""
+    file = fn.__code__.co_filename
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, fn.__globals__)
+    if not lines and file == "<string>" and fn.__globals__.get("__name__") == "__main__":
+        argv = sys.orig_argv  # `python -c TEXT`
+        lines = argv[argv.index("-c") + 1].splitlines(keepends=True) if "-c" in argv[:-1] else []
+    return lines
+
+
+def future_flags(code: types.CodeType) -> int:
+    """Return the `from __future__` features that a function was compiled with, for `compile`."""
+    return code.co_flags & _FUTURE
+
+
+def _why_no_source(file: str) -> str:
+    if file == "<stdin>":
+        return "its source is not kept by this prompt (use a file, a notebook or IPython)"
+    if file.startswith("<"):
+        return f"its source is not kept: it was made by `exec` or `eval` ({file}), with no entry in linecache"
+    return f"its source file {file} cannot be read"
+
+
+def _edited(fn: types.FunctionType, reason: str) -> ConversionError:
+    return ConversionError(
+        f"`{fn.__qualname__}` cannot be converted: its source is not the text that it was made from ({reason})",
+        file=fn.__code__.co_filename,
+        line=fn.__code__.co_firstlineno,
+        hint="Import or run the file again after editing it.",
+    )
+
+
+class _File:
+    """One parsed file, with what is asked about it more than once."""
+
+    def __init__(self, text: str, name: str):
+        self.tree, self.name = ast.parse(text), name
+
+    @cached_property
+    def functions(self) -> list[tuple[Node, ast.stmt]]:
+        """Every function with the top-level statement that it stands in."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        return [(node, top) for top in self.tree.body for node in ast.walk(top) if isinstance(node, kinds)]
+
+    @cached_property
+    def classes(self) -> dict[ast.AST, str]:
+        """Map each function to the name of the innermost class around it."""
+        found: dict[ast.AST, str] = {}
+
+        def walk(node: ast.AST, name: str | None) -> None:
+            if name is not None:
+                found[node] = name
+            inner = node.name if isinstance(node, ast.ClassDef) else name
+            for child in ast.iter_child_nodes(node):
+                walk(child, inner)
+
+        walk(self.tree, None)
+        return found
+
+    @cached_property
+    def imports(self) -> list[ast.stmt]:
+        """Every import outside of functions and classes."""
+        found: list[ast.stmt] = []
+
+        def walk(node: ast.AST) -> None:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.Import | ast.ImportFrom):
+                    found.append(child)
+                elif not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+                    walk(child)
+
+        walk(self.tree)
+        return sorted(found, key=lambda node: not (isinstance(node, ast.ImportFrom) and node.module == "__future__"))
+
+    def codes(self, top: ast.stmt, flags: int) -> list[types.CodeType]:
+        """Compile one top-level statement and list all code objects in it."""
+        if (top, flags) not in self._codes:
+            module = ast.Module([*self.imports, top], [])  # the compiler treats calls of imported names apart
+            code = compile(module, self.name, "exec", flags=flags, dont_inherit=True)
+            self._codes[top, flags] = list(_nested(code))
+        return self._codes[top, flags]
+
+    @cached_property
+    def _codes(self) -> dict[tuple[ast.stmt, int], list[types.CodeType]]:
+        return {}
+
+
+@lru_cache(maxsize=64)
+def _file(text: str, name: str) -> _File:
+    return _File(text, name)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _nested(const)
+
+
+def _match(fn: types.FunctionType, file: _File) -> Node:
+    code = fn.__code__
+    here = [(node, top) for node, top in file.functions if _first_line(node) == code.co_firstlineno]
+    here = [(node, top) for node, top in here if getattr(node, "name", "<lambda>") == code.co_name]
+    if not here:
+        raise _edited(fn, f"no `{code.co_name}` starts on line {code.co_firstlineno}")
+    if isinstance(here[0][0], ast.Lambda):
+        here = _narrowest(here, code)
+    flags = future_flags(code)
+    for node, top in here:
+        same_place = [
+            other
+            for other in file.codes(top, flags)
+            if (other.co_name, other.co_firstlineno) == (code.co_name, code.co_firstlineno)
+        ]
+        if any(_same(other, code) for other in same_place):
+            return node
+    raise _edited(fn, f"the code on line {code.co_firstlineno} differs")
+
+
+def _first_line(node: Node) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+
+
+def _narrowest(here: list[tuple[Node, ast.stmt]], code: types.CodeType) -> list[tuple[Node, ast.stmt]]:
+    """Keep the lambda whose body spans the columns of the code; all of them where columns are not known."""
+    spans = [
+        (start, column, end, end_column)
+        for start, end, column, end_column in code.co_positions()
+        if start and end and column is not None and end_column
+    ]
+    if not spans:
+        return here if len(here) == 1 else []
+    first, last = min(span[:2] for span in spans), max(span[2:] for span in spans)
+
+    def width(node: Any) -> tuple[int, int]:
+        return node.body.end_lineno - node.body.lineno, node.body.end_col_offset - node.body.col_offset
+
+    around: list[tuple[Node, ast.stmt]] = []
+    for node, top in here:
+        body: Any = node.body
+        if (body.lineno, body.col_offset) <= first and last <= (body.end_lineno, body.end_col_offset):
+            around.append((node, top))
+    return sorted(around, key=lambda pair: width(pair[0]))[:1]
+
+
+def _same(found: types.CodeType, code: types.CodeType) -> bool:
+    if "@pytest_ar" in _all_names(code):  # pytest rewrote its asserts
+        arguments = found.co_varnames[: found.co_argcount] == code.co_varnames[: code.co_argcount]
+        return arguments and _all_names(found) <= _all_names(code)
+    return found == code or _shape(found) == _shape(code)
+
+
+def _all_names(code: types.CodeType) -> set[str]:
+    return {
+        name
+        for one in _nested(code)
+        for name in (*one.co_names, *one.co_varnames, *one.co_freevars, *one.co_cellvars)
+    }
+
+
+def _shape(code: types.CodeType) -> tuple[Any, ...]:
+    """What a code object does, without where it stands."""
+    consts = tuple(
+        _shape(const) if isinstance(const, types.CodeType) else (type(const), repr(const)) for const in code.co_consts
+    )
+    return (code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)

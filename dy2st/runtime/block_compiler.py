@@ -1,0 +1,218 @@
+"""Compile blocks into `BlockPlan`s: decide which step runs an operation, where it reads and where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.types import ListType, ScalarType, TensorType
+from dy2st.runtime.block_plan import BlockPlan, call_step, cond_step, for_step, while_step
+from dy2st.runtime.interpreter import single
+from dy2st.runtime.kernels import bare_ufunc, kernel
+from dy2st.runtime.ownership import Lives, is_container, keeps, makes, once
+from dy2st.runtime.registers import Frame, worth_clearing
+from dy2st.runtime.results import read_only
+from dy2st.runtime.steps import Step, clear_step, several_step, store_step, ufunc_step
+
+Flags = tuple[bool, ...]
+
+
+class Functions:
+    """The compiled functions of a Program, each compiled on its first call in the text."""
+
+    def __init__(self, program: Program, xp: Any):
+        self.program, self.xp = program, xp
+        self.constants: list[Any] = []
+        self._functions: dict[str, BlockPlan] = {}
+
+    def entry(self) -> BlockPlan:
+        """Return the plan of the entry function."""
+        return self.function(self.program.entry)
+
+    def function(self, name: str) -> BlockPlan:
+        """Return the plan of a function; while it is being compiled, the plan that it will be."""
+        if name not in self._functions:
+            block = self.program.functions[name]
+            plan = self._functions[name] = BlockPlan()
+            _BlockCompiler(self, block, (False,) * len(block.arguments), None).compile_into(plan)
+        return self._functions[name]
+
+    def block(self, block: Block, owned: Flags, carried: range | None = None) -> BlockPlan:
+        """Compile a block. `owned` says which arguments the caller gives up; `carried` which ones a loop carries."""
+        plan = BlockPlan()
+        _BlockCompiler(self, block, owned, carried).compile_into(plan)
+        return plan
+
+
+class _BlockCompiler:
+    """Compiles one block, operation by operation."""
+
+    def __init__(self, functions: Functions, block: Block, owned: Flags, carried: range | None):
+        self.functions, self.xp, self.block = functions, functions.xp, block
+        self.lives = Lives(block)
+        self.owned = {v for v, own in zip(block.arguments, owned, strict=True) if own}
+        pinned: list[Value] = []
+        wanted: dict[Value, int] = {}
+        if carried is not None:
+            pinned = block.arguments[carried.stop :]
+            wanted = dict(zip(reversed(self.lives.results), reversed(carried)))  # noqa: B905  a while's test comes first
+        self.frame = Frame(block.arguments, pinned, wanted)
+        self.steps: list[Step] = []
+        self.plan = BlockPlan()
+        self.calls: set[Step] = set()
+
+    def compile_into(self, plan: BlockPlan) -> None:
+        """Fill `plan`."""
+        self.plan = plan
+        for argument in self.block.arguments:
+            if argument not in self.lives.last:
+                self.frame.release(argument)
+        for at, operation in enumerate(self.block.operations):
+            if operation in self.lives.skipped:
+                continue
+            if operation.op.name in ("constant", "scalar_constant"):
+                self._constant(operation)
+            else:
+                self._operation(at, operation)
+        results = self.lives.results
+        plan.owned = tuple(v in self.owned and once(v, results) for v in results)
+        plan.finish(self.steps, self.frame.rest(), [self.frame.slot[v] for v in results], frozenset(self.calls))
+
+    def _constant(self, operation: Operation) -> None:
+        (made,) = operation.results
+        if made not in self.lives.last:
+            return
+        content = kernel(operation.op, self.xp, operation.attributes)()
+        if isinstance(made.type, TensorType):
+            content = read_only(content)
+            self.functions.constants.append(content)
+        self.frame.constant(made, content)
+
+    def _operation(self, at: int, operation: Operation) -> None:
+        operands = self.lives.operands(operation)
+        dying = [v for v in dict.fromkeys(operands) if self.lives.last[v] == at]
+        given_up = {v for v in dying if v in self.owned}
+        slots = [self.frame.slot[v] for v in operands]
+        freed = {v: slot for v in dying if (slot := self.frame.release(v)) is not None}
+        make = {"cond": self._cond, "while_loop": self._loop, "for_loop": self._loop, "call": self._call}.get(
+            operation.op.name, self._plain
+        )
+        step = make(operation, operands, slots, given_up)
+        self.plan.where[step] = operation.location
+        self.steps.append(step)
+        unused = [v for v in operation.results if v not in self.lives.last]
+        freed.update({v: slot for v in unused if (slot := self.frame.release(v)) is not None})
+        clear = [slot for v, slot in freed.items() if worth_clearing(v) and self.frame.is_free(slot)]
+        if clear:
+            self.steps.append(clear_step(list(dict.fromkeys(clear))))
+
+    # ---- plain operations ------------------------------------------------------------------------------------------
+    def _plain(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
+        op, attributes = operation.op, operation.attributes
+        ufunc = bare_ufunc(op, self.xp, len(operands), attributes) if len(operation.results) == 1 else None
+        for i, value in enumerate(operands):
+            if keeps(operation, i, ufunc is not None):
+                self.owned.discard(value)
+        if ufunc is not None:
+            step = self._ufunc(ufunc, operation.results[0], operands, slots, given_up)
+        elif hasattr(op, "eval_in_place") and operands[0] in given_up and once(operands[0], operands):
+            step = self._in_place(operation, slots)
+        else:
+            step = self._stored(operation, kernel(op, self.xp, attributes), slots)
+        self.owned.update(v for i, v in enumerate(operation.results) if makes(operation, i, ufunc is not None))
+        return step
+
+    def _ufunc(self, f: Any, made: Value, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
+        rank0 = self._rank0(made)  # NumPy needs longer to write into a 0-D array than to make one
+        fits = [s for v, s in zip(operands, slots, strict=True) if v in given_up and v.type == made.type]
+        into = fits[0] if fits and not rank0 else None
+        return ufunc_step(f, slots, self.frame.place(made, into), into, rank0)
+
+    def _in_place(self, operation: Operation, slots: list[int]) -> Step:
+        op, xp, attributes = operation.op, self.xp, operation.attributes
+
+        def f(*operands: Any) -> Any:
+            return op.eval_in_place(xp, *operands, **attributes)  # type: ignore[attr-defined]
+
+        return self._stored(operation, f, slots)
+
+    def _stored(self, operation: Operation, f: Any, slots: list[int]) -> Step:
+        results = operation.results
+        if len(results) != 1:
+            outs = [self.frame.place(v, slots[0] if slots else None) for v in results]
+            return several_step(f, slots, outs, [self._rank0(v) for v in results], self.xp)
+        (made,) = results
+        out = self.frame.place(made, slots[0] if slots else None)
+        if isinstance(made.type, (TensorType, ScalarType)) and _may_wrap(operation):
+            inner = f
+
+            def f(*operands: Any) -> Any:
+                return single(inner(*operands), made)
+
+        return store_step(f, slots, out, self.xp if self._rank0(made) else None)
+
+    def _rank0(self, value: Value) -> bool:
+        """Say whether NumPy may give a scalar where an array is due."""
+        return self.xp is np and isinstance(value.type, TensorType) and value.type.rank == 0
+
+    # ---- control flow ----------------------------------------------------------------------------------------------
+    def _cond(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
+        passed = operands[1:]
+        flags = tuple(v in given_up and once(v, operands) for v in passed)
+        then, other = (self.functions.block(block, flags) for block in operation.blocks)
+        owned = tuple(a and b for a, b in zip(then.owned, other.owned, strict=True))
+        self._passed(operation, passed, owned)
+        outs = [self.frame.place(v) for v in operation.results]
+        return cond_step(then, other, slots[0], slots[1:], outs)
+
+    def _loop(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
+        count, counted = operation.attributes["carried"], operation.op.name == "for_loop"
+        passed = operands[1:]
+        free = [v in given_up and once(v, operands) for v in passed[:count]]
+        assumed = tuple(own or isinstance(v.type, ListType) for own, v in zip(free, passed, strict=False))
+        body, assumed = self._body(operation.blocks[0], assumed, len(passed), counted)
+        copied = [i for i, own in enumerate(assumed) if own and not free[i]]
+        self._passed(operation, passed, assumed)
+        outs = [self.frame.place(v) for v in operation.results]
+        cleared = [slots[i + 1] for i, v in enumerate(passed[:count]) if v in given_up and free[i] and assumed[i]]
+        if counted:
+            return for_step(body, slots[0], operation.attributes["reverse"], slots[1:], outs, copied, cleared)
+        return while_step(body, slots[0], slots[1:], outs, copied, cleared)
+
+    def _body(self, block: Block, assumed: Flags, passed: int, counted: bool) -> tuple[BlockPlan, Flags]:
+        """Compile the body of a loop; a carried value is owned in it when it is so in every turn."""
+        count, first = len(assumed), int(counted)
+        while True:
+            flags = (False,) * first + assumed + (False,) * (passed - count)
+            body = self.functions.block(block, flags, range(first, first + count))
+            kept = tuple(a and b for a, b in zip(assumed, body.owned[1 - first :], strict=True))
+            if kept == assumed:
+                return body, assumed
+            assumed = kept
+
+    def _call(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
+        name = operation.attributes["function"]
+        self._passed(operation, operands, (False,) * len(operation.results))
+        outs = [self.frame.place(v) for v in operation.results]
+        step = call_step(self.functions.function(name), name, slots, outs)
+        self.calls.add(step)
+        return step
+
+    def _passed(self, operation: Operation, passed: Sequence[Value], owned: Flags) -> None:
+        """Note which results are owned; when one is not, it may be a view of any operand."""
+        types = [v.type for v in operation.results]
+        apart = all(own or isinstance(t, ScalarType) for own, t in zip(owned, types, strict=True))
+        if not apart or any(map(is_container, types)):
+            self.owned.difference_update(passed)
+        self.owned.update(v for v, own in zip(operation.results, owned, strict=True) if own)
+
+
+def _may_wrap(operation: Operation) -> bool:
+    """Say whether `eval` may give its one result in a tuple: where the number of results varies."""
+    inferred = operation.op.infer_operation(
+        [v.type for v in operation.operands], operation.attributes, operation.blocks
+    )
+    return isinstance(inferred, tuple)

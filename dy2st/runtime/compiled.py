@@ -1,0 +1,69 @@
+"""A Program made ready to run: optimised, compiled to a plan on first use, with its derivatives cached beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.autodiff.programs import vjp
+from dy2st.ir.program import Program
+from dy2st.ir.types import Type
+from dy2st.passes import optimise
+from dy2st.runtime.plan import Plan, compile_plan
+
+
+class Compiled:
+    """Hold a Program, its plans (one an array module) and its pull-backs; safe to use from several threads."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._lock = threading.RLock()
+        self._plans: dict[Any, Plan] = {}
+        self._pullbacks: dict[Any, CompiledPullback] = {}
+        self._optimised: Program | None = None
+
+    @property
+    def optimised(self) -> Program:
+        """The Program after all passes: what runs."""
+        with self._lock:
+            if self._optimised is None:
+                self._optimised = optimise(self.program)
+            return self._optimised
+
+    @property
+    def result_types(self) -> list[Type]:
+        return [v.type for v in self.program.block.results]
+
+    def run(self, inputs: Sequence[Any], xp: Any) -> list[Any]:
+        """Run on arrays, numbers, lists and variants."""
+        plan = self._plans.get(xp)
+        if plan is None:
+            with self._lock:
+                plan = self._plans.setdefault(xp, compile_plan(self.optimised, xp))
+        return plan.run(inputs)
+
+    def pullback(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
+        """Return the reverse derivative of results `seeded` with respect to arguments `wrt`."""
+        found = self._pullbacks.get((wrt, seeded))
+        if found is None:
+            with self._lock:
+                if (wrt, seeded) not in self._pullbacks:
+                    self._pullbacks[wrt, seeded] = self._derive(wrt, seeded)
+                found = self._pullbacks[wrt, seeded]
+        return found
+
+    def _derive(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
+        made = vjp(self.optimised, wrt, [(i, False) for i in seeded])
+        return CompiledPullback(Compiled(made.forward), Compiled(made.backward), seeded, made.found)
+
+
+@dataclass(frozen=True)
+class CompiledPullback:
+    """The forward Program with residuals behind its results, and the backward Program that takes them."""
+
+    forward: Compiled
+    backward: Compiled
+    seeded: tuple[int, ...]
+    found: tuple[int, ...]

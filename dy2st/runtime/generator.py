@@ -1,0 +1,77 @@
+"""The random generator: a seed and the number of the next draw.
+
+Random ops are pure functions of (seed, draw number, element), so eager mode, a Program, and a Program loaded from a file
+give the same numbers. Inside a trace the draw number is a state cell of the Program.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+from dy2st.ir.context import current
+
+
+class Generator:
+    """Hand out draw numbers; safe to use from several threads."""
+
+    def __init__(self, seed: int | None = None):
+        self._lock = threading.Lock()
+        self.seed = secrets.randbits(31) if seed is None else seed
+        self.draw = 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from `seed`, an int from 0 to 2**64 - 1; return the generator."""
+        if not isinstance(seed, int) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be an int from 0 to 2**64 - 1, not {seed!r}")
+        with self._lock:
+            self.seed, self.draw = seed, 0
+        return self
+
+    def next(self) -> tuple[int, int]:
+        """Return the seed and a draw number that nobody else gets."""
+        with self._lock:
+            draw = self.draw
+            self.draw = draw + 1
+            return self.seed, draw
+
+    def get_state(self) -> tuple[int, int]:
+        """Return (seed, draw number)."""
+        with self._lock:
+            return self.seed, self.draw
+
+    def set_state(self, state: tuple[int, int]) -> None:
+        """Continue from a state that `get_state` gave."""
+        seed, draw = state
+        with self._lock:
+            self.seed, self.draw = int(seed), int(draw)
+
+
+def default_generator() -> Generator:
+    """Return the process's generator."""
+    process = current().process
+    if process.generator is None:
+        process.generator = Generator()
+    return process.generator
+
+
+def seed(seed: int) -> Generator:
+    """Seed the default generator, so that all random numbers after it repeat; return the generator.
+
+    >>> import dy2st as paddle
+    >>> a = paddle.seed(7) and paddle.rand([2])
+    >>> b = paddle.seed(7) and paddle.rand([2])
+    >>> bool((a == b).all())
+    True
+    """
+    return default_generator().manual_seed(int(seed))
+
+
+def get_rng_state() -> list[tuple[int, int]]:
+    """Return the state of the default generator, for `set_rng_state`."""
+    return [default_generator().get_state()]
+
+
+def set_rng_state(state: list[tuple[int, int]]) -> None:
+    """Restore a state that `get_rng_state` gave."""
+    default_generator().set_state(state[0])

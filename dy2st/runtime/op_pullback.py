@@ -1,0 +1,129 @@
+"""The pull-back of one eager op, derived once per kind of call and then run as a small Program.
+
+A kind is the op, its attributes, the dtypes and the pattern of the shapes (which extents are equal, which are 1), which
+operands want a cotangent and which results have one. The Program takes what it uses of: operands, results, extents,
+cotangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st import dtypes
+from dy2st.autodiff.residuals import BackwardBuilder
+from dy2st.autodiff.reverse import pull_back
+from dy2st.errors import AutodiffError
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Program, Value
+from dy2st.ir.types import INT, ScalarType, TensorType, Type
+from dy2st.ops.base import Op
+from dy2st.runtime.compiled import Compiled
+from dy2st.shapes import Dim, Extent, symbol
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """What the pull-back of a linear op needs of an operand: its shape and dtype, not its elements."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+@dataclass(frozen=True)
+class OpPullback:
+    """`compiled` takes the arguments that `uses` names, then the cotangents; gives those of operands `found`."""
+
+    compiled: Compiled
+    uses: tuple[tuple[str, int, int], ...]
+    """("operand", i, 0), ("result", i, 0) or ("extent", operand, axis)."""
+    found: tuple[int, ...]
+
+
+_CACHE: dict[Any, OpPullback] = {}
+
+
+def op_pullback(
+    op: Op,
+    attributes: dict[str, Any],
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    wanted: tuple[int, ...],
+    seeded: tuple[int, ...],
+) -> OpPullback:
+    """Return the pull-back for a call on these operands (arrays, ghosts, numbers)."""
+    pattern = shape_pattern(operands)
+    key = (op.name, _key(attributes), pattern, wanted, seeded)
+    found = _CACHE.get(key)
+    if found is None:
+        found = _CACHE[key] = _derive(op, attributes, operands, results, pattern, wanted, seeded)
+    return found
+
+
+def _key(attributes: dict[str, Any]) -> Any:
+    return tuple(sorted(attributes.items()))
+
+
+def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Return dtypes and shapes with equal extents named alike: (3, 1, 5), (5,) -> (n0, 1, n1), (n1,)."""
+    names: dict[int, int] = {1: -1}
+    return tuple(
+        type(x) if isinstance(x, (bool, int, float))
+        else (x.dtype, tuple(names.setdefault(e, len(names) - 1) for e in x.shape))
+        for x in operands
+    )  # fmt: skip
+
+
+def _derive(
+    op: Op,
+    attributes: dict[str, Any],
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    pattern: tuple[Any, ...],
+    wanted: tuple[int, ...],
+    seeded: tuple[int, ...],
+) -> OpPullback:
+    b = Builder()
+    arguments = [b.argument(_type(one)) for one in pattern]
+    out = b.apply(op, arguments, attributes)
+    outs: list[Value] = list(out) if isinstance(out, list) else [out]
+    back = BackwardBuilder(b, None, {})
+    places: dict[Value, tuple[str, int, int]] = {}
+    for kind, values in (("operand", arguments), ("result", outs)):
+        for i, value in enumerate(values):
+            here = back.argument(value.type)
+            back.rename(value, here)
+            places[here] = (kind, i, 0)
+    _take_extents(back, arguments, places)
+    cts = [back.argument(outs[i].type) for i in seeded]
+    pulled = pull_back(back, b.block, [arguments[i] for i in wanted], dict(zip([outs[i] for i in seeded], cts)))
+    found = tuple(i for i in wanted if arguments[i] in pulled)
+    if back.residuals:
+        raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
+    back.block.results = [back.use(pulled[arguments[i]]) for i in found]
+    used = {v for o in back.block.walk() for v in o.operands} | set(back.block.results)
+    kept = [a for a in places if a in used]
+    back.block.arguments[:] = [*kept, *cts]
+    return OpPullback(Compiled(Program({"main": back.block})), tuple(places[a] for a in kept), found)
+
+
+def _take_extents(back: BackwardBuilder, arguments: Sequence[Value], places: dict[Value, tuple[str, int, int]]) -> None:
+    """Let extents come as numbers, so that no operand is kept for its shape alone."""
+    back._extents.clear()
+    seen: set[Extent] = set()
+    for i, argument in enumerate(arguments):
+        if isinstance(argument.type, TensorType):
+            for axis, extent in enumerate(argument.type.shape):
+                if isinstance(extent, Dim) and extent not in seen:
+                    seen.add(extent)
+                    here = back.block.add_argument(ScalarType("int", extent))
+                    back.provide(extent, here)
+                    places[here] = ("extent", i, axis)
+
+
+def _type(one: Any) -> Type:
+    if isinstance(one, type):
+        return {bool: ScalarType("bool"), int: INT, float: ScalarType("float")}[one]
+    dtype, extents = one
+    return TensorType(dtypes.dtype(dtype), tuple(1 if e < 0 else symbol(f"n{e}") for e in extents))

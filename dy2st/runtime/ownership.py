@@ -1,0 +1,108 @@
+"""Which values of a block a plan may overwrite: arrays and lists that the run made and nobody else can see.
+
+A value is owned where it is made as a new array or list, or comes as an argument that the caller gives up. It stays
+owned until an operation may keep it or a view of it. An operation that is the last to use an owned value may write its
+result over it. Constants, inputs, views and what stands in lists, variants and results are never owned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+
+_ALIASES = ("detach",)
+
+
+class Lives:
+    """The values of a block with what only renames them resolved, and the place where each is used last.
+
+    `skipped` are the operations that need not run: renamings, and broadcasts that only feed elementwise operations
+    which broadcast on their own, because another operand already has the full shape.
+    """
+
+    def __init__(self, block: Block):
+        self.skipped: set[Operation] = set()
+        self._source: dict[Value, Value] = {}
+        fused = _implicit_broadcasts(block)
+        for operation in block.operations:
+            if operation.op.name in _ALIASES or operation in fused:
+                self.skipped.add(operation)
+                self._source[operation.results[0]] = self.of(operation.operands[0])
+        self.results = [self.of(v) for v in block.results]
+        self.last: dict[Value, int] = {}
+        for at, operation in enumerate(block.operations):
+            if operation not in self.skipped:
+                self.last.update((v, at) for v in self.operands(operation))
+        self.last.update((v, len(block.operations)) for v in self.results)
+
+    def of(self, value: Value) -> Value:
+        """Return the value whose register holds `value`."""
+        return self._source.get(value, value)
+
+    def operands(self, operation: Operation) -> list[Value]:
+        """Return the operands of an operation as registers hold them."""
+        return [self.of(v) for v in operation.operands]
+
+
+def _implicit_broadcasts(block: Block) -> set[Operation]:
+    """Return the broadcasts whose every use is an elementwise operation that has another operand of full shape."""
+    users: dict[Value, list[Operation]] = {}
+    for operation in block.operations:
+        for value in operation.operands:
+            users.setdefault(value, []).append(operation)
+    kept = set(block.results)
+    fused: set[Operation] = set()
+    spread: set[Value] = set()
+    for operation in block.operations:
+        if operation.op.name != "broadcast" or operation.results[0] in kept:
+            continue
+        made = operation.results[0]
+        if all(_broadcasts_itself(user, made, spread) for user in users.get(made, ())):
+            fused.add(operation)
+            spread.add(made)
+    return fused
+
+
+def _broadcasts_itself(user: Operation, made: Value, spread: set[Value]) -> bool:
+    if not getattr(user.op, "elementwise", False) or user.blocks:
+        return False
+    return any(v is not made and v not in spread and v.type == _retyped(v, made) for v in user.operands)
+
+
+def _retyped(value: Value, made: Value) -> Type:
+    """Return the type of `value` with the shape of `made`."""
+    return TensorType(value.type.dtype, made.type.shape)  # type: ignore[union-attr]
+
+
+def is_container(t: Type) -> bool:
+    """Say whether values of this type hold other values."""
+    return isinstance(t, (ListType, TupleType, VariantType))
+
+
+def keeps(operation: Operation, position: int, ufunc: bool) -> bool:
+    """Say whether results of an operation, or the world outside, may share memory with this operand afterwards."""
+    op, operand = operation.op, operation.operands[position]
+    if ufunc or getattr(op, "fresh", False) or isinstance(operand.type, ScalarType):
+        return False
+    if op.effect:
+        return True
+    results = [v.type for v in operation.results]
+    if isinstance(operand.type, ListType):
+        copied = position == 0 and hasattr(op, "eval_in_place")
+        return not copied and any(map(is_container, results))
+    return not all(isinstance(t, ScalarType) for t in results)
+
+
+def makes(operation: Operation, index: int, ufunc: bool) -> bool:
+    """Say whether this result is an array or a list that nothing else refers to."""
+    op = operation.op
+    if ufunc or getattr(op, "fresh", False):
+        return True
+    return op.name == "list_new" or (index == 0 and hasattr(op, "eval_in_place"))
+
+
+def once(value: Value, among: Iterable[Value]) -> bool:
+    """Say whether `value` is there exactly once."""
+    return sum(other is value for other in among) == 1

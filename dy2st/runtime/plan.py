@@ -1,0 +1,62 @@
+"""A Program compiled once into steps, so that an operation costs little more than its NumPy call.
+
+>>> from dy2st.ir.builder import Builder
+>>> from dy2st.ir.program import Program
+>>> from dy2st.ir.types import INT
+>>> import dy2st.ops
+>>> b = Builder(); x = b.argument(INT)
+>>> b.block.results = [b.scalar_add(x, 1)]
+>>> compile_plan(Program({"main": b.block})).run([41])
+[42]
+
+What a plan does beyond the interpreter: constants are made once; broadcasts that NumPy does on its own and `detach`
+cost nothing; a result is written over an operand that is owned and dies there (ownership.py); lists grow in place; dead
+registers are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.program import Block, Program
+from dy2st.ir.types import ScalarType
+from dy2st.runtime.block_compiler import Functions
+from dy2st.runtime.results import keeps_memory, released
+
+
+class Plan:
+    """A Program that is ready to run. It has no state of a run: any number of threads may run it at once."""
+
+    def __init__(self, program: Program, xp: Any):
+        functions = Functions(program, xp)
+        self._entry = functions.entry()
+        self._arity = len(program.block.arguments)
+        self._names = [v.name for v in program.block.arguments]
+        self._scalars = [isinstance(v.type, ScalarType) for v in program.block.results]
+        self._constants = keeps_memory(functions.constants)
+        self.xp = xp
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on arrays, numbers, lists and variants; return the results of the entry function.
+
+        Errors are those of the ops, and end at the user's line. Inputs are never written into.
+        """
+        if len(inputs) != self._arity:
+            raise ValueError(f"the Program takes {self._arity} inputs {self._names}, not {len(inputs)}")
+        with np.errstate(all="ignore"):
+            results = self._entry.run(inputs)
+        final = zip(results, self._scalars, self._entry.owned, strict=True)
+        return [r if plain or owned else released(r, self._constants) for r, plain, owned in final]
+
+
+def compile_plan(program: Program, xp: Any = np) -> Plan:
+    """Compile a Program to run on `xp` (NumPy or CuPy)."""
+    return Plan(program, xp)
+
+
+def compile_block(program: Program, block: Block, xp: Any = np) -> Any:
+    """Compile one block of a Program; its `run` takes the arguments and gives the results as a tuple."""
+    return Functions(program, xp).block(block, (False,) * len(block.arguments))

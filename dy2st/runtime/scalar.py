@@ -1,0 +1,139 @@
+"""A Python number inside a Program: what `x.shape[0]`, `len(x)`, `x.item()` give in a trace.
+
+It does arithmetic and comparisons by Python's rules, and meets a tensor as a Python number would. Where Python itself
+needs the number (an index into a Python list, `if` in code that was not converted) it raises NeedsPythonValue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.ir.context import current
+from dy2st.ir.program import Value
+from dy2st.ir.types import ScalarType
+from dy2st.runtime.tensor import Tensor, needs_value
+
+Number = (bool, int, float)
+
+
+class Scalar:
+    """Hold the `ir.Value` of a Python int, float or bool."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value):
+        self.value = value
+
+    @property
+    def kind(self) -> str:
+        """"int", "float" or "bool"."""
+        assert isinstance(self.value.type, ScalarType)
+        return self.value.type.kind
+
+    @property
+    def python_type(self) -> type:
+        """The type that the number has when the Program runs."""
+        return {"int": int, "float": float, "bool": bool}[self.kind]
+
+    def __bool__(self) -> bool:
+        raise needs_value(f"the truth of a symbolic {self.kind} was needed as a Python bool")
+
+    def __int__(self) -> int:
+        raise needs_value(f"a symbolic {self.kind} was needed as a Python int")
+
+    def __float__(self) -> float:
+        raise needs_value(f"a symbolic {self.kind} was needed as a Python float")
+
+    def __index__(self) -> int:
+        raise needs_value(f"a symbolic {self.kind} was needed as a Python int (an index or a count)")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"Scalar({self.value.type})"
+
+    def __format__(self, spec: str) -> str:
+        raise needs_value(f"a symbolic {self.kind} was needed as text")
+
+    __str__ = __repr__
+
+    def item(self) -> Scalar:
+        """Return the number itself."""
+        return self
+
+
+def unary(name: str, a: Scalar) -> Scalar:
+    """Emit a scalar op of one operand."""
+    return Scalar(current().trace.emit(name, [a.value]))
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """Emit a scalar op of two operands, each a Scalar or a Python number."""
+    trace = current().trace
+    return Scalar(trace.emit(name, [trace.scalar(a), trace.scalar(b)]))
+
+
+def _forward(name: str) -> Callable[[Scalar, Any], Any]:
+    def method(self: Scalar, other: Any) -> Any:
+        return binary(name, self, other) if isinstance(other, (Scalar, *Number)) else NotImplemented
+
+    return method
+
+
+def _reflected(name: str) -> Callable[[Scalar, Any], Any]:
+    def method(self: Scalar, other: Any) -> Any:
+        return binary(name, other, self) if isinstance(other, Number) else NotImplemented
+
+    return method
+
+
+def _unary(name: str) -> Callable[[Scalar], Scalar]:
+    return lambda self: unary(name, self)
+
+
+for _dunder, _op in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "truediv"), ("floordiv", "floordiv"),
+                     ("mod", "mod"), ("pow", "pow"), ("and", "and"), ("or", "or"), ("xor", "xor")):  # fmt: skip
+    setattr(Scalar, f"__{_dunder}__", _forward(f"scalar_{_op}"))
+    setattr(Scalar, f"__r{_dunder}__", _reflected(f"scalar_{_op}"))
+for _dunder in ("lt", "le", "eq", "ne", "gt", "ge"):
+    setattr(Scalar, f"__{_dunder}__", _forward(f"scalar_{_dunder}"))
+for _dunder in ("neg", "abs"):
+    setattr(Scalar, f"__{_dunder}__", _unary(f"scalar_{_dunder}"))
+Scalar.__pos__ = lambda self: self  # type: ignore[attr-defined]
+
+
+def is_number(x: Any) -> bool:
+    """Say whether `x` is a Python number, concrete or symbolic."""
+    return isinstance(x, (Scalar, *Number))
+
+
+def split_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Scalar]]:
+    """Split a shape into the template that ops take (None where an operand stands) and those operands.
+
+    `shape` is an int, a list or tuple of ints, Scalars and one-element integer tensors, or a 1-D integer tensor
+    (which must be concrete: a symbolic one would leave the rank open).
+    """
+    if isinstance(shape, Tensor):
+        shape = shape.tolist() if shape.ndim else [shape]
+    elif isinstance(shape, (int, Scalar)):
+        shape = [shape]
+    template: list[int | None] = []
+    dims: list[Scalar] = []
+    for extent in shape:
+        if isinstance(extent, Tensor):
+            extent = extent.item()
+        if isinstance(extent, Scalar):
+            template.append(None)
+            dims.append(extent)
+        else:
+            template.append(_checked_extent(extent))
+    return tuple(template), dims
+
+
+def _checked_extent(extent: Any) -> int:
+    try:
+        return int(extent.__index__())
+    except AttributeError:
+        raise TypeError(f"an extent of a shape must be an int, not {type(extent).__name__} {extent!r}") from None

@@ -1,0 +1,123 @@
+"""The tape of eager mode: nodes that say how results came from operands, and the walk back over them.
+
+A node is one op, or one call of a Program (what `to_static` makes). Either way its pull-back is a Program that
+`autodiff` derives once per kind of node and that runs as one call. With `create_graph` that call is put on the tape in
+turn, so any order works, outside and inside of `to_static`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.errors import AutodiffError
+from dy2st.ir.types import is_differentiable
+from dy2st.ops.base import Op
+from dy2st.runtime.compiled import Compiled, CompiledPullback
+from dy2st.runtime.op_pullback import Ghost
+
+Edge = Any
+"""Where a cotangent goes: a leaf tensor, a pair (node, number of the result), or None."""
+
+
+class Node:
+    """What made some results: edges to the operands, and what the pull-back needs."""
+
+    __slots__ = ("edges", "freed", "hooks", "name", "number", "results", "source", "versions")
+    count = 0
+
+    def __init__(self, name: str, edges: list[Edge], results: Sequence[Any], source: Any):
+        self.name, self.edges, self.results, self.source = name, edges, results, source
+        self.hooks: dict[int, dict[int, Any]] | None = None
+        self.versions: list[Any] | None = None
+        self.freed = False
+        Node.count = self.number = Node.count + 1
+
+    @classmethod
+    def of_op(cls, op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], results: Any) -> Node:
+        """Return the node of an op that ran on `arrays`; a linear op keeps shapes, not elements."""
+        edges, versions = edges_of(operands)
+        outs = [t._payload for t in results]
+        linear = op.linear_together or (op.linear_in if len(op.linear_in) == 1 else ())
+        if linear:
+            ghosts = op.linear_together and op.linear_together[-1] < 2 and len(arrays) > 2
+            arrays = [
+                Ghost(a.shape, a.dtype) if (i in linear or ghosts) and hasattr(a, "shape") else a
+                for i, a in enumerate(arrays)
+            ]
+            outs = [Ghost(a.shape, a.dtype) for a in outs]
+        node = cls(op.name, edges, outs, (op, attributes, arrays))
+        node.versions = versions
+        return node
+
+    def check_versions(self, used: Sequence[int]) -> None:
+        """Refuse a pull-back that needs an operand which was overwritten in place since."""
+        for i, version, seen in self.versions or ():
+            if i in used and version[0] != seen:
+                raise AutodiffError(
+                    f"operand {i} of '{self.name}' was changed in place after it was used (its version is {version[0]}, "
+                    f"the gradient needs version {seen}); use the form that returns a new tensor, or clone() it before"
+                )
+
+
+def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
+    """Return the edges of a node and the versions of operands that share memory."""
+    edges: list[Edge] = [None] * len(operands)
+    versions: list[Any] | None = None
+    for i, t in enumerate(operands):
+        if hasattr(t, "stop_gradient"):
+            if not t.stop_gradient:
+                edges[i] = t if t._node is None else (t._node, t._index)
+            if t._version is not None:
+                versions = versions or []
+                versions.append((i, t._version, t._version[0]))
+    return edges, versions
+
+
+class ProgramCall:
+    """What a node needs of one recorded call of a Program."""
+
+    __slots__ = ("compiled", "pullback", "raw", "residuals", "wrt", "xp")
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        pullback: CompiledPullback,
+        wrt: tuple[int, ...],
+        raw: Sequence[Any],
+        residuals: Sequence[Any],
+        xp: Any,
+    ):
+        self.compiled, self.pullback, self.wrt, self.raw, self.residuals = compiled, pullback, wrt, raw, residuals
+        self.xp = xp
+
+
+def call(tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seeded: tuple[int, ...] | None = None) -> Any:
+    """Run a Program on tensors, and put the call on the tape where an input needs a gradient.
+
+    `tensor` is the class that wraps results; payloads may be lists and variants. `seeded` names the results whose
+    cotangents are expected (all that can have one when None).
+    """
+    wrt = tuple(i for i, t in enumerate(inputs) if isinstance(t, tensor) and not t.stop_gradient)  # type: ignore[attr-defined]
+    raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
+    if not wrt:
+        return [wrap(tensor, v) for v in compiled.run(raw, xp)]
+    types = compiled.result_types
+    if seeded is None:
+        seeded = tuple(i for i, t in enumerate(types) if is_differentiable(t))
+    pullback = compiled.pullback(wrt, seeded)
+    values = pullback.forward.run(raw, xp)
+    count = len(types)
+    edges, versions = edges_of(inputs)
+    node = Node("program", edges, values, ProgramCall(compiled, pullback, wrt, raw, values[count:], xp))
+    node.versions = versions
+    results = [wrap(tensor, v) for v in values[:count]]
+    for i, (t, kind) in enumerate(zip(results, types, strict=True)):
+        if isinstance(t, tensor) and is_differentiable(kind):
+            t._node, t._index, t.stop_gradient = node, i, False  # type: ignore[attr-defined]
+    return results
+
+
+def wrap(tensor: type, value: Any) -> Any:
+    """Wrap an array, list or variant; Python numbers stay themselves."""
+    return value if isinstance(value, (bool, int, float)) or value is None else tensor(value)

@@ -1,0 +1,185 @@
+"""Symbolic extents: integer polynomials over named symbols, so that one Program serves every shape.
+
+An extent is an `int` or a `Dim`. A Dim is kept in a canonical form (a sorted sum of coefficient times monomial), so
+two extents are provably equal exactly when they compare equal. Quotients that do not divide stay opaque atoms.
+
+>>> n = symbol("N")
+>>> str((n + 1) * 2), (n * 2) // 2 == n, n - n
+('2*N + 2', True, 0)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Union
+
+Monomial = tuple[str, ...]
+Terms = tuple[tuple[Monomial, int], ...]
+
+
+class Dim:
+    """Hold one symbolic extent; immutable, hashable, equal when provably equal."""
+
+    __slots__ = ("_hash", "terms")
+    terms: Terms
+
+    def __init__(self, terms: Terms):
+        self.terms = terms
+        self._hash = hash(terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Dim) and self.terms == other.terms)
+
+    def __add__(self, other: Extent) -> Extent:
+        return _make(_sum(self.terms, _terms(other)))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Extent:
+        return self * -1
+
+    def __sub__(self, other: Extent) -> Extent:
+        return self + other * -1
+
+    def __rsub__(self, other: Extent) -> Extent:
+        return (self * -1) + other
+
+    def __mul__(self, other: Extent) -> Extent:
+        product: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in _terms(other):
+                key = tuple(sorted(left + right))
+                product[key] = product.get(key, 0) + a * b
+        return _make(product)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Extent) -> Extent:
+        quotient = divide(self, other)
+        return symbol(f"floordiv({self}, {other})") if quotient is None else quotient
+
+    @property
+    def is_symbol(self) -> bool:
+        return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
+
+    def symbols(self) -> list[str]:
+        """Return the atoms of this extent, sorted, each once."""
+        return sorted({atom for monomial, _ in self.terms for atom in monomial})
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for monomial, coefficient in self.terms:
+            body = "*".join(monomial)
+            if not monomial:
+                text = str(abs(coefficient))
+            else:
+                text = body if abs(coefficient) == 1 else f"{abs(coefficient)}*{body}"
+            sign = "-" if coefficient < 0 else "+"
+            parts.append(f" {sign} {text}" if parts else ("-" if coefficient < 0 else "") + text)
+        return "".join(parts)
+
+    __repr__ = __str__
+
+
+Extent = Union[int, Dim]
+Shape = tuple[Extent, ...]
+
+
+def symbol(name: str) -> Dim:
+    """Return the extent named `name`."""
+    return Dim((((name,), 1),))
+
+
+def divide(a: Extent, b: Extent) -> Extent | None:
+    """Return a / b where it divides provably, else None."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if b and a % b == 0 else None
+    divisor = _terms(b)
+    if len(divisor) != 1:
+        return 1 if a == b else None
+    monomial, coefficient = divisor[0]
+    result: dict[Monomial, int] = {}
+    for left, factor in _terms(a):
+        rest = list(left)
+        if not coefficient or factor % coefficient:
+            return None
+        for atom in monomial:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        result[tuple(rest)] = factor // coefficient
+    return _make(result)
+
+
+def product(shape: Shape) -> Extent:
+    """Return the number of elements of a shape."""
+    total: Extent = 1
+    for extent in shape:
+        total = total * extent
+    return total
+
+
+def parse_extent(text: str) -> Extent:
+    """Read back what `str` of an extent printed; ValueError when it is none.
+
+    >>> parse_extent("2*N + 1") == symbol("N") * 2 + 1
+    True
+    """
+    total: Extent = 0
+    for piece in _split(text, " + "):
+        for i, signed in enumerate(_split(piece, " - ")):
+            term = _parse_term(signed.strip(), text)
+            total = total + (-term if i else term)
+    return total
+
+
+def _parse_term(body: str, text: str) -> Extent:
+    term: Extent = 1
+    if body.startswith("-") and not body[1:].isdigit():
+        term, body = -1, body[1:]
+    for factor in _split(body, "*"):
+        if re.fullmatch(r"-?[0-9]+", factor):
+            term = term * int(factor)
+        elif re.fullmatch(r"[A-Za-z_][\w.]*(\(.*\))?", factor):
+            term = term * symbol(factor)
+        else:
+            raise ValueError(f"{text!r} is not an extent")
+    return term
+
+
+def _split(text: str, separator: str) -> list[str]:
+    parts, depth, start, i = [], 0, 0, 0
+    while i < len(text):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if depth == 0 and text.startswith(separator, i):
+            parts.append(text[start:i])
+            i += len(separator)
+            start = i
+        else:
+            i += 1
+    return [*parts, text[start:]]
+
+
+def _terms(value: Extent) -> Terms:
+    if isinstance(value, Dim):
+        return value.terms
+    return (((), value),) if value else ()
+
+
+def _sum(a: Terms, b: Terms) -> dict[Monomial, int]:
+    total = dict(a)
+    for monomial, coefficient in b:
+        total[monomial] = total.get(monomial, 0) + coefficient
+    return total
+
+
+def _make(terms: dict[Monomial, int]) -> Extent:
+    kept = tuple(sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (-len(t[0]), t[0])))
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    return Dim(kept)

@@ -1,0 +1,136 @@
+"""A list, set or dict comprehension becomes a function with loops, so that those can be converted.
+
+>>> from dy2st.transformers.preview import preview
+>>> print(preview("def f(xs):\\n    return [x * 2 for x in xs if x > 0]", "comprehensions"))
+def f(xs):
+    def _comprehension(_items):
+        _result = []
+        for x in _items:
+            if x > 0:
+                _result.append(x * 2)
+        return _result
+    return _comprehension(xs)
+
+The first iterable is evaluated outside, the rest inside, as Python does. Inside lambdas, generator expressions and
+class bodies there is no statement to put the function before: those stay, and so do generator expressions themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from dy2st.pysrc import templates, tree
+from dy2st.pysrc.scopes import Scope, Scopes, own, parts_inside
+from dy2st.transformers.context import Context
+
+_STORE = {
+    "ListComp": ("[]", "RESULT.append(ELT)"),
+    "SetComp": ("{*()}", "RESULT.add(ELT)"),
+    "DictComp": ("{}", "KEY_NAME = KEY\nRESULT[KEY_NAME] = VALUE"),
+}
+
+
+def transform(root: Any, context: Context) -> None:
+    """Lower the comprehensions of every function."""
+    _Comprehensions(context, Scopes(root)).function(root)
+
+
+class _Comprehensions:
+    def __init__(self, context: Context, scopes: Scopes):
+        self.context, self.scopes = context, scopes
+        self.scope = scopes.root
+        self.before: list[Any] = []
+
+    def function(self, node: Any) -> None:
+        outer, self.scope = self.scope, self.scopes.of.get(node, self.scope)
+        self.blocks(node)
+        self.scope = outer
+
+    def blocks(self, node: Any) -> None:
+        for owner, field in tree.blocks(node):
+            setattr(owner, field, [made for stmt in getattr(owner, field) for made in self.statement(stmt)])
+
+    def statement(self, node: Any) -> list[Any]:
+        outer, self.before = self.before, []
+        inside = {id(item) for owner, field in tree.blocks(node) for item in getattr(owner, field)}
+        if type(node).__name__ == "ClassDef":
+            for inner in filter(tree.is_function, node.body):
+                self.function(inner)
+        self.children(node, inside)
+        before, self.before = self.before, outer
+        if tree.is_function(node):
+            self.function(node)
+        elif type(node).__name__ != "ClassDef":
+            self.blocks(node)
+        return [*before, node]
+
+    def children(self, node: Any, skip: set[int]) -> None:
+        """Replace comprehensions in what a node evaluates, in place."""
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                setattr(node, field, [self.replaced(item, skip) for item in value])  # pyright: ignore[reportUnknownVariableType]
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self.replaced(value, skip))
+
+    def replaced(self, node: Any, skip: set[int]) -> Any:
+        if not isinstance(node, ast.AST) or id(node) in skip or type(node).__name__ == "Lambda":
+            return node
+        if type(node).__name__ in _STORE and node not in self.context.native:
+            return self.lower(node)
+        if tree.is_comprehension(node):  # what stays: only its first iterable runs out here
+            first: Any = node.generators[0]
+            first.iter = self.replaced(first.iter, skip)
+            return node
+        self.children(node, skip)
+        return node
+
+    def lower(self, node: Any) -> Any:
+        context, kind = self.context, type(node).__name__
+        result = context.variable("result")
+        empty, store = _STORE[kind]
+        values: dict[str, Any] = {"RESULT": result}
+        if kind == "DictComp":
+            values |= {"KEY": node.key, "VALUE": node.value, "KEY_NAME": context.variable("key")}
+        else:
+            values["ELT"] = node.elt
+        items = context.variable("items")
+        walrus = [name.target.id for part in parts_inside(node) for name in own(part) if _is_walrus(name)]
+        nonlocals, globals_ = _declared(list(dict.fromkeys(walrus)), self.scope)
+        body = templates.statements(node, store, **values)
+        for turn, generator in reversed(list(enumerate(node.generators))):
+            for test in reversed(generator.ifs):
+                body = templates.statements(test, "if TEST:\n    BODY", TEST=test, BODY=body)
+            source = generator.iter if turn else templates.name(generator.iter, items)
+            body = templates.statements(
+                generator.target, "for TARGET in ITEMS:\n    BODY", TARGET=generator.target, ITEMS=source, BODY=body
+            )
+        name = context.function("comprehension", shared=False)
+        made = templates.statement(
+            node,
+            "def NAME(ITEMS):\n    nonlocal NONLOCALS\n    global GLOBALS\n"
+            "    RESULT = EMPTY\n    LOOPS\n    return RESULT",
+            NAME=name,
+            ITEMS=items,
+            NONLOCALS=nonlocals,
+            GLOBALS=globals_,
+            RESULT=result,
+            EMPTY=templates.expression(node, empty),
+            LOOPS=body,
+        )
+        context.comprehensions[name] = made
+        first = self.replaced(node.generators[0].iter, set())
+        self.blocks(made)
+        self.before.append(made)
+        return templates.expression(node, "NAME(FIRST)", NAME=name, FIRST=first)
+
+
+def _is_walrus(node: Any) -> bool:
+    return type(node).__name__ == "NamedExpr"
+
+
+def _declared(names: list[str], scope: Scope) -> tuple[list[str], list[str]]:
+    """Split names into those that a function inside declares nonlocal, and global."""
+    outer = [name for name in names if name in scope.globals]
+    return [name for name in names if name not in outer], outer

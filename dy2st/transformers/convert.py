@@ -1,0 +1,195 @@
+"""`convert(fn)`: the converted form of a function, once per code object.
+
+>>> from dy2st.transformers import is_converted_code
+>>> is_converted_code(Converted.make.__code__)
+False
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+import types
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+from dy2st.errors import ConversionError
+from dy2st.pysrc import origin, source, templates, tree, unparse
+from dy2st.transformers import private_names
+from dy2st.transformers.codegen import compile_function
+from dy2st.transformers.pipeline import PASSES
+from dy2st.transformers.preview import new_context
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A converted function, waiting for a helper."""
+
+    source: str  # converted, readable
+    original: str  # as the user wrote it
+    file: str
+    firstlineno: int
+    code: types.CodeType = field(repr=False)
+    helper: str = field(repr=False)  # the free variable that holds the helper
+    fn: weakref.ref[types.FunctionType] = field(repr=False, compare=False)
+
+    def make(self, helper: object, fn: types.FunctionType | None = None) -> types.FunctionType:
+        """Make a function that asks `helper`, with the cells, defaults and attributes of `fn`.
+
+        `fn` is the function that was converted, unless another one with the same code is given.
+        """
+        fn = self.fn() if fn is None else fn
+        if fn is None:
+            raise ReferenceError("the function that was converted is gone: pass it to make()")
+        cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        cells[self.helper] = types.CellType(helper)
+        closure = tuple(cells[name] for name in self.code.co_freevars)
+        made = types.FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
+        made.__qualname__, made.__module__, made.__doc__ = fn.__qualname__, fn.__module__, fn.__doc__
+        made.__kwdefaults__ = fn.__kwdefaults__
+        made.__dict__.update(fn.__dict__)
+        _copy_annotations(fn, made)
+        return made
+
+
+def _copy_annotations(fn: Any, made: Any) -> None:
+    """Share annotations, lazily where Python evaluates them lazily (3.14)."""
+    if hasattr(fn, "__annotate__"):
+        made.__annotate__ = fn.__annotate__
+    else:
+        made.__annotations__ = fn.__annotations__
+    if hasattr(fn, "__type_params__"):
+        made.__type_params__ = fn.__type_params__
+
+
+class _ByCode:
+    """Values kept for code objects, by identity (equal code may stand in two files), as long as those live."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[weakref.ref[types.CodeType], Any]] = {}
+
+    def get(self, code: types.CodeType) -> Any:
+        found = self._kept.get(id(code))
+        return found[1] if found is not None and found[0]() is code else None
+
+    def put(self, code: types.CodeType, value: Any) -> None:
+        key = id(code)
+
+        def forget(gone: weakref.ref[types.CodeType]) -> None:
+            if (found := self._kept.get(key)) is not None and found[0] is gone:
+                del self._kept[key]
+
+        self._kept[key] = weakref.ref(code, forget), value
+
+
+_converted, _generated = _ByCode(), _ByCode()
+_lock = threading.RLock()
+
+
+def is_converted_code(code: types.CodeType) -> bool:
+    """Say whether a code object came out of a conversion (functions inside converted functions included)."""
+    return _generated.get(code) is not None
+
+
+def convert(fn: types.FunctionType) -> Converted:
+    """Convert a function; the work is done once per code object (and set of modules that it names).
+
+    Raises
+    ------
+    ConversionError
+        There is no source, the source was edited, or the function is `async`.
+    """
+    with _lock:
+        known: list[tuple[frozenset[str], frozenset[str], Converted]] = _converted.get(fn.__code__) or []
+        for asked, modules, converted in known:
+            if _modules(fn, asked) == modules:
+                return _of(converted, fn)
+        converted, asked, modules = _convert(fn)
+        _converted.put(fn.__code__, [*known, (asked, modules, converted)])
+        return converted
+
+
+def _of(converted: Converted, fn: types.FunctionType) -> Converted:
+    if converted.fn() is fn:
+        return converted
+    return Converted(
+        converted.source,
+        converted.original,
+        converted.file,
+        converted.firstlineno,
+        converted.code,
+        converted.helper,
+        weakref.ref(fn),
+    )
+
+
+def _modules(fn: types.FunctionType, names: frozenset[str]) -> frozenset[str]:
+    """Return the names that are bound to modules around a function."""
+    return frozenset(name for name in names if isinstance(_outside(fn, name), types.ModuleType))
+
+
+def _outside(fn: types.FunctionType, name: str) -> object:
+    if name in fn.__code__.co_freevars and fn.__closure__ is not None:
+        try:
+            return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents
+        except ValueError:  # not assigned yet
+            return None
+    return fn.__globals__.get(name)
+
+
+def _convert(fn: types.FunctionType) -> tuple[Converted, frozenset[str], frozenset[str]]:
+    found = source.find(fn)
+    if isinstance(found.node, ast.AsyncFunctionDef):
+        raise ConversionError(
+            f"`{fn.__qualname__}` cannot be converted: an `async def` runs on an event loop, which a Program has not",
+            file=found.file,
+            line=found.node.lineno,
+            hint="Convert the functions that it awaits or calls instead.",
+        )
+    root: Any = _definition(found.node)
+    asked = _roots(root)
+    modules = _modules(fn, asked)
+    context = new_context(root, modules, fn.__code__.co_freevars)
+    if isinstance(found.node, ast.Lambda):
+        root.name = context.names.fresh("lambda")
+    private_names.transform(root, context, found.class_name)
+    for _, transform in PASSES:
+        transform(root, context)
+    text = unparse.source(root)
+    code = compile_function(context, fn.__code__, source.future_flags(fn.__code__))
+    _remember(code)
+    converted = Converted(
+        text, found.text, found.file, fn.__code__.co_firstlineno, code, context.helper, weakref.ref(fn)
+    )
+    return converted, asked, modules
+
+
+def _definition(node: source.Node) -> Any:
+    """Return a function as a `def` without decorators; a lambda becomes a `def` that returns its value."""
+    made: Any = tree.from_ast(node)
+    if not isinstance(node, ast.Lambda):
+        made.decorator_list = []
+        return made
+    spot = origin.place(node)
+    function = templates.statement(spot, "def NAME():\n    return VALUE", NAME="name", VALUE=made.body)
+    function.args = made.args
+    return function
+
+
+def _roots(root: Any) -> frozenset[str]:
+    """List the names that dotted paths start with."""
+    found: set[str] = set()
+    for node in ast.walk(root):
+        value: Any = getattr(node, "value", None)
+        if type(node).__name__ == "Attribute" and type(value).__name__ == "Name":
+            found.add(value.id)
+    return frozenset(found)
+
+
+def _remember(code: types.CodeType) -> None:
+    _generated.put(code, True)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            _remember(const)
+

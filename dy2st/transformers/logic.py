@@ -1,0 +1,74 @@
+"""`and`, `or`, `not`, the ternary, chained comparison, `is` and `in` become calls, with thunks for what may not run.
+
+>>> from dy2st.transformers.preview import preview
+>>> print(preview("def f(a, b):\\n    return (a and not b) or (a if b else a is b)"))
+def f(a, b):
+    return _dy.or_(_dy.and_(a, lambda: _dy.not_(b)), lambda: _dy.if_exp(b, lambda: a, lambda: _dy.is_(a, b, False)))
+>>> print(preview("def f(a, b):\\n    return 0 < a <= b"))
+def f(a, b):
+    return _dy.compare(0, ('<', '<='), lambda: a, lambda: b)
+
+A walrus in a thunk assigns the variable of the function around, so the thunk is a function with `nonlocal`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.pysrc import templates
+from dy2st.transformers.rewriter import Rewriter
+
+_OPS = {
+    "Lt": "<",
+    "LtE": "<=",
+    "Eq": "==",
+    "NotEq": "!=",
+    "Gt": ">",
+    "GtE": ">=",
+    "Is": "is",
+    "IsNot": "is not",
+    "In": "in",
+    "NotIn": "not in",
+}
+
+
+def lower_bool_op(rw: Rewriter, node: Any) -> Any:
+    """Lower `and` and `or`."""
+    if not rw.can_defer(node.values[1:]):
+        return rw.children(node)
+    template = "DY.and_(FIRST, *REST)" if type(node.op).__name__ == "And" else "DY.or_(FIRST, *REST)"
+    first = rw.expr(node.values[0])
+    return rw.make(node, template, FIRST=first, REST=[rw.thunk(value) for value in node.values[1:]])
+
+
+def lower_not(rw: Rewriter, node: Any) -> Any:
+    """Lower `not`; other unary operators stay."""
+    if type(node.op).__name__ != "Not":
+        return rw.children(node)
+    return rw.make(node, "DY.not_(VALUE)", VALUE=rw.expr(node.operand))
+
+
+def lower_if_exp(rw: Rewriter, node: Any) -> Any:
+    """Lower the ternary."""
+    if not rw.can_defer([node.body, node.orelse]):
+        return rw.children(node)
+    test = rw.expr(node.test)
+    return rw.make(node, "DY.if_exp(TEST, A, B)", TEST=test, A=rw.thunk(node.body), B=rw.thunk(node.orelse))
+
+
+def lower_compare(rw: Rewriter, node: Any) -> Any:
+    """Lower chains, `is` and `in`; other comparisons of two values stay operators."""
+    ops = tuple(_OPS[type(op).__name__] for op in node.ops)
+    if len(ops) > 1:
+        if not rw.can_defer(node.comparators):
+            return rw.children(node)
+        first = rw.expr(node.left)
+        rest = [rw.thunk(value) for value in node.comparators]
+        return rw.make(node, "DY.compare(FIRST, OPS, *REST)", FIRST=first, OPS=templates.literal(node, ops), REST=rest)
+    rw.children(node)
+    if ops[0] not in ("is", "is not", "in", "not in"):
+        return node
+    template = "DY.is_(A, B, NEGATE)" if ops[0].startswith("is") else "DY.in_(A, B, NEGATE)"
+    return rw.make(
+        node, template, A=node.left, B=node.comparators[0], NEGATE=templates.literal(node, "not" in ops[0])
+    )

@@ -1,0 +1,153 @@
+"""`match` becomes `if`s. Values, `None`/`True`/`False`, captures, `|` of values, and guards are compared one by one.
+
+>>> from dy2st.transformers.preview import preview
+>>> print(preview('''
+... def f(x):
+...     match x:
+...         case 1 | 2:
+...             return 'few'
+...         case n if n > 9:
+...             return 'many'
+... ''', "matches"))
+def f(x):
+    _subject = x
+    if _subject == 1 or _subject == 2:
+        return 'few'
+    else:
+        n = _subject
+        if n > 9:
+            return 'many'
+
+Sequences, mappings and classes are matched by Python, and only the bodies become `if`s:
+
+>>> print(preview('''
+... def f(x):
+...     match x:
+...         case [a, b]:
+...             return a + b
+... ''', "matches"))
+def f(x):
+    _subject = x
+    match _subject:
+        case [a, b]:
+            _matched = True
+        case _:
+            _matched = False
+    if _matched:
+        return a + b
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from dy2st.pysrc import origin, templates, tree
+from dy2st.transformers.context import Context
+
+
+def transform(root: Any, context: Context) -> None:
+    """Replace every `match` outside of class bodies' own statements."""
+    _Matches(context).blocks(root)
+
+
+class _Matches:
+    def __init__(self, context: Context):
+        self.context = context
+        self.matched = ""
+
+    def blocks(self, node: Any) -> None:
+        for owner, field in tree.blocks(node):
+            setattr(owner, field, [made for stmt in getattr(owner, field) for made in self.statement(stmt)])
+
+    def statement(self, node: Any) -> list[Any]:
+        if type(node).__name__ == "ClassDef":
+            for method in filter(tree.is_function, node.body):
+                self.blocks(method)
+            return [node]
+        self.blocks(node)
+        return self.lower(node) if type(node).__name__ == "Match" else [node]
+
+    def lower(self, node: Any) -> list[Any]:
+        subject = self.context.variable("subject")
+        first = templates.statements(node.subject, "SUBJECT = VALUE", SUBJECT=subject, VALUE=node.subject)
+        return first + self.chain(node.cases, subject)
+
+    def chain(self, cases: list[Any], subject: str) -> list[Any]:
+        """Lower the first case, with the others where it does not match."""
+        if not cases:
+            return []
+        case, rest = cases[0], self.chain(cases[1:], subject)
+        spot = origin.place(case.pattern)
+        if (simple := _simple(case.pattern, subject)) is None:
+            return [*self.by_python(case, subject, spot), *self.tested(case, rest, spot)]
+        test, captures = simple
+        if test is None and case.guard is None:
+            return [*captures, *case.body]
+        if test is None:
+            return [*captures, _if(spot, case.guard, case.body, rest)]
+        if case.guard is None:
+            return [_if(spot, test, [*captures, *case.body], rest)]
+        if not captures:
+            both = templates.expression(spot, "TEST and GUARD", TEST=test, GUARD=case.guard)
+            return [_if(spot, both, case.body, rest)]
+        matched = self.context.variable("matched")
+        found = templates.statements(
+            spot,
+            "MATCHED = False\nif TEST:\n    CAPTURES\n    MATCHED = GUARD",
+            MATCHED=matched,
+            TEST=test,
+            CAPTURES=captures,
+            GUARD=case.guard,
+        )
+        return [*found, _if(spot, templates.name(spot, matched), case.body, rest)]
+
+    def by_python(self, case: Any, subject: str, spot: origin.Place) -> list[Any]:
+        self.matched = self.context.variable("matched")
+        made = templates.statement(
+            spot,
+            "match SUBJECT:\n    case 0:\n        MATCHED = True\n    case _:\n        MATCHED = False",
+            SUBJECT=subject,
+            MATCHED=self.matched,
+        )
+        made.cases[0].pattern = case.pattern
+        return [made]
+
+    def tested(self, case: Any, rest: list[Any], spot: origin.Place) -> list[Any]:
+        test = templates.name(spot, self.matched)
+        if case.guard is not None:
+            test = templates.expression(spot, "TEST and GUARD", TEST=test, GUARD=case.guard)
+        return [_if(spot, test, case.body, rest)]
+
+
+def _if(spot: origin.Place, test: Any, body: list[Any], orelse: list[Any]) -> Any:
+    if not orelse:
+        return templates.statement(spot, "if TEST:\n    BODY", TEST=test, BODY=body)
+    return templates.statement(
+        spot, "if TEST:\n    BODY\nelse:\n    ORELSE", TEST=test, BODY=body, ORELSE=orelse
+    )
+
+
+def _simple(pattern: Any, subject: str) -> tuple[Any, list[ast.stmt]] | None:
+    """Return the test of a pattern (None: it always matches) and its captures; None for what Python must match."""
+    kind, spot = type(pattern).__name__, origin.place(pattern)
+    if kind == "MatchValue":
+        return templates.expression(spot, "SUBJECT == VALUE", SUBJECT=subject, VALUE=pattern.value), []
+    if kind == "MatchSingleton":
+        value = templates.literal(spot, pattern.value)
+        return templates.expression(spot, "SUBJECT is VALUE", SUBJECT=subject, VALUE=value), []
+    if kind == "MatchAs":
+        inner = _simple(pattern.pattern, subject) if pattern.pattern is not None else (None, [])
+        if inner is None or pattern.name is None:
+            return inner
+        capture = templates.statements(spot, "NAME = SUBJECT", NAME=pattern.name, SUBJECT=subject)
+        return inner[0], [*inner[1], *capture]
+    if kind != "MatchOr":
+        return None
+    parts = [_simple(part, subject) for part in pattern.patterns]
+    tests = [part[0] for part in parts if part is not None and part[0] is not None and not part[1]]
+    if len(tests) < len(parts):
+        return None
+    made = templates.expression(spot, "A or B", A=tests[0], B=tests[1])
+    made.values += tests[2:]
+    return made, []

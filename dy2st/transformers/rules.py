@@ -1,0 +1,51 @@
+"""Which rule lowers which node in the last pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.transformers import assignments, attributes, branches, calls, checks, fstrings, functions, logic, loops, reads
+from dy2st.transformers.context import Context
+from dy2st.transformers.rewriter import Rewriter, Rule
+
+EXPRESSIONS: dict[str, Rule] = {
+    "Attribute": attributes.lower_attribute,
+    "BoolOp": logic.lower_bool_op,
+    "Call": calls.lower_call,
+    "Compare": logic.lower_compare,
+    "DictComp": functions.lower_comprehension,
+    "ExceptHandler": functions.lower_handler,
+    "GeneratorExp": functions.lower_comprehension,
+    "IfExp": logic.lower_if_exp,
+    "JoinedStr": fstrings.lower_joined_str,
+    "Lambda": functions.lower_lambda,
+    "ListComp": functions.lower_comprehension,
+    "Name": reads.lower_name,
+    "SetComp": functions.lower_comprehension,
+    "Slice": attributes.lower_slice,
+    "Subscript": attributes.lower_subscript,
+    "UnaryOp": logic.lower_not,
+}
+STATEMENTS: dict[str, Rule] = {
+    "AnnAssign": assignments.lower_ann_assign,
+    "Assert": checks.lower_assert,
+    "Assign": assignments.lower_assign,
+    "AsyncFunctionDef": functions.lower_function,
+    "AsyncWith": functions.lower_with,
+    "AugAssign": assignments.lower_aug_assign,
+    "ClassDef": functions.lower_class,
+    "Delete": assignments.lower_delete,
+    "For": loops.lower_for,
+    "FunctionDef": functions.lower_function,
+    "Global": functions.lower_declaration,
+    "If": branches.lower_if,
+    "Nonlocal": functions.lower_declaration,
+    "Raise": checks.lower_raise,
+    "While": loops.lower_while,
+    "With": functions.lower_with,
+}
+
+
+def transform(root: Any, context: Context) -> None:
+    """Rewrite the body of the outermost function."""
+    functions.lower_body(Rewriter(context, EXPRESSIONS, STATEMENTS), root)

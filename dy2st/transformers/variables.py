@@ -1,0 +1,125 @@
+"""Decide which variables each construct hands to the helper, and which start as placeholders.
+
+The tree stays; `context.plans`, `context.placeholders` and (for inner functions) `context.unbound` are filled.
+
+1. Names of a construct: what it assigns and somebody wants afterwards (or, in a loop, in the next turn; or a function
+   inside has captured it).
+2. A variable starts as a placeholder when a read may come before its assignment, or when its first assignment
+   moves into a function.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.pysrc import tree
+from dy2st.pysrc.definite import Definite, dropped
+from dy2st.pysrc.liveness import Liveness
+from dy2st.pysrc.scopes import Scope, Scopes, bound, own
+from dy2st.transformers.context import Context, Plan
+
+_CONVERTED = ("If", "While", "For")
+
+
+def transform(root: Any, context: Context) -> None:
+    """Plan every construct of every function."""
+    scopes = Scopes(root, context.comprehensions.values())
+    for scope in scopes.functions():
+        _Function(scopes, scope, context).plan()
+    _mark_reads_from_inside(scopes, context)
+
+
+class _Function:
+    def __init__(self, scopes: Scopes, scope: Scope, context: Context):
+        self.scopes, self.scope, self.context = scopes, scope, context
+        self.live = Liveness(scopes, scope, context.comprehensions, context.loop_tests)
+        self.definite = Definite(scopes, scope)
+        self.late: set[str] = set()
+
+    def plan(self) -> None:
+        node: Any = self.scope.node
+        self.blocks(node)
+        for read in self.context.unbound:
+            name: Any = read
+            if name in self.scopes.where and self.scopes.owner(name) is self.scope:
+                self.late.add(name.id)
+        for name in self.deferred_walruses(node):
+            self.late.add(name)
+        params = {param.id for param in tree.parameters(node.args)}
+        self.context.placeholders[node] = [
+            name for name in self.scope.local if name in self.late and name not in params and self.mine(name)
+        ]
+
+    def mine(self, name: str) -> bool:
+        return self.scope.resolve(name) is self.scope
+
+    def blocks(self, node: Any) -> None:
+        for owner, field in tree.blocks(node):
+            for stmt in getattr(owner, field):
+                if not tree.is_compound(stmt):
+                    continue
+                if type(stmt).__name__ in _CONVERTED and stmt not in self.context.native:
+                    self.construct(stmt)
+                self.blocks(stmt)
+
+    def construct(self, stmt: Any) -> None:
+        parts = [*([stmt.test] if type(stmt).__name__ == "While" else []), *stmt.body, *stmt.orelse]
+        parts += [stmt.target] if type(stmt).__name__ == "For" else []
+        ordered = bound(stmt)  # the order of the text, target before body
+        inside = set(bound(parts))
+        assigned = [name for name in ordered if name in inside]
+        calls = any(type(node).__name__ in ("Call", "With") for node in own(parts))
+        rebound = sorted(self.scopes.rebound[self.scope] - set(assigned)) if calls else []
+        wanted = self.live.after[stmt] | self.live.head.get(stmt, frozenset()) | self.scopes.captured[self.scope]
+        names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
+        outer = [name for name in assigned if name in self.scope.globals]
+        private = self.context.variables - set(names)
+        nonlocals = [name for name in assigned if name not in outer and name not in private]
+        self.context.plans[stmt] = Plan(
+            tuple(names),
+            tuple(nonlocals),
+            tuple(outer),
+            tuple(name for name in names if self.scope.resolve(name) is None),
+        )
+        sure = self.definite.entries.get(stmt)
+        unsure = [] if sure is None else [name for name in [*nonlocals, *rebound] if name not in sure]
+        unreachable = nonlocals if sure is None else []
+        self.late.update([*unsure, *unreachable])
+
+    def deferred_walruses(self, node: Any) -> list[str]:
+        """List the targets of walruses that move into functions: they need a binding outside."""
+        found: list[str] = []
+        for inner in own(node.body):
+            kind = type(inner).__name__
+            deferred: list[Any] = []
+            if kind == "BoolOp":
+                deferred = inner.values[1:]
+            elif kind == "IfExp":
+                deferred = [inner.body, inner.orelse]
+            elif kind == "Compare" and len(inner.ops) > 1:
+                deferred = inner.comparators
+            elif kind in ("Assert", "Raise"):
+                deferred = [inner]
+            elif kind == "While":
+                deferred = [inner.test]
+            elif kind == "Call" and getattr(inner.func, "id", None) in self.context.comprehensions:
+                made: Any = self.context.comprehensions[inner.func.id]
+                deferred = [made.body]
+            found += [name.target.id for part in deferred for name in own(part) if type(name).__name__ == "NamedExpr"]
+        return found
+
+
+def _mark_reads_from_inside(scopes: Scopes, context: Context) -> None:
+    """Mark reads, by functions inside, of variables that may be unset: placeholders and what `del` unset."""
+    late = {scopes.of[node]: set(names) for node, names in context.placeholders.items()}
+    kills: dict[Scope, set[str]] = {scope: set(scopes.deleted[scope]) for scope in late}
+    for scope in late:
+        node: Any = scope.node
+        kills[scope] |= dropped(node.body)
+    for read, where in scopes.where.items():
+        owner = where.resolve(read.id)
+        if owner is None or owner not in late or read in context.unbound or read.id in context.variables:
+            continue
+        loads = type(read.ctx).__name__ == "Load"
+        if loads and scopes.runs_later(where, owner) and read.id in late[owner] | kills[owner]:
+            context.unbound[read] = True

@@ -1,0 +1,81 @@
+"""What every test may use: fixed random numbers, golden files, and skips that say what is missing."""
+
+import difflib
+import importlib
+import random
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and (reason := missing_for_gpu()):
+        pytest.skip(reason)
+
+
+@cache
+def missing_for_gpu() -> str:
+    """Say what a test on CUDA lacks here; empty when nothing is."""
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError:
+        return "CuPy is not installed: pip install dy2st[cuda13] (or dy2st[cuda12])"
+    try:
+        return "" if cupy.cuda.runtime.getDeviceCount() else "no CUDA device"
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"no CUDA device: {error}"
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed() -> Iterator[None]:
+    """Give each test the same random numbers, whatever ran before it, and eager mode before and after it."""
+    random.seed(0)
+    np.random.seed(0)
+    dy2st = sys.modules.get("dy2st")
+    if hasattr(dy2st, "seed"):
+        dy2st.seed(0)
+    yield
+    dy2st = sys.modules.get("dy2st")
+    if hasattr(dy2st, "in_dynamic_mode") and not dy2st.in_dynamic_mode():
+        dy2st.disable_static()
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """NumPy's generator, seeded."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with tests/golden/NAME.txt, or write it there under `--update-golden`.
+
+    `golden("ir/while_loop", text)`; a name may have folders in it.
+    """
+    update = bool(request.config.getoption("--update-golden"))
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / f"{name}.txt"
+        text = text.rstrip("\n") + "\n"
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(f"tests/golden/{name}.txt is missing: run with --update-golden and read what it writes")
+        want = path.read_text(encoding="utf-8")
+        if text != want:
+            lines = difflib.unified_diff(want.splitlines(), text.splitlines(), f"golden/{name}.txt", "now", lineterm="")
+            pytest.fail("\n".join([*lines, "(right as it is now? run with --update-golden)"]), pytrace=False)
+
+    return compare

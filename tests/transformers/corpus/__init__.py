@@ -1,0 +1,1 @@
+"""Functions of the user's kind, each with arguments: converted must equal original."""

@@ -1,0 +1,105 @@
+"""Random programs act the same converted and as written; `DY2ST` has no switch here: raise max_examples by profile."""
+
+import contextlib
+import importlib.util
+import linecache
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from dy2st import transformers
+
+HERE = Path(__file__).parent
+
+
+def load(name: str) -> Any:
+    """Import a file that stands beside this one."""
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+programs = load("programs").programs
+PythonHelper = load("python_helper").PythonHelper
+FILE = "<random program>"
+
+
+class TooLong(Exception):
+    """A loop that does not end, in both forms."""
+
+
+class World:
+    """What a program may touch."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.ticks = 0
+
+    def log(self, value: Any) -> Any:
+        self.seen.append(value)
+        if len(self.seen) > 500:
+            raise TooLong
+        return value
+
+    def tick(self) -> bool:
+        self.ticks += 1
+        return self.ticks < 30
+
+    @contextlib.contextmanager
+    def manager(self) -> Any:
+        self.seen.append("enter")
+        try:
+            yield 5
+        except ValueError:
+            self.seen.append("swallowed")
+        finally:
+            self.seen.append("exit")
+
+
+def run(fn: Any, world: World, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    try:
+        result: tuple[Any, ...] = ("value", repr(fn(*args)))
+    except Exception as error:
+        result = ("raised", type(error), str(error))
+    return *result, world.seen
+
+
+def agree(text: str) -> None:
+    """Run a program both ways on a few arguments."""
+    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
+    try:
+        code = compile(text, FILE, "exec")
+    except SyntaxError:  # such as a walrus on the variable of a comprehension
+        return
+    for args in [(0, 1), (3, -1)]:
+        outcomes: list[Any] = []
+        for convert in (False, True):
+            world = World()
+            namespace = {"log": world.log, "tick": world.tick, "manager": world.manager}
+            exec(code, namespace)
+            fn: Any = namespace["program"]
+            if convert:
+                converted = transformers.convert(fn)
+                fn = converted.make(PythonHelper())
+            outcomes.append(run(fn, world, args))
+        assert outcomes[1] == outcomes[0], f"{text}\n{converted.source}"
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(programs())
+def test_random_programs_act_the_same(text: str) -> None:
+    agree(text)
+
+
+@pytest.mark.soak
+@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_many_random_programs_act_the_same(text: str) -> None:
+    agree(text)
