@@ -1,0 +1,119 @@
+"""dy2st: the public face, with Paddle's names. `import dy2st as paddle` is how examples use it.
+
+Functions on tensors are imported here by name. Subpackages, and what lives in them, load on first use, so that
+`import dy2st` stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from dy2st.dtypes import bool_ as bool  # noqa: A004
+from dy2st.dtypes import complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8
+from dy2st.dtypes import DType as dtype
+from dy2st.functions import methods as _methods
+from dy2st.functions.assigning import assign, clone
+from dy2st.functions.comparison import (  # noqa: A004
+    allclose, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
+    bitwise_xor, eq, equal, equal_all, ge, greater, greater_equal, greater_than, gt, is_complex, is_empty,
+    is_floating_point, is_integer, is_tensor, isclose, isfinite, isinf, isnan, isneginf, isposinf, le, less,
+    less_equal, less_than, logical_and, logical_not, logical_or, logical_xor, lt, ne, not_equal, signbit, where,
+)  # fmt: skip
+from dy2st.functions.creation import (  # noqa: A004
+    arange, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace, numel, ones,
+    ones_like, range, rank, shape, to_dlpack, to_tensor, tril_indices, triu_indices, zeros, zeros_like,
+)  # fmt: skip
+from dy2st.functions.defaults import (  # noqa: A004
+    finfo, get_default_dtype, get_flags, iinfo, in_dynamic_mode, in_dynamic_or_pir_mode, set_default_dtype,
+    set_flags, set_printoptions,
+)  # fmt: skip
+from dy2st.functions.linear_algebra import (  # noqa: A004
+    addmm, baddbmm, bmm, cross, dist, dot, ger, inner, kron, matmul, matrix_transpose, mm, mv, norm, outer, t,
+    tensordot, trace, vecdot,
+)  # fmt: skip
+from dy2st.functions.manipulation import (  # noqa: A004
+    broadcast_shape, broadcast_tensors, broadcast_to, cast, chunk, concat, diag, diag_embed, diagflat, diagonal,
+    expand, expand_as, flatten, flip, meshgrid, moveaxis, permute, ravel, repeat_interleave, reshape, reverse,
+    roll, rot90, split, squeeze, stack, swapaxes, swapdims, tensor_split, tile, transpose, tril, triu, unbind,
+    unflatten, unsqueeze, unstack, view, view_as,
+)  # fmt: skip
+from dy2st.functions.math import (  # noqa: A004
+    abs, acos, acosh, add, add_n, asin, asinh, atan, atan2, atanh, ceil, clamp, clip, copysign, cos, cosh,
+    deg2rad, digamma, divide, erf, erfinv, exp, exp2, expm1, floor, floor_divide, floor_mod, fmax, fmin, frac,
+    gammaln, heaviside, hypot, increment, ldexp, lerp, lgamma, log, log10, log1p, log2, logaddexp, logit, maximum,
+    minimum, mod, multiply, nan_to_num, neg, negative, polygamma, positive, pow, rad2deg, reciprocal, remainder,
+    round, rsqrt, scale, sgn, sign, sin, sinh, sqrt, square, stanh, subtract, tan, tanh, true_divide, trunc,
+)  # fmt: skip
+from dy2st.functions.random import (  # noqa: A004
+    bernoulli, gaussian, log_normal, multinomial, normal, rand, rand_like, randint, randint_like, randn,
+    randn_like, randperm, standard_normal, uniform,
+)  # fmt: skip
+from dy2st.functions.reduction import (  # noqa: A004
+    all, amax, amin, any, argmax, argmin, count_nonzero, cummax, cummin, cumprod, cumsum, logcumsumexp, logsumexp,
+    max, mean, median, min, nanmean, nansum, prod, quantile, std, sum, var,
+)  # fmt: skip
+from dy2st.functions.search import (  # noqa: A004
+    argsort, argwhere, bincount, bucketize, crop, gather, gather_nd, index_add, index_fill, index_put,
+    index_sample, index_select, kthvalue, masked_fill, masked_scatter, masked_select, msort, multiplex, narrow,
+    nonzero, put_along_axis, scatter, scatter_add, scatter_nd, scatter_nd_add, scatter_reduce, searchsorted,
+    slice, sort, strided_slice, take, take_along_axis, take_along_dim, topk, unique, unique_consecutive,
+)  # fmt: skip
+from dy2st.functions.inplace import INPLACE as _INPLACE
+from dy2st.runtime.backward import grad
+from dy2st.runtime.generator import get_rng_state, seed, set_rng_state
+from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from dy2st.runtime.places import CPUPlace, CUDAPlace, get_device, is_compiled_with_cuda, set_device
+from dy2st.runtime.tensor import Tensor
+
+__version__ = "0.1.0"
+
+inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
+float, double, half = float32, float64, float16  # noqa: A001
+int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128  # noqa: A001
+get_cuda_rng_state, set_cuda_rng_state = get_rng_state, set_rng_state
+manual_seed = seed
+globals().update(_INPLACE)  # add_, exp_, ...: the table in functions/inplace.py
+
+# Names that load on first use: name -> module, or "module:name in it". Subpackages are found without an entry.
+_LAZY: dict[str, str] = {
+    "Model": "dy2st.model:Model",
+    "ParamAttr": "dy2st.nn.param_attr:ParamAttr",
+    "DataParallel": "dy2st.distributed:DataParallel",
+    "batch": "dy2st.io:batch",
+    "create_parameter": "dy2st.nn.create_parameter:create_parameter",
+    "disable_static": "dy2st.static:disable_static",
+    "enable_static": "dy2st.static:enable_static",
+    "load": "dy2st.jit:load_state",
+    "save": "dy2st.jit:save_state",
+}
+_SUBPACKAGES = (
+    "amp autograd base callbacks compat device distributed distribution export fft fluid framework hub incubate inference "
+    "io jit linalg metric nn onnx optimizer profiler regularizer signal sparse static sysconfig tensor text utils version "
+    "vision viz"
+).split()
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        module, _, attribute = _LAZY[name].partition(":")
+        found = _importlib.import_module(module)
+        return getattr(found, attribute) if attribute else found
+    if name in _SUBPACKAGES:
+        try:
+            return _importlib.import_module(f"dy2st.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"dy2st.{name}":
+                raise
+    raise AttributeError(f"module 'dy2st' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, __dir__(), n=3, cutoff=0.7)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def __dir__() -> list[str]:
+    return sorted({*(n for n in globals() if not n.startswith("_")), *_LAZY, "__version__"})

@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors dtypes shapes naming",
+        "errors dtypes shapes naming formatting",
         "ir",
         "ops",
         "passes",
         "autodiff",
         "runtime",
         "functions",
-        "nn",
+        "nn regularizer",
         "optimizer",
         "static incubate amp io metric autograd",
         "jit distributed",

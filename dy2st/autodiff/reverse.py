@@ -10,7 +10,7 @@ only an untaken branch used. The pull-back through an operation whose result has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from dy2st.autodiff.activity import active_values
 from dy2st.autodiff.residuals import LinearTrace
@@ -27,15 +27,18 @@ CONTROL: dict[str, ControlRule] = {}
 """The pull-backs of ops with sub-blocks, filled by `control.py`."""
 
 
-def pull_back(b: Builder, block: Block, roots: Iterable[Value], cts: Cotangents, stop: int | None = None) -> Cotangents:
+def pull_back(
+    b: Builder, block: Block, roots: Iterable[Value], cts: Cotangents, blocked: Collection[Value] = ()
+) -> Cotangents:
     """Emit the cotangents of `roots` from those of values of `block`; roots without one are absent.
 
-    `stop` bounds the operations that are looked at (the block's end when None).
+    Through `blocked` values no cotangent passes.
     """
     roots = list(roots)
     active = active_values(block, roots)
+    active.difference_update(blocked)
     cts = dict(cts)
-    for operation in reversed(block.operations[:stop]):
+    for operation in reversed(list(block.operations)):
         given = [cts.get(v) for v in operation.results]
         if all(ct is None for ct in given) or not any(v in active for v in operation.operands):
             continue

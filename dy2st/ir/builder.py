@@ -16,7 +16,7 @@ from dy2st.errors import TraceError
 from dy2st.ir.location import Location, user_location
 from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.ir.types import ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, Extent, Shape, symbol
 
 
@@ -200,12 +200,13 @@ class Builder:
         return results[0] if len(results) == 1 else results
 
     def named(self, type: Type) -> Type:
-        """Give every extent that only the run will tell (None) a fresh symbol."""
+        """Give every extent that only the run will tell (None) a fresh symbol.
+
+        Not in lists: their elements may differ in extents, so each element gets symbols when it is read.
+        """
         if isinstance(type, TensorType):
             if any(e is None for e in type.shape):
                 return TensorType(type.dtype, tuple(self.names.symbol() if e is None else e for e in type.shape))
-        elif isinstance(type, ListType):
-            return ListType(self.named(type.element))
         elif isinstance(type, TupleType):
             return TupleType(tuple(map(self.named, type.items)))
         elif isinstance(type, VariantType):

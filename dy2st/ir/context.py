@@ -22,6 +22,8 @@ class Process:
     generator: Any = None
     default_dtype: Any = None
     to_static_enabled: bool = True
+    names: Any = None
+    initializers: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from dy2st.ir.literals import is_array
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import Type
 
@@ -34,7 +33,7 @@ def same_value(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_value, a, b))  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(a, np.ndarray):
+    if is_array(a):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, float):
         return repr(a) == repr(b)

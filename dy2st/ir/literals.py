@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -32,8 +32,9 @@ _NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?)"
 _ELEMENT = re.compile(r"[^\s,()]+")
 _REFERENCE = re.compile(r"\$[0-9]+")
 
-Store = Callable[[np.ndarray], str]
-Constants = dict[str, np.ndarray]
+Array = np.ndarray[Any, Any]
+Store = Callable[[Array], str]
+Constants = dict[str, Array]
 
 
 def write_value(value: Any, store: Store) -> str:
@@ -53,12 +54,17 @@ def write_value(value: Any, store: Store) -> str:
         return value.name
     if isinstance(value, Type):
         return f"!{value}"
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return write_inline(value) or f"{_head(value)}({store(value)})"
     return f"?{type(value).__name__}"
 
 
-def write_inline(array: np.ndarray) -> str | None:
+def is_array(value: Any) -> TypeGuard[Array]:
+    """Say whether a value is a NumPy array, also to the type checker."""
+    return isinstance(value, np.ndarray)
+
+
+def write_inline(array: Array) -> str | None:
     """Return a small array with its elements in text, None for a large one or one that text does not hold exactly."""
     if array.size > INLINE or array.dtype.name not in DTYPES:
         return None
@@ -70,11 +76,11 @@ def write_inline(array: np.ndarray) -> str | None:
     return f"{_head(array)}({', '.join(elements)})" if same else None
 
 
-def parse_inline(text: str) -> np.ndarray:
+def parse_inline(text: str) -> Array:
     """Read back what `write_inline` wrote; ProgramSyntaxError when it is something else."""
     reader = Reader(text)
     found = read_value(reader, {})
-    if not isinstance(found, np.ndarray) or not reader.done:
+    if not is_array(found) or not reader.done:
         reader.fail("expected an array")
     return found
 
@@ -119,7 +125,7 @@ def _read_tuple(reader: Reader, constants: Constants, depth: int) -> tuple[Any, 
     return tuple(items)
 
 
-def _read_array(reader: Reader, dtype: DType, constants: Constants) -> np.ndarray:
+def _read_array(reader: Reader, dtype: DType, constants: Constants) -> Array:
     start = reader.at
     shape = read_shape(reader)
     reader.expect("(")
@@ -139,7 +145,7 @@ def _read_array(reader: Reader, dtype: DType, constants: Constants) -> np.ndarra
     return array.reshape(sizes)
 
 
-def _read_elements(reader: Reader, dtype: DType) -> np.ndarray:
+def _read_elements(reader: Reader, dtype: DType) -> Array:
     elements: list[str] = []
     while not reader.sees(")"):
         elements.append(reader.take(_ELEMENT, "an element"))
@@ -151,7 +157,7 @@ def _read_elements(reader: Reader, dtype: DType) -> np.ndarray:
         reader.fail(f"an element is not of type {dtype.name} ({error})")
 
 
-def _array(dtype: DType, elements: Sequence[str]) -> np.ndarray:
+def _array(dtype: DType, elements: Sequence[str]) -> Array:
     if dtype.is_bool:
         if not {"true", "false"}.issuperset(elements):
             raise ValueError("a bool is true or false")
@@ -165,15 +171,17 @@ def _array(dtype: DType, elements: Sequence[str]) -> np.ndarray:
 
 
 def _element(e: Any) -> str:
-    if isinstance(e, np.bool_):
+    """Return the text of one element (a NumPy scalar)."""
+    kind: str = e.dtype.kind
+    if kind == "b":
         return "true" if e else "false"
-    if isinstance(e, np.integer):
+    if kind in "iu":
         return str(int(e))
-    if isinstance(e, np.complexfloating):
+    if kind == "c":
         imaginary = _element(e.imag)
         return f"{_element(e.real)}{'' if imaginary[0] == '-' else '+'}{imaginary}j"
     return float.__repr__(float(str(e)))
 
 
-def _head(array: np.ndarray) -> str:
+def _head(array: Array) -> str:
     return f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"

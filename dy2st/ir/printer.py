@@ -30,9 +30,7 @@ import hashlib
 import json
 import re
 
-import numpy as np
-
-from dy2st.ir.literals import write_value
+from dy2st.ir.literals import Array, write_value
 from dy2st.ir.location import Location
 from dy2st.ir.program import Block, Operation, Program, Value
 
@@ -122,10 +120,10 @@ class _Constants:
     """The large arrays of a text, in the order in which they are met; the same elements are written once."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, Array] = {}
         self._references: dict[tuple[str, bytes], str] = {}
 
-    def store(self, array: np.ndarray) -> str:
+    def store(self, array: Array) -> str:
         key = array.dtype.name, hashlib.sha256(array.tobytes()).digest()
         reference = self._references.setdefault(key, f"${len(self.arrays)}")
         self.arrays[reference] = array

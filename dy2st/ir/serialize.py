@@ -16,13 +16,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeGuard
 
 from dy2st.dtypes import DType
 from dy2st.errors import FileFormatError, InvalidProgram, ProgramSyntaxError, located
-from dy2st.ir.literals import parse_inline, write_inline
+from dy2st.ir.literals import Array, is_array, parse_inline, write_inline
 from dy2st.ir.location import Location
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Block, Operation, Program, Value
@@ -44,7 +42,7 @@ _BASE_NAME = re.compile(r"[^\\/]*$")
 Json = Any
 
 
-def to_json(program: Program) -> tuple[dict[str, Json], dict[str, np.ndarray]]:
+def to_json(program: Program) -> tuple[dict[str, Json], dict[str, Array]]:
     """Return a Program as data that `json` can write, and the large constants by name.
 
     ValueError for an op that cannot stand in a file; InvalidProgram for a Program that breaks a rule of the IR.
@@ -55,14 +53,15 @@ def to_json(program: Program) -> tuple[dict[str, Json], dict[str, np.ndarray]]:
     return {"entry": program.entry, "functions": functions}, writer.arrays
 
 
-def from_json(data: Json, arrays: Mapping[str, np.ndarray]) -> Program:
+def from_json(data: Json, arrays: Mapping[str, Array]) -> Program:
     """Return the Program that `to_json` wrote; FileFormatError says where the data are not one."""
     reader = _Reader(arrays)
     try:
         program = reader.program(data)
         verify(program)
     except InvalidProgram as error:
-        raise FileFormatError(f"the Program in the file breaks a rule: {error}") from error
+        reason = "; ".join(line.strip() for line in str(error).splitlines())
+        raise FileFormatError(f"the Program in the file breaks a rule: {reason}") from error
     except RecursionError as error:
         raise FileFormatError("the Program in the file is nested too deeply") from error
     return program
@@ -70,7 +69,7 @@ def from_json(data: Json, arrays: Mapping[str, np.ndarray]) -> Program:
 
 class _Writer:
     def __init__(self) -> None:
-        self.arrays: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, Array] = {}
         self.references: dict[int, str] = {}
 
     def block(self, block: Block, depth: int) -> Json:
@@ -106,27 +105,27 @@ class _Writer:
             return {"dtype": value.name}
         if isinstance(value, Type):
             return {"type": print_type(value)}
-        if isinstance(value, np.ndarray):
+        if is_array(value):
             literal = write_inline(value)
             return {"tensor": self.store(value)} if literal is None else {"literal": literal}
         if isinstance(value, float) and not math.isfinite(value):
             return {"float": repr(value)}
         return value
 
-    def store(self, array: np.ndarray) -> str:
+    def store(self, array: Array) -> str:
         name = self.references.setdefault(id(array), f"{CONSTANT}{len(self.arrays)}")
         self.arrays[name] = array
         return name
 
 
 class _Reader:
-    def __init__(self, arrays: Mapping[str, np.ndarray]):
+    def __init__(self, arrays: Mapping[str, Array]):
         self.arrays = arrays
         self.types: dict[str, Type] = {}
 
     def program(self, data: Json) -> Program:
         entry, functions = _object(data, ("entry", "functions"), "the Program")
-        if type(functions) is not dict:
+        if not _is_object(functions):
             raise FileFormatError("functions of the Program: an object is expected")
         blocks = {_string(n, "a function's name"): self.block(b, f"function {n!r}", 0) for n, b in functions.items()}
         return Program(blocks, _string(entry, "the entry"))
@@ -148,7 +147,7 @@ class _Reader:
     def define(self, data: Json, block: Block, where: str) -> list[Value]:
         made: list[Value] = []
         for pair in _list(data, where):
-            if type(pair) is not list or len(pair) != 2:
+            if not _is_list(pair) or len(pair) != 2:
                 raise FileFormatError(f"{where}: a name and a type are expected")
             name = None if pair[0] is None else _string(pair[0], f"{where}, a name")
             made.append(Value(self.of_type(pair[1], where), block, None, name))
@@ -160,7 +159,7 @@ class _Reader:
         op = REGISTRY.get(name) if type(name) is str else None
         if op is None or not op.saveable:
             raise FileFormatError(f"{where}: {name!r:.60} is no op that may stand in a file")
-        if type(attributes) is not dict or not set(attributes) <= set(op.attributes):
+        if not _is_object(attributes) or not set(attributes) <= set(op.attributes):
             raise FileFormatError(f"{where}: the attributes of {name} are {', '.join(op.attributes) or 'none'}")
         used = _numbered(operands, values, f"{where}, operands")
         read = {key: self.attribute(value, f"{where}, attribute {key}", 0) for key, value in attributes.items()}
@@ -178,7 +177,7 @@ class _Reader:
             try:
                 found = self.types[text] = parse_type(text)
             except ProgramSyntaxError as error:
-                raise FileFormatError(f"{where}: {error}") from error
+                raise FileFormatError(f"{where}: {str(error).splitlines()[0]}") from error
             _check_size(found, where)
         return found
 
@@ -189,9 +188,9 @@ class _Reader:
             return data
         if type(data) is str:
             return _string(data, where)
-        if type(data) is list:
+        if _is_list(data):
             return tuple(self.attribute(item, where, depth + 1) for item in data)
-        if type(data) is not dict or len(data) != 1:
+        if not _is_object(data) or len(data) != 1:
             raise FileFormatError(f"{where}: an attribute is expected")
         ((kind, content),) = data.items()
         read = self.kinds.get(kind)
@@ -209,13 +208,13 @@ class _Reader:
             raise FileFormatError(f"{where}: {content!r:.60} is no dtype")
         return DTYPES[content]
 
-    def of_literal(self, content: str, where: str) -> np.ndarray:
+    def of_literal(self, content: str, where: str) -> Array:
         try:
             return parse_inline(content)
         except ProgramSyntaxError as error:
-            raise FileFormatError(f"{where}: {error}") from error
+            raise FileFormatError(f"{where}: {str(error).splitlines()[0]}") from error
 
-    def of_tensor(self, content: str, where: str) -> np.ndarray:
+    def of_tensor(self, content: str, where: str) -> Array:
         if content not in self.arrays:
             raise FileFormatError(f"{where}: no tensor is named {content!r:.60}")
         return self.arrays[content]
@@ -225,9 +224,17 @@ class _Reader:
     }  # fmt: skip
 
 
+def _is_object(data: Json) -> TypeGuard[dict[str, Json]]:
+    return type(data) is dict
+
+
+def _is_list(data: Json) -> TypeGuard[list[Json]]:
+    return type(data) is list
+
+
 def _object(data: Json, keys: tuple[str, ...], where: str) -> tuple[Json, ...]:
     """Return the values under exactly these keys."""
-    if type(data) is not dict:
+    if not _is_object(data):
         raise FileFormatError(f"{where}: an object is expected")
     if len(data) != len(keys) or not all(key in data for key in keys):
         raise FileFormatError(f"{where}: the keys {', '.join(keys)} are expected, there are {', '.join(data)!r:.100}")
@@ -235,7 +242,7 @@ def _object(data: Json, keys: tuple[str, ...], where: str) -> tuple[Json, ...]:
 
 
 def _list(data: Json, where: str) -> list[Json]:
-    if type(data) is not list:
+    if not _is_list(data):
         raise FileFormatError(f"{where}: a list is expected")
     return data
 
@@ -260,7 +267,7 @@ def _numbered(data: Json, values: list[Value], where: str) -> list[Value]:
 def _location(data: Json, where: str) -> Location | None:
     if data is None:
         return None
-    if type(data) is not list or len(data) != 3 or type(data[1]) is not int or not 0 <= data[1] < 1 << 31:
+    if not _is_list(data) or len(data) != 3 or type(data[1]) is not int or not 0 <= data[1] < 1 << 31:
         raise FileFormatError(f"{where}: a location is a file, a line and a function")
     return Location(_base_name(_string(data[0], where)), data[1], _string(data[2], where))
 

@@ -142,6 +142,8 @@ def tangent_type(t: Type) -> Type:
     """Return the type of tangents and cotangents of `t`: a list has a list of optional ones."""
     if isinstance(t, ListType):
         return ListType(optional(tangent_type(payload(t.element))))
+    if isinstance(t, TupleType):
+        return TupleType(tuple(optional(tangent_type(item)) for item in t.items))
     if isinstance(t, VariantType) and not is_optional(t):
         return VariantType(tuple(a if not is_differentiable(a) else tangent_type(a) for a in t.alternatives))
     if isinstance(t, VariantType):

@@ -16,12 +16,11 @@ import inspect
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import Any, NoReturn, cast
 
 from dy2st.dtypes import DType
 from dy2st.errors import InvalidProgram, located
+from dy2st.ir.literals import is_array
 from dy2st.ir.opdef import REGISTRY, OpDef
 from dy2st.ir.printer import label, operation_to_text, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
@@ -140,7 +139,7 @@ class _Verifier:
                 self.refuse(f"{operation.name} does not take {given}: {reason}", operation)
             except InvalidProgram as refusal:
                 raise refusal from error
-        return found if isinstance(found, tuple) else (found,)
+        return cast("tuple[Type, ...]", found) if isinstance(found, tuple) else (found,)
 
     def type(self, value: Value, title: str, operation: Operation | None) -> None:
         try:
@@ -206,8 +205,10 @@ class _Verifier:
 
 @cache
 def arity(op: OpDef) -> tuple[int, float]:
-    """Return the smallest and the largest number of operands that the `eval` of an op takes."""
-    meaning = getattr(op, "eval", None)
+    """Return the smallest and the largest number of operands that an op states, or that its `eval` takes."""
+    stated, meaning = getattr(op, "arity", None), getattr(op, "eval", None)
+    if isinstance(stated, int):
+        return stated, stated
     if meaning is None:
         return 0, math.inf
     taken = [p for p in inspect.signature(meaning).parameters.values() if p.kind is not p.KEYWORD_ONLY][1:]
@@ -248,10 +249,11 @@ def unfit(value: Any) -> str | None:
     """Say why `value` cannot be an attribute, None when it can."""
     if type(value) in _PLAIN or isinstance(value, (DType, Type)):
         return None
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return None if value.dtype.name in DTYPES and value.dtype.isnative else f"is an array of {value.dtype}"
     if type(value) is tuple:
-        return next((reason for v in value if (reason := unfit(v)) is not None), None)
+        items = cast("tuple[Any, ...]", value)
+        return next((reason for v in items if (reason := unfit(v)) is not None), None)
     return f"is of type {type(value).__name__}, which attributes cannot have"
 
 

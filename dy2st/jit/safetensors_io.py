@@ -142,7 +142,7 @@ def _head(header: dict[str, Any]) -> bytes:
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")  # pyright: ignore[reportArgumentType]  NumPy's stubs hide the buffer
 
 
 def _hash_field(digits: str) -> bytes:
@@ -178,14 +178,13 @@ def _parse(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
 def _check_format(metadata: dict[str, str], format: str, version: int) -> None:
     """Check the kind of file; before the checksums, which a newer version may take otherwise."""
     if metadata.get("format") != format:
-        raise FileFormatError(f"not a file of the format {format!r} but {metadata.get('format', 'of another')!r:.40}")
+        found = repr(metadata["format"])[:40] if "format" in metadata else "of another"
+        raise FileFormatError(f"not a file of the format {format!r} but {found}")
     found = metadata.get("version", "")
     if re.fullmatch("[1-9][0-9]{0,8}", found) is None:
         raise FileFormatError(f"{found!r:.40} is no version of the format")
     if int(found) > version:
-        raise FileFormatError(
-            f"the file has version {found} of the format, this dy2st reads up to {version}: update it"
-        )
+        raise FileFormatError(f"the file has version {found} of the format; this dy2st reads up to {version}")
 
 
 def _check_hashes(mapped: mmap.mmap, size: int, metadata: dict[str, str]) -> None:
@@ -256,7 +255,7 @@ def _join_pairs(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> Non
     names = strict_json.loads(metadata[_COMPLEX], "the list of complex tensors")
     kinds = {np.dtype(real): np.dtype(name) for name, real in _PAIRS.items()}
     for name in names if type(names) is list else [None]:
-        array = tensors.get(name) if type(name) is str else None
-        if array is None or array.dtype not in kinds or array.shape[-1:] != (2,):
+        array = tensors.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str) or array is None or array.dtype not in kinds or array.shape[-1:] != (2,):
             raise FileFormatError(f"tensor {name!r:.60} is said to be complex and is not stored so")
         tensors[name] = array.view(kinds[array.dtype]).reshape(array.shape[:-1])

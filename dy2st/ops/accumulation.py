@@ -16,9 +16,9 @@ def add_rows(xp: Any, out: Any, positions: Any, rows: Any) -> None:
         return
     positions = xp.where(positions < 0, positions + out.shape[0], positions).astype(np.int64)
     if xp is not np:
-        # unsigned addition has the same bits, and CuPy has no signed 64-bit atomics
-        same = (lambda a: a.view(np.uint64)) if out.dtype == np.int64 else (lambda a: a)
-        xp.add.at(same(out), positions, same(xp.ascontiguousarray(rows)))
+        if out.dtype == np.int64:  # CuPy adds no signed 64-bit numbers; unsigned ones have the same bits
+            out, rows = out.view(np.uint64), xp.ascontiguousarray(rows).view(np.uint64)
+        xp.add.at(out, positions, rows)
         return
     if out.ndim == 1:
         np.add.at(out, positions, rows)

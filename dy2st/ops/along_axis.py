@@ -27,6 +27,7 @@ class TakeAlongAxis(Op):
     attributes = ("axis",)
     linear_in = (0,)
     may_raise = True
+    fresh = True
 
     def infer(self, x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
         refuse_types(self.name, x, indices, axis)
@@ -56,6 +57,7 @@ class PutAlongAxis(Op):
     attributes = ("axis", "mode")
     linear_together = (0, 2)
     may_raise = True
+    fresh = True
 
     def infer(self, x: TensorType, indices: TensorType, values: TensorType, *, axis: int, mode: str) -> TensorType:
         if mode not in ("assign", "add"):
@@ -104,6 +106,7 @@ class LastWriter(Op):
     attributes = ("shape", "axis")
     differentiable = False
     may_raise = True
+    fresh = True
 
     def infer(self, indices: TensorType, *dims: ScalarType, shape: tuple[int | None], axis: int) -> TensorType:
         return TensorType(bool_, indices.shape)
@@ -160,7 +163,7 @@ def put_samples(rng: np.random.Generator, mode: str) -> Iterator[Sample]:
 def _last(xp: Any, shape: tuple[int, ...], grid: tuple[Any, ...], axis: int) -> Any:
     """Say of each write whether it is the last at its place; independent of the order in which a device writes."""
     count = grid[axis].shape[axis]
-    line = xp.arange(count).reshape(tuple(-1 if i == axis else 1 for i in range(len(shape))))
+    line = xp.arange(count, dtype=xp.int32).reshape(tuple(-1 if i == axis else 1 for i in range(len(shape))))
     turns = xp.broadcast_to(line, grid[axis].shape)
     latest = xp.full(shape, -1, dtype=turns.dtype)
     xp.maximum.at(latest, grid, turns)

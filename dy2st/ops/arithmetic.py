@@ -73,6 +73,7 @@ class SafeMul(Elementwise):
 
     name = "safe_mul"
     linear_in = (0, 1)
+    fresh = True
 
     def eval(self, xp: Any, x: Any, y: Any) -> Any:
         with np.errstate(invalid="ignore"):

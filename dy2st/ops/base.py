@@ -51,6 +51,8 @@ class Op(OpDef):
     differentiable: ClassVar[bool] = True
     linear_in: ClassVar[tuple[int, ...]] = ()
     linear_together: ClassVar[tuple[int, ...]] = ()
+    variadic: ClassVar[bool] = False
+    """The op takes any number of operands and is linear in all of them together."""
     random: ClassVar[bool] = False
     """The first two operands are the generator's seed and draw number."""
     fresh: ClassVar[bool] = False

@@ -29,6 +29,7 @@ class CombineAlongAxis(Op):
     name = "combine_along_axis"
     attributes = ("axis", "mode")
     may_raise = True
+    fresh = True
 
     def infer(self, x: TensorType, indices: TensorType, values: TensorType, *, axis: int, mode: str) -> TensorType:
         if mode not in _UFUNCS:

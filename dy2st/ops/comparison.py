@@ -212,6 +212,7 @@ class Where(Elementwise):
 
     name = "where"
     linear_together = (1, 2)
+    fresh = True
 
     def infer(self, *types: TensorType, **attributes: Any) -> TensorType:
         condition, x, y = types
@@ -235,7 +236,8 @@ class Where(Elementwise):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for shape in ((2, 3), (), (0, 2)):
-            yield Sample((np.asarray(rng.integers(0, 2, size=shape) > 0), rng.normal(size=shape), rng.normal(size=shape)))
+            condition = np.asarray(rng.integers(0, 2, size=shape) > 0)
+            yield Sample((condition, rng.normal(size=shape), rng.normal(size=shape)))
 
 
 def select(b: Builder, condition: Value, x: Value | None, y: Value | None) -> Any:

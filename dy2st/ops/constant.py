@@ -12,6 +12,7 @@ from dy2st.dtypes import DType, of_array
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType, Type, tangent_type
+from dy2st.ops.bundle import Bundle
 from dy2st.ops.base import Op, Sample, fill, fill_extents
 
 
@@ -67,6 +68,8 @@ class ZerosLike(Op):
     def eval(self, xp: Any, like: Any) -> Any:
         if isinstance(like, (list, tuple)):
             return [(0, None)] * len(like) if isinstance(like, list) else (0, None)
+        if isinstance(like, Bundle):
+            return Bundle([(0, None)] * len(like.items))
         return xp.zeros_like(like)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

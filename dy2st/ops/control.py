@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.formatting import Part, render
 from dy2st.ir.program import Block
 from dy2st.ir.types import (
     ListType,
@@ -87,19 +88,18 @@ class Call(Op):
 
 
 class Print(Op):
-    """Print what Python's `print` would: `template` has the constant parts and None where an operand stands."""
+    """Print what Python's `print` would; `template` has a part for each argument (see `formatting.Part`)."""
 
     name = "print"
     attributes = ("template", "sep", "end")
     differentiable = False
     effect = True
 
-    def infer(self, *operands: Type, template: tuple[str | None, ...], sep: str, end: str) -> tuple[Type, ...]:
+    def infer(self, *operands: Type, template: tuple[Part, ...], sep: str, end: str) -> tuple[Type, ...]:
         return ()
 
-    def eval(self, xp: Any, *operands: Any, template: tuple[str | None, ...], sep: str, end: str) -> Any:
-        rest = iter(operands)
-        builtins.print(*(str(next(rest)) if part is None else part for part in template), sep=sep, end=end)
+    def eval(self, xp: Any, *operands: Any, template: tuple[Part, ...], sep: str, end: str) -> Any:
+        builtins.print(*render(template, operands), sep=sep, end=end)
         return ()
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
@@ -107,23 +107,23 @@ class Print(Op):
 
 
 class Assert(Op):
-    """Raise AssertionError with `message` when the predicate is false."""
+    """Raise AssertionError when the first operand is false; `template` makes its text of the other operands."""
 
     name = "assert"
-    attributes = ("message",)
+    attributes = ("template",)
     differentiable = False
     may_raise = True
 
-    def infer(self, predicate: Type, *, message: str | None) -> tuple[Type, ...]:
+    def infer(self, predicate: Type, *operands: Type, template: tuple[Part, ...] | None) -> tuple[Type, ...]:
         return ()
 
-    def eval(self, xp: Any, predicate: Any, *, message: str | None) -> Any:
+    def eval(self, xp: Any, predicate: Any, *operands: Any, template: tuple[Part, ...] | None) -> Any:
         if not predicate:
-            raise AssertionError(*(() if message is None else (message,)))
+            raise AssertionError(*(() if template is None else ("".join(render(template, operands)),)))
         return ()
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        yield Sample((True,), {"message": None})
+        yield Sample((True,), {"template": None})
 
 
 RAISABLE: dict[str, type[Exception]] = {
@@ -132,21 +132,21 @@ RAISABLE: dict[str, type[Exception]] = {
 
 
 class Raise(Op):
-    """Raise a built-in exception of this `kind` with `message`."""
+    """Raise an exception of a built-in `kind`; `template` makes its text of the operands."""
 
     name = "raise"
-    attributes = ("kind", "message")
+    attributes = ("kind", "template")
     differentiable = False
     may_raise = True
     effect = True
 
-    def infer(self, *, kind: str, message: str | None) -> tuple[Type, ...]:
+    def infer(self, *operands: Type, kind: str, template: tuple[Part, ...] | None) -> tuple[Type, ...]:
         if kind not in RAISABLE:
             raise TypeError(f"{kind} is not a built-in exception")
         return ()
 
-    def eval(self, xp: Any, *, kind: str, message: str | None) -> Any:
-        raise RAISABLE[kind](*(() if message is None else (message,)))
+    def eval(self, xp: Any, *operands: Any, kind: str, template: tuple[Part, ...] | None) -> Any:
+        raise RAISABLE[kind](*(() if template is None else ("".join(render(template, operands)),)))
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())

@@ -4,8 +4,8 @@
     conv_input_grad(c, w)   c [batch, filters, *out]; gives the shape of x       (what conv_transpose layers compute)
     conv_weight_grad(x, c)  gives the shape of w
 
-All three are one sum of products x * w * c over batch, groups, channels, places and windows, less one factor; so each is
-bilinear, and the transposes of each are the other two. On arrays, windows are laid out as a matrix for one `matmul`
+All three are one sum of products x * w * c over batch, groups, channels, places and windows, less one factor; so each
+is bilinear, and the transposes of each are the other two. On arrays, windows are laid out as a matrix for one `matmul`
 (Chellapilla et al., "High performance convolutional neural networks for document processing", 2006).
 """
 

@@ -27,6 +27,7 @@ class Ufunc(Elementwise):
     """An op that is the NumPy function named `function`."""
 
     abstract = True
+    fresh = True
     function: ClassVar[str]
     arity: ClassVar[int] = 1
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)

@@ -1,10 +1,10 @@
 """The logarithm of |Gamma| and its derivatives: lgamma, digamma, polygamma, from NumPy's arithmetic alone.
 
 All compute in float64. Positive arguments are moved by the recurrence Gamma(x + 1) = x Gamma(x) to where an expansion
-holds, negative ones by reflection (NIST Digital Library of Mathematical Functions, dlmf.nist.gov, 5.5 and 5.15); large
-ones use the asymptotic series 5.11.1, 5.11.2 and 5.15.8-9. The polynomials interpolate lgamma(1 + z) / z,
-lgamma(2 + z) / z and digamma(x) / (x - root), computed to 50 digits, at Chebyshev nodes. Near the zeros of lgamma and digamma on the negative
-axis the error is small against 1, not against the result.
+holds, negative ones by reflection (NIST Digital Library of Mathematical Functions, dlmf.nist.gov, 5.5 and 5.15);
+large ones use the asymptotic series 5.11.1, 5.11.2 and 5.15.8-9. The polynomials interpolate lgamma(1 + z) / z,
+lgamma(2 + z) / z and digamma(x) / (x - root), computed to 50 digits, at Chebyshev nodes. Near the zeros of lgamma and
+digamma on the negative axis the error is small against 1, not against the result.
 """
 
 from __future__ import annotations
@@ -187,6 +187,7 @@ class Polygamma(Elementwise):
 
     name = "polygamma"
     attributes = ("n",)
+    fresh = True
 
     def eval(self, xp: Any, x: Any, *, n: int) -> Any:
         if n < 1:

@@ -9,7 +9,7 @@ the end; others outside are an IndexError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class _Scatter(Op):
     may_raise = True
     fresh = True
     reads: str
+    region: Callable[..., Sequence[Extent]]
+    """Return the shape that the values must have: region(x, places, **attributes)."""
+    eval_in_place: Callable[..., Any]
+    """Do what `eval` does on `x` itself."""
 
     def infer(self, x: TensorType, values: TensorType, places: TensorType, **attributes: Any) -> TensorType:
         if values.dtype is not x.dtype:
@@ -60,16 +64,8 @@ class _Scatter(Op):
             raise _misfit(self.name, values.shape, region)
         return x
 
-    def region(self, x: TensorType, places: TensorType, **attributes: Any) -> Sequence[Extent]:
-        """Return the shape that the values must have."""
-        raise TypeError(f"{self.name} says no shape for its values")
-
     def eval(self, xp: Any, x: Any, values: Any, places: Any, **attributes: Any) -> Any:
         return self.eval_in_place(xp, x.copy(), values, places, **attributes)
-
-    def eval_in_place(self, xp: Any, x: Any, values: Any, places: Any, **attributes: Any) -> Any:
-        """Do the same on `x` itself."""
-        raise TypeError(f"{self.name} has no meaning on arrays")
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -136,41 +132,48 @@ class TakeAdd(_Scatter):
 
 
 class GatherNd(_Gather):
-    """The slices of `x` at places; the last axis of `indices` holds one place on each of the first axes of x."""
+    """The slices of `x` at places; the last axis of `indices` holds one place on each of the first `depth` axes."""
 
     name = "gather_nd"
+    attributes = ("depth",)
     adds = "scatter_nd_add"
 
-    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
-        return TensorType(x.dtype, _nd(self.name, x, indices))
+    def infer(self, x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
+        return TensorType(x.dtype, _nd(self.name, x, indices, depth))
 
-    def eval(self, xp: Any, x: Any, indices: Any) -> Any:
+    def eval(self, xp: Any, x: Any, indices: Any, *, depth: int) -> Any:
+        _refuse_depth(self.name, len(x.shape), indices.shape, depth)
         if xp is not np:
             _refuse_nd(xp, self.name, x, indices)
         try:
-            return xp.asarray(x[(*xp.moveaxis(indices, -1, 0), ...)])
+            found = x[(*xp.moveaxis(indices, -1, 0), ...)]
         except IndexError:
             _refuse_nd(xp, self.name, x, indices)
             raise
+        return found.copy() if indices.ndim == 1 else found  # one place gives a view
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        yield Sample((rng.normal(size=(2, 3, 4)), np.array([[0, 1], [-1, 2], [0, 1]])))
-        yield Sample((rng.normal(size=(3,)), np.array([1])))
+        yield Sample((rng.normal(size=(2, 3, 4)), np.array([[0, 1], [-1, 2], [0, 1]])), {"depth": 2})
+        yield Sample((rng.normal(size=(3,)), np.array([1])), {"depth": 1})
 
 
 class ScatterNdAdd(_Scatter):
     """The tensor `x` with `values` added at places as in `gather_nd`."""
 
     name = "scatter_nd_add"
+    attributes = ("depth",)
     reads = "gather_nd"
 
-    def region(self, x: TensorType, places: TensorType) -> Sequence[Extent]:
-        return _nd(self.name, x, places)
+    def region(self, x: TensorType, places: TensorType, *, depth: int) -> Sequence[Extent]:
+        return _nd(self.name, x, places, depth)
 
-    def eval_in_place(self, xp: Any, x: Any, values: Any, indices: Any) -> Any:
+    def eval(self, xp: Any, x: Any, values: Any, indices: Any, *, depth: int) -> Any:
+        return super().eval(xp, x, values, indices, depth=depth)
+
+    def eval_in_place(self, xp: Any, x: Any, values: Any, indices: Any, *, depth: int) -> Any:
         """Do the same on `x` itself."""
+        _refuse_depth(self.name, len(x.shape), indices.shape, depth)
         _refuse_nd(xp, self.name, x, indices)
-        depth = indices.shape[-1]
         lead, rest = x.shape[:depth], x.shape[depth:]
         if values.shape != indices.shape[:-1] + rest:
             raise _misfit(self.name, values.shape, indices.shape[:-1] + rest)
@@ -184,8 +187,8 @@ class ScatterNdAdd(_Scatter):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         indices = np.array([[0, 1], [-1, 2], [0, 1]])
-        yield Sample((rng.normal(size=(2, 3, 4)), rng.normal(size=(3, 4)), indices))
-        yield Sample((rng.normal(size=(3,)), rng.normal(size=()), np.array([1])))
+        yield Sample((rng.normal(size=(2, 3, 4)), rng.normal(size=(3, 4)), indices), {"depth": 2})
+        yield Sample((rng.normal(size=(3,)), rng.normal(size=()), np.array([1])), {"depth": 1})
 
 
 def _refuse_places(name: str, places: TensorType) -> None:
@@ -193,14 +196,17 @@ def _refuse_places(name: str, places: TensorType) -> None:
         raise TypeError(f"{name} needs integer indices, not {places.dtype.name}")
 
 
-def _nd(name: str, x: TensorType, indices: TensorType) -> tuple[Extent, ...]:
+def _nd(name: str, x: TensorType, indices: TensorType, depth: int) -> tuple[Extent, ...]:
     _refuse_places(name, indices)
-    depth = indices.shape[-1] if indices.rank else None
-    if not isinstance(depth, int) or depth > x.rank:
-        raise ValueError(
-            f"{name} needs indices whose last extent is known and at most {x.rank}, not {_listed(indices.shape)}"
-        )
+    _refuse_depth(name, x.rank, indices.shape, depth)
     return (*indices.shape[:-1], *x.shape[depth:])
+
+
+def _refuse_depth(name: str, rank: int, indices: Sequence[Extent], depth: int) -> None:
+    if depth > rank or not indices or (isinstance(indices[-1], int) and indices[-1] != depth):
+        raise ValueError(
+            f"{name} on {depth} axes of a tensor of rank {rank} cannot use indices of shape {_listed(indices)}"
+        )
 
 
 def _refuse_nd(xp: Any, name: str, x: Any, indices: Any) -> None:

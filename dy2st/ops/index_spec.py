@@ -85,7 +85,7 @@ def _entries(name: str, shape: Shape, spec: Spec, operands: Iterator[Any]) -> It
         if kind == "new":
             yield "axis", 1
             continue
-        tensor = next(operands) if kind in ("tensor", "mask") else None
+        tensor: Any = next(operands) if kind in ("tensor", "mask") else None
         spans = tensor.rank if kind == "mask" else 1
         if axis + spans > len(shape):
             raise IndexError(f"{name}: too many indices for a tensor of rank {len(shape)}")
@@ -206,5 +206,3 @@ def _span(item: Item, part: Any) -> int:
 
 def _mask_message(name: str, own: int, axis: int, extent: Any) -> str:
     return f"{name}: a mask of extent {own} does not fit axis {axis} of extent {extent}"
-
-

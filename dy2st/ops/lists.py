@@ -27,6 +27,7 @@ class ListNew(Op):
     name = "list_new"
     attributes = ("type",)
     linear_together = (0,)
+    variadic = True
 
     def infer(self, *items: Type, type: ListType) -> Type:
         return type

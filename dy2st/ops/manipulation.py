@@ -23,6 +23,7 @@ class Concat(Op):
     name = "concat"
     attributes = ("axis",)
     linear_together = (0,)
+    variadic = True
     may_raise = True
     fresh = True
 
@@ -77,7 +78,8 @@ class Split(Op):
         return tuple(TensorType(x.dtype, shape) for shape in shapes)  # type: ignore[arg-type]
 
     def eval(self, xp: Any, x: Any, *dims: int, sections: tuple[int | None, ...], axis: int) -> Any:
-        extents, start, parts = fill(sections, dims), 0, []
+        parts: list[Any] = []
+        extents, start = fill(sections, dims), 0
         if sum(extents) != x.shape[axis] or any(e < 0 for e in extents):
             raise ValueError(_not_split(x.shape[axis], extents, axis))
         lead = (slice(None),) * axis
@@ -108,6 +110,7 @@ class Stack(Op):
     name = "stack"
     attributes = ("axis",)
     linear_together = (0,)
+    variadic = True
     may_raise = True
     fresh = True
 

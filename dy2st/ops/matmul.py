@@ -25,6 +25,7 @@ class MatMul(Op):
     attributes = ("transpose_x", "transpose_y")
     linear_in = (0, 1)
     may_raise = True
+    fresh = True
 
     def infer(self, x: TensorType, y: TensorType, *, transpose_x: bool, transpose_y: bool) -> TensorType:
         rows, columns = _checked(x.shape, y.shape, transpose_x, transpose_y)
@@ -73,9 +74,7 @@ class MatMul(Op):
         yield Sample((np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2)), plain)
 
 
-def _checked(
-    x: Sequence[Extent], y: Sequence[Extent], transpose_x: bool, transpose_y: bool
-) -> tuple[Extent, Extent]:
+def _checked(x: Sequence[Extent], y: Sequence[Extent], transpose_x: bool, transpose_y: bool) -> tuple[Extent, Extent]:
     """Return rows and columns of the product; ValueError for vectors and for inner extents that are known to differ."""
     if len(x) < 2 or len(y) < 2:
         raise ValueError(f"matmul needs operands of rank 2 or more, not {_listed(x)} and {_listed(y)}")

@@ -1,7 +1,7 @@
 """Variants and optionals: values that are there or not, or that are one of several things.
 
-At run time a variant is the pair (tag, payload). An optional is the variant `unset | T`; cotangents of what did not run
-are optionals, so that it gets no gradient rather than zeros.
+At run time a variant is the pair (tag, payload); alternative 0 of every variant is `unset`. An optional is the variant
+`unset | T`; cotangents of what did not run are optionals, so that it gets no gradient rather than zeros.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, UNSET, ConstType, Type, UnsetType, VariantType, is_optional
 from dy2st.ops.base import Op, Sample
+from dy2st.ops.bundle import Bundle
 
 
 class VariantNew(Op):
@@ -102,6 +103,8 @@ class VariantOrZeros(Op):
     def eval(self, xp: Any, variant: Any, like: Any, *, tag: int) -> Any:
         if variant[0] == tag:
             return variant[1]
+        if isinstance(like, Bundle):
+            return Bundle([(0, None)] * len(like.items))
         return ([(0, None)] * len(like)) if isinstance(like, list) else xp.zeros_like(like)
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
@@ -155,6 +158,49 @@ class VariantWrap(Op):
         return iter(())
 
 
+class VariantCast(Op):
+    """A variant as a variant of `type`; alternative k becomes number `tags[k]`."""
+
+    name = "variant_cast"
+    attributes = ("type", "tags")
+    linear_in = (0,)
+
+    def infer(self, variant: VariantType, *, type: VariantType, tags: tuple[int, ...]) -> Type:
+        return type
+
+    def eval(self, xp: Any, variant: Any, *, type: VariantType, tags: tuple[int, ...]) -> Any:
+        return (tags[variant[0]], variant[1])
+
+    def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
+                  *, type: VariantType, tags: tuple[int, ...]) -> Sequence[Value | None]:  # fmt: skip
+        back = [0] * len(type.alternatives)
+        for old, new in enumerate(tags):
+            back[new] = old
+        return [b.emit("variant_cast", [cts[0]], {"type": operands[0].type, "tags": tuple(back)})]  # type: ignore[list-item]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class Unreachable(Op):
+    """A value of `type` that no run reaches: the result of a branch that raises."""
+
+    name = "unreachable"
+    attributes = ("type",)
+    differentiable = False
+
+    def infer(self, *, type: Type) -> Type:
+        return type
+
+    def eval(self, xp: Any, *, type: Type) -> Any:
+        raise RuntimeError("a value that no run reaches was computed")
+
+    may_raise = True
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
 class OptionalAdd(Op):
     """The sum of two cotangents of which one or both may be unset; dense as soon as one operand is."""
 
@@ -186,7 +232,9 @@ class OptionalAdd(Op):
 
 
 def add_values(a: Any, b: Any) -> Any:
-    """Add two run-time cotangents: arrays, optionals (pairs), lists of optionals."""
+    """Add two run-time cotangents: arrays, optionals (pairs), lists and bundles of optionals."""
+    if isinstance(a, Bundle):
+        return Bundle([add_values(p, q) for p, q in zip(a.items, b.items, strict=True)])
     if isinstance(a, list):
         if len(a) < len(b):
             a, b = b, a

@@ -19,7 +19,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op, Sample, fill, fill_extents
 from dy2st.ops.cotangent import in_shape_of
-from dy2st.ops.windows import Pairs, offsets, padded, pooled_counts, refuse_attributes, refuse_wide_padding, windows
+from dy2st.ops.windows import Pairs, offsets, padded, pooled_counts, refuse_attributes, refuse_wide_padding
 
 Tangents = Sequence[Value | None]
 Ints = tuple[int, ...]
@@ -42,23 +42,20 @@ class MaxPool(Op):
     def eval(self, xp: Any, x: Any, *, kernel: Ints, stride: Ints, padding: Pairs, ceil_mode: bool) -> Any:
         counts = _counts(self.name, x.shape, kernel, stride, padding, ceil_mode)
         spatial = x.shape[2:]
-        reach = _reach(spatial, kernel, stride, padding, counts)
-        places = xp.arange(math.prod(spatial)).reshape((1, 1, *spatial))
-        outside = padded(xp, places, reach, -1)
         lowest = -np.inf if x.dtype.kind == "f" else (np.iinfo(x.dtype).min if x.dtype.kind in "iu" else False)
-        value, where = [(padded(xp, x, reach, lowest)), outside]
-        flat = (-1, math.prod(kernel))
-        ones = (1,) * len(kernel)
-        found = windows(xp, value, kernel, stride, ones, counts).reshape((*x.shape[:2], *counts, flat[1]))
-        at = windows(xp, where, kernel, stride, ones, counts).reshape((1, 1, *counts, flat[1]))
-        # an element that equals the padding's value must still win over it
-        inside = at >= 0
-        best = xp.argmax(xp.where(inside, found, lowest), axis=-1)[..., None]
-        first = xp.argmax(inside, axis=-1)[..., None]
-        hit = xp.take_along_axis(xp.broadcast_to(inside, found.shape), best, -1)
-        best = xp.where(hit, best, first)
-        values = xp.take_along_axis(found, best, -1)[..., 0]
-        return values, xp.take_along_axis(xp.broadcast_to(at, found.shape), best, -1)[..., 0].astype(np.int64)
+        around = padded(xp, x, _reach(spatial, kernel, stride, padding, counts), lowest)
+        shape = (*x.shape[:2], *counts)
+        values, places = xp.full(shape, lowest, x.dtype), xp.empty(shape, np.int64)
+        # where nothing is larger than the padding's value, the first element stays
+        places[...] = _place(xp, (0,) * len(kernel), spatial, stride, padding, counts)
+        for place, where in offsets(kernel, stride, (1,) * len(kernel), counts):
+            found = around[where]
+            better = found > values
+            if x.dtype.kind == "f":
+                better |= (found != found) & (values == values)  # a NaN is larger than all
+            xp.copyto(values, found, where=better)
+            xp.copyto(places, _place(xp, place, spatial, stride, padding, counts), where=better)
+        return values, places
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
@@ -163,6 +160,15 @@ def _reach(spatial: Sequence[int], kernel: Ints, stride: Ints, padding: Pairs, c
     """Return the padding that holds every window, also those that reach over the end."""
     axes = zip(spatial, kernel, stride, padding, counts, strict=True)
     return tuple((low, max(high, (c - 1) * s + k - n - low)) for n, k, s, (low, high), c in axes)
+
+
+def _place(xp: Any, offset: Sequence[int], spatial: Sequence[int], stride: Ints, padding: Pairs,
+           counts: Sequence[int]) -> Any:  # fmt: skip
+    """Return the number of the element at `offset` in each window, that of the next one inside where it is padding."""
+    number = xp.zeros((), np.int64)
+    for o, n, s, (low, _), count in zip(offset, spatial, stride, padding, counts, strict=True):
+        number = number[..., None] * n + xp.clip(xp.arange(count) * s - low + o, 0, n - 1)
+    return number
 
 
 def _sizes(xp: Any, spatial: Sequence[int], kernel: Ints, stride: Ints, padding: Pairs, counts: Sequence[int],

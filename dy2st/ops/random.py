@@ -15,7 +15,7 @@ How words become numbers is part of the meaning, and the same on every device: e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class _Draw(Op):
     differentiable = False
     random = True
     fresh = True
+    numbers: Callable[..., Any]
+    """Return the first `count` numbers of a draw: numbers(xp, seed, draw, count, dtype)."""
 
     def infer(self, seed: ScalarType, draw: ScalarType, *dims: ScalarType, shape: Template, dtype: DType) -> TensorType:
         if not dtype.is_floating:
@@ -45,10 +47,6 @@ class _Draw(Op):
     def eval(self, xp: Any, seed: int, draw: int, *dims: int, shape: Template, dtype: DType) -> Any:
         target = fill(shape, dims)
         return self.numbers(xp, seed, draw, math.prod(target), dtype).reshape(target)
-
-    def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
-        """Return the first `count` numbers of this draw."""
-        raise TypeError(f"{self.name} draws nothing")
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for dtype in (float32, float64):

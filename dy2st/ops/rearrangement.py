@@ -99,12 +99,13 @@ class Pad(Op):
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   *, low: tuple[int | None, ...], high: tuple[int | None, ...]) -> Tangents:  # fmt: skip
-        (ct,), x, starts = cts, operands[0], list(fill(low, operands[2:]))  # type: ignore[arg-type]
+        (ct,), x = cts, operands[0]
+        starts: list[Any] = list(fill(low, operands[2:]))  # type: ignore[arg-type]
         spec: list[tuple[Any, ...]] = []
         scalars: list[Value] = []
         for start, extent in zip(starts, b.shape(x), strict=True):
             both = isinstance(start, int) and isinstance(extent, int)
-            ends = [start, start + extent if both else b.scalar_add(start, extent)]
+            ends: list[Any] = [start, start + extent if both else b.scalar_add(start, extent)]
             spec.append(("slice", *("?" if isinstance(e, Value) else e for e in ends), None))
             scalars += [e for e in ends if isinstance(e, Value)]
         answer: list[Value | None] = [None] * len(operands)

@@ -17,7 +17,7 @@ from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.comparison import select
 from dy2st.ops.elementwise import Tangents, as_array
-from dy2st.shapes import Shape
+from dy2st.shapes import Shape, product
 
 
 class Reduction(Op):
@@ -25,6 +25,7 @@ class Reduction(Op):
 
     abstract = True
     attributes = ("axis", "keepdim")
+    fresh = True
 
     def result_dtype(self, x: DType) -> DType:
         """Return the dtype of the result for operands of this dtype."""
@@ -105,14 +106,10 @@ class Mean(Reduction):
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   *, axis: tuple[int, ...], keepdim: bool) -> Tangents:  # fmt: skip
         total = spread(b, cts[0], operands[0], axis, keepdim)  # type: ignore[arg-type]
-        extents = b.shape(operands[0])
-        count = 1
-        for i in axis:
-            whole = isinstance(count, int) and isinstance(extents[i], int)
-            count = count * extents[i] if whole else b.scalar_mul(count, extents[i])
-        if isinstance(count, Value):
-            count = b.scalar_to_tensor(count, dtype=total.type.dtype)  # type: ignore[union-attr]
-        return [b.div(total, count)]
+        assert isinstance(total.type, TensorType)
+        extents = total.type.shape
+        count = b.extent(product(tuple(extents[i] for i in axis)))
+        return [b.div(total, b.scalar_to_tensor(count, dtype=total.type.dtype) if isinstance(count, Value) else count)]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield from super().samples(rng)
@@ -171,7 +168,7 @@ class _Extremum(Reduction):
 
     def eval(self, xp: Any, x: Any, *, axis: tuple[int, ...], keepdim: bool) -> Any:
         if not axis:
-            return x
+            return x.copy()
         refuse_empty(self.name, x.shape, axis)
         return as_array(xp, getattr(xp, self.function)(x, axis=axis, keepdims=keepdim))
 
@@ -241,6 +238,7 @@ class _ArgExtremum(Op):
     attributes = ("axis", "keepdim")
     differentiable = False
     may_raise = True
+    fresh = True
 
     def infer(self, x: TensorType, *, axis: int | None, keepdim: bool) -> TensorType:
         axes = tuple(range(x.rank)) if axis is None else (axis,)

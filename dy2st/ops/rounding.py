@@ -16,7 +16,7 @@ class _Rounding(Ufunc):
     differentiable = False
 
     def eval(self, xp: Any, x: Any) -> Any:
-        return x if x.dtype.kind in "biu" else as_array(xp, getattr(xp, self.function)(x))
+        return x.copy() if x.dtype.kind in "biu" else as_array(xp, getattr(xp, self.function)(x))
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield from super().samples(rng)

@@ -34,6 +34,7 @@ class CumSum(Op):
     name = "cumsum"
     attributes = ("axis", "reverse")
     linear_in = (0,)
+    fresh = True
 
     def infer(self, x: TensorType, *, axis: int, reverse: bool) -> TensorType:
         return TensorType(_accumulator(x.dtype), x.shape)
@@ -61,6 +62,7 @@ class CumProd(Op):
 
     name = "cumprod"
     attributes = ("axis", "exclusive", "reverse")
+    fresh = True
 
     def infer(self, x: TensorType, *, axis: int, exclusive: bool, reverse: bool) -> TensorType:
         return TensorType(_accumulator(x.dtype), x.shape)
@@ -102,6 +104,7 @@ class LinearScan(Op):
     name = "linear_scan"
     attributes = ("axis", "reverse")
     linear_in = (1,)
+    fresh = True
 
     def infer(self, a: TensorType, c: TensorType, *, axis: int, reverse: bool) -> TensorType:
         if a != c:
@@ -143,6 +146,7 @@ def _along(rank: int, axis: int, index: Any) -> tuple[Any, ...]:
 class _CumExtremum(Op):
     abstract = True
     attributes = ("axis",)
+    fresh = True
     larger: ClassVar[bool]
 
     def infer(self, x: TensorType, *, axis: int) -> tuple[TensorType, TensorType]:

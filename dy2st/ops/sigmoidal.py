@@ -63,6 +63,7 @@ class Softplus(Elementwise):
 
     name = "softplus"
     attributes = ("beta", "threshold")
+    fresh = True
 
     def eval(self, xp: Any, x: Any, *, beta: float, threshold: float) -> Any:
         scaled = beta * x
@@ -89,6 +90,7 @@ class Gelu(Elementwise):
 
     name = "gelu"
     attributes = ("approximate",)
+    fresh = True
 
     def eval(self, xp: Any, x: Any, *, approximate: bool) -> Any:
         if approximate:

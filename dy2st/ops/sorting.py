@@ -31,6 +31,7 @@ class Sort(Op):
 
     name = "sort"
     attributes = ("axis", "descending")
+    fresh = True
 
     def infer(self, x: TensorType, *, axis: int, descending: bool) -> TensorType:
         return x
@@ -54,6 +55,7 @@ class ArgSort(Op):
     name = "argsort"
     attributes = ("axis", "descending")
     differentiable = False
+    fresh = True
 
     def infer(self, x: TensorType, *, axis: int, descending: bool) -> TensorType:
         return TensorType(int64, x.shape)
@@ -81,6 +83,7 @@ class TopK(Op):
     name = "topk"
     attributes = ("k", "axis", "largest", "sorted")
     may_raise = True
+    fresh = True
 
     def infer(self, x: TensorType, *, k: int, axis: int, largest: bool, sorted: bool) -> tuple[TensorType, TensorType]:
         _refuse_few(x.shape[axis], k, axis)

@@ -32,7 +32,7 @@ def refuse_attributes(name: str, rank: int, **attributes: Sequence[Any]) -> None
         if len(items) != rank:
             raise ValueError(f"{name} over {rank} axes needs {rank} items of {key}, not {len(items)}")
         least = 0 if key == "padding" else 1
-        flat = [e for item in items for e in (item if isinstance(item, tuple) else (item,))]
+        flat: list[Any] = [e for item in items for e in (item if isinstance(item, tuple) else (item,))]
         if any(isinstance(e, int) and e < least for e in flat):
             raise ValueError(f"{name} needs {key} of at least {least}, not {list(items)}")
 
@@ -96,4 +96,3 @@ def refuse_wide_padding(name: str, kernel: Sequence[int], padding: Pairs) -> Non
     for k, (low, high) in zip(kernel, padding, strict=True):
         if low >= k or high >= k:
             raise ValueError(f"{name}: padding {(low, high)} must be smaller than the window's extent {k}")
-

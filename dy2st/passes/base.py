@@ -1,7 +1,7 @@
 """What a pass is, and how passes are run one after the other.
 
-A pass takes a valid Program, changes it in place and leaves a valid Program that computes the same: the same values, the
-same errors, the same effects in the same order.
+A pass takes a valid Program, changes it in place and leaves a valid Program that computes the same: the same values,
+the same errors, the same effects in the same order.
 """
 
 from __future__ import annotations

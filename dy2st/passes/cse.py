@@ -5,9 +5,9 @@ Before                          After
     %b = exp(%x)                    %c = add(%a, %a)
     %c = add(%a, %b)
 
-1. Two operations of a block with the same op, operands and attributes become one, unless they have effects or sub-blocks.
-   Those that may raise are merged too: where the first did not raise, the second would not. Random ops are functions of
-   (seed, draw number), so equal ones give equal numbers.
+1. Two operations of a block with the same op, operands and attributes become one, unless they have effects or
+   sub-blocks. Those that may raise are merged too: where the first did not raise, the second would not. Random ops are
+   functions of (seed, draw number), so equal ones give equal numbers.
 2. Two results of a block stay two arrays: the caller may write into one of them.
 3. Two arguments of a branch, or two invariants of a loop, that take the same operand become one.
 """
@@ -101,9 +101,9 @@ def _redirect(block: Block, old: Value, new: Value) -> None:
 
 
 def identity(attribute: Any) -> Any:
-    """Return a key that is equal for attributes that are the same bit by bit: 1, 1.0 and True differ, so do 0.0 and -0.0.
+    """Return a key that is equal for attributes that are the same bit by bit.
 
-    NaN is equal to itself.
+    1, 1.0 and True differ, so do 0.0 and -0.0; NaN is equal to itself.
     """
     if isinstance(attribute, dict):
         return tuple((name, identity(value)) for name, value in sorted(attribute.items()))

@@ -23,7 +23,7 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.passes.base import Pass
-from dy2st.passes.rewrite import Replacements, rename_symbols, renamings
+from dy2st.passes.rewrite import Replacements
 from dy2st.shapes import product
 
 CONSTANTS = ("constant", "scalar_constant")
@@ -70,7 +70,7 @@ class _Fold:
         values = self.evaluate(operation)
         if values is None:
             return None
-        made = [_constant_operation(v, content, operation) for v, content in zip(operation.results, values, strict=True)]
+        made = [_constant_operation(v, c, operation) for v, c in zip(operation.results, values, strict=True)]
         for value, one in zip(operation.results, made, strict=True):
             one.results, value.operation = [value], one
         return made
@@ -83,22 +83,22 @@ class _Fold:
         except Exception:
             return None  # the run raises it, at the user's line, if it gets here
         results = operation.results
-        several = len(results) != 1 or isinstance(made, (tuple, list))
+        several = len(results) != 1 or isinstance(made, tuple)
         values = [_content(m, v) for m, v in zip(made if several else (made,), results, strict=True)]
         return values if all(self.fits(c, v) for c, v in zip(values, results, strict=True)) else None
 
     def fits(self, content: Any, value: Value) -> bool:
         """Say whether a constant may be what a value is; extents that are known now are written everywhere."""
-        if isinstance(value.type, ScalarType):
-            if isinstance(content, int) and content.bit_length() > _BITS:
-                return False
-            return isinstance(content, (bool, int, float)) and type(content).__name__ == value.type.kind
-        found = lookup("constant").infer(value=content)
-        names = renamings(value.type, found)  # type: ignore[arg-type]
-        if names is None or not self.replacements.unify(value.type, found):  # type: ignore[arg-type]
+        scalar = isinstance(value.type, ScalarType)
+        if scalar and not isinstance(content, (bool, int, float)):
             return False
-        rename_symbols(self.function, names)
-        return content.size <= _LARGEST
+        if (content.bit_length() > _BITS) if isinstance(content, int) else (not scalar and content.size > _LARGEST):
+            return False
+        found = lookup("scalar_constant" if scalar else "constant").infer(value=content)
+        if isinstance(found, tuple) or not self.replacements.unify(value.type, found):
+            return False
+        value.type = found
+        return True
 
 
 def _may_fold(operation: Operation) -> bool:

@@ -6,7 +6,7 @@ Program makes itself: then the old symbol is rewritten everywhere in the functio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dy2st.ir.clone import clone_operation
@@ -21,6 +21,8 @@ class Replacements:
 
     def __init__(self, function: Block):
         self.function = function
+        self.pending: list[Operation] = []
+        """Operations that were made for the function and do not stand in it yet."""
         self._values: dict[Value, Value] = {}
         self._given = visible_symbols([v.type for v in function.arguments])
 
@@ -45,6 +47,8 @@ class Replacements:
             return False
         if renamed:
             rename_symbols(self.function, renamed)
+            for operation in self.pending:
+                _rename_in(operation, renamed)
         return True
 
     def operands(self, operation: Operation) -> None:
@@ -59,10 +63,31 @@ class Replacements:
 
 
 def inline(block: Block, operands: Sequence[Value], into: Block) -> tuple[list[Operation], list[Value]]:
-    """Return copies of a block's operations for `into`, on these operands, and what the block's results are there."""
+    """Return copies of a block's operations for `into`, on these operands, and what the block's results are there.
+
+    Ask `may_inline` first.
+    """
+    names = _fitting(block, operands) or {}
     mapping = dict(zip(block.arguments, operands, strict=True))
     made = [clone_operation(operation, into, mapping) for operation in block.operations]
+    if names:
+        for operation in made:
+            _rename_in(operation, names)
     return made, [mapping[v] for v in block.results]
+
+
+def may_inline(block: Block, operands: Sequence[Value]) -> bool:
+    """Say whether the types in a block can be told in terms of these operands."""
+    return _fitting(block, operands) is not None
+
+
+def _fitting(block: Block, operands: Sequence[Value]) -> dict[str, Extent] | None:
+    """Return which extents the symbols of a block are outside; None when its arguments do not tell."""
+    found: dict[str, Extent] = {}
+    for argument, operand in zip(block.arguments, operands, strict=True):
+        if not _match(argument.type, operand.type, found):
+            return None
+    return {name: extent for name, extent in found.items() if extent != symbol(name)}
 
 
 def renamings(old: Type, new: Type) -> dict[str, Extent] | None:
@@ -70,13 +95,13 @@ def renamings(old: Type, new: Type) -> dict[str, Extent] | None:
     found: dict[str, Extent] = {}
     if not _match(old, new, found):
         return None
+    found = {name: extent for name, extent in found.items() if extent != symbol(name)}
     loops = any(isinstance(e, Dim) and not found.keys().isdisjoint(e.symbols()) for e in found.values())
     return None if loops else found
 
 
 def _match(old: Type, new: Type, found: dict[str, Extent]) -> bool:
-    if old == new:
-        return True
+    """Find what each symbol of `old` is in `new`."""
     if type(old) is not type(new):
         return False
     if isinstance(old, TensorType) and isinstance(new, TensorType):
@@ -85,15 +110,17 @@ def _match(old: Type, new: Type, found: dict[str, Extent]) -> bool:
     if isinstance(old, ScalarType) and isinstance(new, ScalarType):
         return old.kind == new.kind and (old.extent is None or _extents(old.extent, new.extent, found))
     a, b = parts(old), parts(new)
-    return bool(a) and len(a) == len(b) and all(_match(p, q, found) for p, q in zip(a, b, strict=True))
+    if not a:
+        return old == new
+    return len(a) == len(b) and all(_match(p, q, found) for p, q in zip(a, b, strict=True))
 
 
 def _extents(old: Extent, new: Extent | None, found: dict[str, Extent]) -> bool:
-    if old == new:
-        return True
-    if new is None or not isinstance(old, Dim) or not old.is_symbol:
-        return False
-    return found.setdefault(old.symbols()[0], new) == new
+    if new is None or not isinstance(old, Dim):
+        return old == new
+    if old.is_symbol:
+        return found.setdefault(old.symbols()[0], new) == new
+    return old == new and all(found.setdefault(name, symbol(name)) == symbol(name) for name in old.symbols())
 
 
 def parts(t: Type) -> tuple[Type, ...]:
@@ -107,19 +134,19 @@ def parts(t: Type) -> tuple[Type, ...]:
 
 def rename_symbols(function: Block, names: dict[str, Extent]) -> None:
     """Write these extents for these symbols in every type of a function."""
-    for value in _values(function):
+    for value in function.arguments:
         value.type = renamed_type(value.type, names)
-    for operation in function.walk():
-        for name, attribute in operation.attributes.items():
-            operation.attributes[name] = _renamed_attribute(attribute, names)
+    for operation in function.operations:
+        _rename_in(operation, names)
 
 
-def _values(block: Block) -> Iterator[Value]:
-    yield from block.arguments
-    for operation in block.operations:
-        yield from operation.results
-        for inner in operation.blocks:
-            yield from _values(inner)
+def _rename_in(operation: Operation, names: dict[str, Extent]) -> None:
+    for value in operation.results:
+        value.type = renamed_type(value.type, names)
+    for name, attribute in operation.attributes.items():
+        operation.attributes[name] = _renamed_attribute(attribute, names)
+    for inner in operation.blocks:
+        rename_symbols(inner, names)
 
 
 def _renamed_attribute(attribute: Any, names: dict[str, Extent]) -> Any:

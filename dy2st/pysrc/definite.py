@@ -61,9 +61,10 @@ class Definite:
         elif tree.is_comprehension(node):
             self._comprehension(node)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in tree.children(node):
                 self._visit(child)
-            self._add(*binds(node))
+            if names := binds(node):
+                self._add(*names)
 
     def _block(self, nodes: list[Any]) -> None:
         for node in nodes:
@@ -137,7 +138,7 @@ class Definite:
         self._maybe([node.msg] if node.msg else [])
 
     def _Return(self, node: Any) -> None:
-        self._block(list(ast.iter_child_nodes(node)))
+        self._block(tree.children(node))
         self.state = None
 
     _Raise = _Return

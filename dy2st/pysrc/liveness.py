@@ -1,6 +1,6 @@
 """Which variables are still wanted after a statement, and at the head of a loop (backward, over structured code).
 
-`after[stmt]` and `head[loop]` hold names. An exception may leave any point of a `try` body, so what its handlers
+`before[stmt]`, `after[stmt]` and `head[loop]` hold names. An exception may leave any point of a `try` body, so what its handlers
 read is wanted all through the body.
 """
 
@@ -34,7 +34,9 @@ class Liveness:
         self.scopes, self.scope = scopes, scope
         self.called, self.loop_tests = called or {}, loop_tests or {}
         self.after: dict[ast.AST, Names] = {}
+        self.before: dict[ast.AST, Names] = {}
         self.head: dict[ast.AST, Names] = {}
+        self._reads: dict[ast.AST, Names] = {}
         self._raised: Names = NONE  # wanted if an exception is raised here
         self._loops: list[tuple[Names, Names]] = []  # wanted after break, after continue
         node: Any = scope.node
@@ -42,8 +44,12 @@ class Liveness:
 
     def reads(self, node: ast.AST | None) -> Names:
         """Return the variables of this function that a node reads, functions inside it included."""
+        if node is None:
+            return NONE
+        if node in self._reads:
+            return self._reads[node]
         found: set[str] = set()
-        for inner in ast.walk(node) if node is not None else ():
+        for inner in tree.walk(node):
             name: Any = inner
             if type(inner).__name__ != "Name" or type(name.ctx).__name__ == "Store":
                 continue
@@ -51,13 +57,14 @@ class Liveness:
                 found |= self.reads(self.called[name.id])
             if inner in self.scopes.where and self.scopes.owner(name) is self.scope:
                 found.add(name.id)
-        return frozenset(found)
+        self._reads[node] = frozenset(found)
+        return self._reads[node]
 
     def _block(self, nodes: list[Any], out: Names) -> Names:
         for node in reversed(nodes):
             self.after[node] = out = out | self._raised
             method = getattr(self, f"_{type(node).__name__}", self._simple)
-            out = method(node, out) | self._raised
+            self.before[node] = out = method(node, out) | self._raised
         return out
 
     def _simple(self, node: Any, out: Names) -> Names:
@@ -97,7 +104,7 @@ class Liveness:
     def _For(self, node: Any, out: Names) -> Names:
         leave = self._block(node.orelse, out) | self.reads(node.target)
         if (test := self.loop_tests.get(node)) is not None:  # not part of the tree; reads flags of this function
-            leave |= frozenset(getattr(name, "id") for name in ast.walk(test) if type(name).__name__ == "Name")
+            leave |= frozenset(name.id for name in tree.walk(test) if type(name).__name__ == "Name")
         return self._loop(node, leave, out, frozenset(bound(node.target))) | self.reads(node.iter)
 
     _AsyncFor = _For

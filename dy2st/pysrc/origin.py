@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,3 @@ def put(node: ast.AST, origin: Any) -> None:
     target: Any = node
     target.lineno, target.col_offset = spot.lineno, spot.col_offset
     target.end_lineno, target.end_col_offset = spot.end_lineno, spot.end_col_offset
-
-
-def fill(node: T, origin: Any) -> T:
-    """Give every node without a place the place of its parent, and the topmost that of `origin`."""
-    if isinstance(node, list):
-        for item in node:  # pyright: ignore[reportUnknownVariableType]
-            fill(item, origin)  # pyright: ignore[reportUnknownArgumentType]
-        return node  # pyright: ignore[reportUnknownVariableType]
-    assert isinstance(node, ast.AST)
-    if node._attributes and getattr(node, "lineno", None) is None:
-        put(node, origin)
-    here = node if getattr(node, "lineno", None) is not None else origin
-    for child in ast.iter_child_nodes(node):
-        fill(child, here)
-    return node

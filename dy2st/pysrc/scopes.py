@@ -132,15 +132,15 @@ class Scopes:
         elif tree.is_comprehension(node):
             self._comprehension(node, scope)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in tree.children(node):
                 self._visit(child, scope)
 
     def _comprehension(self, node: Any, scope: Scope) -> None:
         inner = self._open(node, "generator" if type(node).__name__ == "GeneratorExp" else "comprehension", scope)
         for target in targets_of(node):
-            for name in ast.walk(target):
-                if type(name).__name__ == "Name" and type(getattr(name, "ctx")).__name__ == "Store":
-                    inner.local.setdefault(getattr(name, "id"))
+            for name in tree.walk(target):
+                if type(name).__name__ == "Name" and type(name.ctx).__name__ == "Store":
+                    inner.local.setdefault(name.id)
         self._visit(node.generators[0].iter, scope)
         for part in parts_inside(node):
             self._visit(part, inner)
@@ -206,7 +206,7 @@ def own(nodes: Any) -> Iterator[Any]:
         if type(node).__name__ in ("Lambda", "ClassDef") or tree.is_function(node):  # pyright: ignore[reportUnknownArgumentType]
             yield from own(evaluated_outside(node))
         else:
-            yield from own(list(ast.iter_child_nodes(node)))  # pyright: ignore[reportUnknownArgumentType]
+            yield from own(tree.children(node))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def bound(nodes: Any) -> list[str]:
@@ -215,7 +215,39 @@ def bound(nodes: Any) -> list[str]:
     hidden: set[int] = set()
     for node in own(nodes):
         if tree.is_comprehension(node):
-            hidden.update(id(name) for target in targets_of(node) for name in ast.walk(target))
+            hidden.update(id(name) for target in targets_of(node) for name in tree.walk(target))
         if id(node) not in hidden:
             found.update(dict.fromkeys(binds(node)))
     return list(found)
+
+
+class Bindings:
+    """`bound` of statements that do not change meanwhile: each is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[ast.AST, tuple[dict[str, None], bool]] = {}
+
+    def names(self, nodes: list[Any]) -> list[str]:
+        """List the variables that these nodes bind, in order of appearance."""
+        found: dict[str, None] = {}
+        for node in nodes:
+            found.update(self._look(node)[0])
+        return list(found)
+
+    def calls(self, nodes: list[Any]) -> bool:
+        """Say whether these nodes call anything by name or enter a context manager."""
+        return any(self._look(node)[1] for node in nodes)
+
+    def _look(self, node: Any) -> tuple[dict[str, None], bool]:
+        if node in self._known:
+            return self._known[node]
+        kind = type(node).__name__
+        if not tree.is_compound(node) and kind not in ("ExceptHandler", "match_case"):
+            found = dict.fromkeys(bound(node))
+            calls = any(type(inner).__name__ == "Call" for inner in own(node))
+        else:
+            parts = [self._look(child) for child in tree.children(node)]
+            found = {name: None for names, _ in parts for name in names}
+            calls = kind in ("With", "AsyncWith") or any(called for _, called in parts)
+        self._known[node] = found, calls
+        return found, calls

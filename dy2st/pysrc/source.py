@@ -6,7 +6,6 @@ after its import is refused, not converted.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast

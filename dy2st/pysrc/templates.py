@@ -1,4 +1,4 @@
-"""Code from source templates: the words in CAPITALS are placeholders.
+r"""Code from source templates: the words in CAPITALS are placeholders.
 
 A placeholder takes an expression, a name (a string), or a list: of statements where it stands as a statement, of
 names in `nonlocal NAMES`, of expressions in `f(*ARGS)` and `(*ITEMS,)`. A placeholder without a value, and a value
@@ -7,7 +7,7 @@ keep their own.
 
 >>> from dy2st.pysrc import templates, tree, unparse
 >>> user = tree.parse("x > 0")[0].value
->>> made = templates.statements(user, "if TEST:\\n    BODY", TEST=user, BODY=tree.parse("print(1)"))
+>>> made = templates.statements(user, "if TEST:\n    BODY", TEST=user, BODY=tree.parse("print(1)"))
 >>> print(unparse.source(made[0]))
 if x > 0:
     print(1)
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from dy2st.pysrc import origin as origins
@@ -71,7 +71,7 @@ def as_target(node: Any, ctx: str = "Store") -> Any:
     return node
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parsed(template: str) -> list[ast.stmt]:
     return tree.parse(template)
 
@@ -105,7 +105,7 @@ class _Build:
         if (key := _key(node)) and not isinstance(self.values.get(key), str):
             put_in = self.value(key)
             assert isinstance(put_in, ast.AST), f"{key} must be an expression here"
-            return as_target(put_in, type(getattr(node, "ctx")).__name__) if _stores(node) else put_in
+            return as_target(put_in, type(node.ctx).__name__) if _stores(node) else put_in
         made = type(node)(**{field: self.field(node, field) for field in node._fields if hasattr(node, field)})
         origins.put(made, self.place)
         return made

@@ -63,7 +63,7 @@ def is_compound(node: object) -> TypeGuard[ast.stmt]:
     return type(node).__name__ in _COMPOUND
 
 
-_COMPOUND = frozenset("If For While With Try TryStar Match AsyncFor AsyncWith".split())
+_COMPOUND = frozenset(["If", "For", "While", "With", "Try", "TryStar", "Match", "AsyncFor", "AsyncWith"])
 
 
 def parameters(arguments: ast.arguments) -> list[ast.Name]:
@@ -83,6 +83,38 @@ def first_parameter(arguments: ast.arguments) -> ast.Name | None:
 def handler_name(handler: ast.ExceptHandler) -> ast.Name | None:
     """Return the node of `e` in `except E as e`."""
     return cast("ast.Name | None", handler.name)
+
+
+def children(node: ast.AST) -> list[Any]:
+    """List the nodes right inside a node, in source order, without operators and contexts."""
+    found: list[Any] = []
+    inside = node.__dict__
+    for field in node._fields:
+        if field in _NO_CODE:
+            continue
+        value = inside.get(field)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [item for item in cast("list[object]", value) if isinstance(item, ast.AST)]
+    return found
+
+
+_NO_CODE = frozenset(["ctx", "op", "ops", "type_comment", "kind"])
+
+
+def walk(node: ast.AST) -> Iterator[Any]:
+    """Yield a node and all nodes inside it, in source order."""
+    waiting: list[Any] = [node]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        waiting += reversed(children(here))
+
+
+def functions(root: ast.AST) -> list[Any]:
+    """List every `def` in a tree, outer before inner."""
+    return [node for node in walk(root) if is_function(node)]
 
 
 def blocks(node: ast.AST) -> Iterator[tuple[Any, str]]:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import ast
 import warnings
-from typing import Any, cast
+from typing import cast
 
-from dy2st.pysrc import origin, tree
+from dy2st.pysrc import tree
 
 
 def source(node: ast.AST) -> str:
-    """Print a gast node as Python text that reads back as the same tree."""
-    standard = tree.to_ast(node)
-    origin.fill(standard, origin.Place(1, 0, 1, 0))
-    body = cast("list[ast.stmt]", standard.body) if isinstance(standard, ast.Module) else [cast(Any, standard)]
+    """Print a statement (gast's or the standard library's) as text that reads back as the same tree."""
+    standard = cast(ast.stmt, node if type(node).__module__ in ("ast", "_ast") else tree.to_ast(node))
     for child in ast.walk(standard):
         if isinstance(child, ast.Constant):
             child.kind = None
-    want = ast.dump(ast.Module(body, []))
-    text = _by_astor(ast.Module(body, []))
-    if text is None or _dump(text) != want:
-        text = ast.unparse(ast.Module(body, []))
+    module = ast.Module([standard], [])
+    text = _by_astor(module)
+    if text is None or _dump(text) != ast.dump(module):
+        text = ast.unparse(module)
     return text.rstrip("\n")
 
 
 def plain(node: ast.AST) -> str:
     """Print a gast node by `ast.unparse` alone, without empty lines: for examples in docs."""
     standard = tree.to_ast(node)
-    origin.fill(standard, origin.Place(1, 0, 1, 0))
     return "\n".join(line for line in ast.unparse(standard).splitlines() if line.strip())
 
 

@@ -163,7 +163,7 @@ class Walk:
                 if edge is not None and (not self.blocked or _place_of_edge(edge) not in self.blocked):
                     self.send(edge, ct)
             if not self.keep:
-                node.source, node.results, node.freed = None, None, True
+                node.source, node.results, node.operands, node.freed = None, None, (), True
         for key, (leaf, ct) in list(self.leaves.items()):
             if leaf._hooks:
                 self.leaves[key] = (leaf, self.hooked(ct, leaf._hooks))
@@ -196,8 +196,9 @@ class Walk:
         wanted = tuple(i for i, edge in enumerate(node.edges) if edge is not None)
         seeded = tuple(i for i, ct in enumerate(cts) if ct is not None)
         pullback = op_pullback(op, attributes, arrays, node.results, wanted, seeded)
-        if node.versions:
-            node.check_versions([i for kind, i, _ in pullback.uses if kind == "operand"])
+        node.check_versions([i for kind, i, _ in pullback.uses if kind == "operand"])
+        if node.overwritten:
+            node.check_results([i for kind, i, _ in pullback.uses if kind == "result"])
         arguments: list[Any] = []
         for kind, i, axis in pullback.uses:
             if kind == "extent":
@@ -214,8 +215,10 @@ class Walk:
         seeded = tuple(i for i, ct in enumerate(cts) if ct is not None)
         pullback = made.pullback
         count = len(node.results) - len(made.residuals)
-        if node.versions:
-            node.check_versions(range(len(made.raw)))
+        kept = _memory(made.raw if seeded != pullback.seeded else made.residuals)
+        node.check_versions([i for i, v in enumerate(made.raw) if not kept.isdisjoint(_memory([v]))])
+        if node.overwritten:
+            node.check_results([i for i in range(count) if not kept.isdisjoint(_memory([node.results[i]]))])
         if seeded == pullback.seeded:
             residuals = [self.result(node, count + j) for j in range(len(made.residuals))]
         else:
@@ -271,6 +274,12 @@ def _unwrap(kind: Type) -> Compiled:
     b = Builder()
     b.block.results = [b.variant_get(b.argument(kind), tag=1, message="an unset cotangent was read")]
     return Compiled(Program({"main": b.block}))
+
+
+def _memory(values: Sequence[Any]) -> set[int]:
+    """Return the identities of arrays and of those that own their memory."""
+    arrays = [v for v in values if hasattr(v, "dtype")]
+    return {id(a) for a in arrays} | {id(a.base) for a in arrays if a.base is not None}
 
 
 def _raw(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,13 @@ class _BlockCompiler:
         self.owned = {v for v, own in zip(block.arguments, owned, strict=True) if own}
         pinned: list[Value] = []
         wanted: dict[Value, int] = {}
+        turning: set[Value] = set()
         if carried is not None:
+            turning = set(block.arguments[carried.start : carried.stop])
             pinned = block.arguments[carried.stop :]
             wanted = dict(zip(reversed(self.lives.results), reversed(carried)))  # noqa: B905  a while's test comes first
+        self.held = {v for v in block.arguments if v not in self.owned and v not in turning}
+        """Arguments that somebody else keeps alive anyway, so that it frees nothing to forget them."""
         self.frame = Frame(block.arguments, pinned, wanted)
         self.steps: list[Step] = []
         self.plan = BlockPlan()
@@ -105,7 +110,8 @@ class _BlockCompiler:
         self.steps.append(step)
         unused = [v for v in operation.results if v not in self.lives.last]
         freed.update({v: slot for v in unused if (slot := self.frame.release(v)) is not None})
-        clear = [slot for v, slot in freed.items() if worth_clearing(v) and self.frame.is_free(slot)]
+        forgotten = [v for v in freed if v not in self.held and worth_clearing(v)]
+        clear = [freed[v] for v in forgotten if self.frame.is_free(freed[v])]
         if clear:
             self.steps.append(clear_step(list(dict.fromkeys(clear))))
 
@@ -132,12 +138,8 @@ class _BlockCompiler:
         return ufunc_step(f, slots, self.frame.place(made, into), into, rank0)
 
     def _in_place(self, operation: Operation, slots: list[int]) -> Step:
-        op, xp, attributes = operation.op, self.xp, operation.attributes
-
-        def f(*operands: Any) -> Any:
-            return op.eval_in_place(xp, *operands, **attributes)  # type: ignore[attr-defined]
-
-        return self._stored(operation, f, slots)
+        grow = operation.op.eval_in_place  # type: ignore[attr-defined]
+        return self._stored(operation, partial(grow, self.xp, **operation.attributes), slots)
 
     def _stored(self, operation: Operation, f: Any, slots: list[int]) -> Step:
         results = operation.results
@@ -146,11 +148,11 @@ class _BlockCompiler:
             return several_step(f, slots, outs, [self._rank0(v) for v in results], self.xp)
         (made,) = results
         out = self.frame.place(made, slots[0] if slots else None)
-        if isinstance(made.type, (TensorType, ScalarType)) and _may_wrap(operation):
+        if _may_wrap(operation):
             inner = f
 
             def f(*operands: Any) -> Any:
-                return single(inner(*operands), made)
+                return single(inner(*operands))
 
         return store_step(f, slots, out, self.xp if self._rank0(made) else None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import Context, copy_context
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from dy2st.ir.context import current
 from dy2st.ir.program import Value
 from dy2st.ops.base import Op
+from dy2st.runtime.kernels import ELLIPSIS_OUT, bare_ufunc
 from dy2st.runtime.places import namespace, namespace_of
 from dy2st.runtime.tape import Node
 from dy2st.runtime.tensor import Tensor, needs_value
@@ -22,29 +24,97 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     context = current()
     if context.trace is not None:
         return context.trace.apply(op, operands, attributes)
-    arrays = [t._payload if isinstance(t, Tensor) else t for t in operands]
-    xp = np
-    for array in arrays:
-        if not isinstance(array, (np.ndarray, int, float)):
-            if isinstance(array, Value):
-                raise needs_value("a tensor of a Program that is being built was used outside of it")
-            xp = namespace_of(array)
-    if not arrays or isinstance(arrays[0], (int, float)):
-        xp = namespace() if xp is np else xp
+    arrays: list[Any] = []
+    plain, needs = not attributes, False
+    for t in operands:
+        if isinstance(t, Tensor):
+            arrays.append(t._payload)
+            if t._payload.__class__ is not np.ndarray:
+                plain = False
+            if not t.stop_gradient:
+                needs = True
+        else:
+            arrays.append(t)
+            plain = False
+    kernel = _kernel(op, len(arrays)) if plain else None
+    made: Any
+    if kernel is not None:
+        made = Tensor(_quietly(kernel, arrays))
+    else:
+        made = _evaluate(op, operands, arrays, attributes)
+    if needs and context.grad and op.differentiable:
+        record(op, operands, arrays, attributes, made)
+    return made
+
+
+def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any]) -> Any:
+    """Run `eval`; a result shares memory with an operand only where the op gives a view."""
+    xp = namespace_for(arrays)
     with np.errstate(all="ignore"):
         out = op.eval(xp, *arrays, **attributes)
     if isinstance(out, tuple):
-        made = tuple(Tensor(o) if isinstance(o, xp.ndarray) else Tensor(xp.asarray(o)) for o in out)
-    else:
-        made = Tensor(out if isinstance(out, xp.ndarray) else xp.asarray(out))
-    if op.differentiable and context.grad:
-        for t in operands:
-            if isinstance(t, Tensor) and not t.stop_gradient:
-                record(op, operands, arrays, attributes, made)
-                break
-    if op.is_view and isinstance(made, Tensor):
+        return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
+    if op.is_view and op.makes_view(**attributes) or op.name == "detach":
+        made = Tensor(out)
         _note_view(op, operands, attributes, made)
-    return made
+        return made
+    return Tensor(_owned(xp, out, arrays))
+
+
+def _owned(xp: Any, out: Any, arrays: list[Any]) -> Any:
+    """Return a result as an array that shares no memory with the operands."""
+    if not isinstance(out, xp.ndarray):
+        return xp.asarray(out)
+    if out.base is None and not any(out is a for a in arrays):
+        return out
+    shares = any(isinstance(a, xp.ndarray) and xp.may_share_memory(out, a) for a in arrays)
+    return out.copy() if shares else out
+
+
+def namespace_for(arrays: list[Any]) -> Any:
+    """Return the array module of operands: that of the first array, the current place's where there is none."""
+    found = None
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            found = found or np
+        elif isinstance(array, Value):
+            raise needs_value("a tensor of a Program that is being built was used outside of it")
+        elif not isinstance(array, (int, float)):
+            if not hasattr(array, "dtype"):
+                raise needs_value(f"a symbolic value ({type(array).__name__}) was used outside of its Program")
+            if found is np:
+                raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
+            found = namespace_of(array)
+    if found is np and any(not isinstance(a, (np.ndarray, int, float)) for a in arrays):
+        raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
+    return found or namespace()
+
+
+# Bare ufuncs skip `eval` and run where NumPy's floating-point warnings are off. Entering `np.errstate` costs three times
+# an addition; running in a context that was set up once costs next to nothing. A context serves one caller at a time:
+# it is taken from the list and put back (both atomic).
+_KERNELS: dict[tuple[str, int], Any] = {}
+_QUIET: list[Context] = []
+
+
+def _kernel(op: Op, arity: int) -> Any:
+    key = (op.name, arity)
+    if key not in _KERNELS:
+        found = bare_ufunc(op, np, arity, {}) if ELLIPSIS_OUT else None
+        _KERNELS[key] = found
+    return _KERNELS[key]
+
+
+def _quietly(ufunc: Any, arrays: list[Any]) -> Any:
+    try:
+        quiet = _QUIET.pop()
+    except IndexError:
+        quiet = copy_context()
+        quiet.run(np.seterr, all="ignore")
+    try:
+        return quiet.run(ufunc, *arrays, out=...)
+    finally:
+        _QUIET.append(quiet)
 
 
 def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], made: Any) -> None:
@@ -81,15 +151,20 @@ class View:
     def __init__(self, base: Tensor, op: Op, operands: Any, attributes: dict[str, Any]):
         self.base, self.op, self.operands, self.attributes = base, op, operands, attributes
 
+    @property
+    def keeps_history(self) -> bool:
+        """Whether gradients flow between view and base (not through `detach`)."""
+        return self.op.is_view
+
     def refresh(self, view: Tensor) -> None:
         """Give a view whose base was written since it was made the history of the base as it is now."""
         assert view._version is not None
-        if view._seen == view._version[0]:
+        if view._seen == view._version[0] or not current().grad:
             return
         view._seen = view._version[0]
+        if not self.keeps_history or (view._node is None and not view.stop_gradient):
+            return
         if self.base._view is not None:
             self.base._view.refresh(self.base)
-        if self.base.stop_gradient or not current().grad:
-            return
         again = apply(self.op, self.base, *self.operands, **self.attributes)
         view._node, view._index, view.stop_gradient = again._node, again._index, again.stop_gradient

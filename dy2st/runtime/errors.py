@@ -111,3 +111,8 @@ def _code(location: Location) -> CodeType:
         co_linetable=bytes(table),
         co_exceptiontable=b"",
     )
+
+
+def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of this package."""
+    return _linked(_kept(traceback))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ir.types import TensorType
 from dy2st.runtime.errors import located, too_deep
 from dy2st.runtime.results import read_only, released
 
@@ -61,7 +61,7 @@ def _run(program: Program, operation: Operation, operands: list[Any], xp: Any) -
     if name == "constant":
         return (read_only(results),)
     if len(operation.results) == 1:
-        return (_array(single(results, operation.results[0]), operation.results[0], xp),)
+        return (_array(single(results), operation.results[0], xp),)
     return [_array(r, v, xp) for r, v in zip(results, operation.results, strict=True)]
 
 
@@ -89,10 +89,9 @@ def call(program: Program, name: str, operands: list[Any], xp: Any) -> list[Any]
         raise too_deep(error, name) from None
 
 
-def single(result: Any, value: Value) -> Any:
-    """Return the one result of an op whose `eval` may have put it into a tuple."""
-    is_pair = isinstance(result, tuple) and isinstance(value.type, (TensorType, ScalarType))
-    return result[0] if is_pair else result
+def single(result: Any) -> Any:
+    """Return the one result of an op that gives a tuple because it may have several; a variant is a pair."""
+    return result[0] if isinstance(result, tuple) and len(result) == 1 else result
 
 
 def _array(result: Any, value: Value, xp: Any) -> Any:

@@ -18,8 +18,8 @@ _ALIASES = ("detach",)
 class Lives:
     """The values of a block with what only renames them resolved, and the place where each is used last.
 
-    `skipped` are the operations that need not run: renamings, and broadcasts that only feed elementwise operations
-    which broadcast on their own, because another operand already has the full shape.
+    `skipped` are the operations that need not run: renamings, broadcasts that only feed elementwise operations which
+    broadcast on their own because another operand already has the full shape, and what only these need.
     """
 
     def __init__(self, block: Block):
@@ -31,11 +31,23 @@ class Lives:
                 self.skipped.add(operation)
                 self._source[operation.results[0]] = self.of(operation.operands[0])
         self.results = [self.of(v) for v in block.results]
+        self._skip_unused(block)
         self.last: dict[Value, int] = {}
         for at, operation in enumerate(block.operations):
             if operation not in self.skipped:
                 self.last.update((v, at) for v in self.operands(operation))
         self.last.update((v, len(block.operations)) for v in self.results)
+
+    def _skip_unused(self, block: Block) -> None:
+        """Skip what is computed for skipped broadcasts only: the extents of their shapes."""
+        live = set(self.results)
+        for operation in reversed(block.operations):
+            if operation in self.skipped:
+                continue
+            if not live.isdisjoint(operation.results) or not _only_computes(operation):
+                live.update(self.operands(operation))
+            else:
+                self.skipped.add(operation)
 
     def of(self, value: Value) -> Value:
         """Return the value whose register holds `value`."""
@@ -44,6 +56,13 @@ class Lives:
     def operands(self, operation: Operation) -> list[Value]:
         """Return the operands of an operation as registers hold them."""
         return [self.of(v) for v in operation.operands]
+
+
+def _only_computes(operation: Operation) -> bool:
+    op = operation.op
+    if op.blocks or op.effect or op.name == "call":
+        return False
+    return not op.can_raise([v.type for v in operation.operands], operation.attributes)
 
 
 def _implicit_broadcasts(block: Block) -> set[Operation]:

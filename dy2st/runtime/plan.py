@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.program import Block, Program
-from dy2st.ir.types import ScalarType
+from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.block_compiler import Functions
 from dy2st.runtime.results import keeps_memory, released
 
@@ -35,7 +35,7 @@ class Plan:
         self._entry = functions.entry()
         self._arity = len(program.block.arguments)
         self._names = [v.name for v in program.block.arguments]
-        self._scalars = [isinstance(v.type, ScalarType) for v in program.block.results]
+        self._free = [_is_callers(v.type, own) for v, own in zip(program.block.results, self._entry.owned, strict=True)]
         self._constants = keeps_memory(functions.constants)
         self.xp = xp
 
@@ -48,8 +48,12 @@ class Plan:
             raise ValueError(f"the Program takes {self._arity} inputs {self._names}, not {len(inputs)}")
         with np.errstate(all="ignore"):
             results = self._entry.run(inputs)
-        final = zip(results, self._scalars, self._entry.owned, strict=True)
-        return [r if plain or owned else released(r, self._constants) for r, plain, owned in final]
+        return [r if free else released(r, self._constants) for r, free in zip(results, self._free, strict=True)]
+
+
+def _is_callers(t: Type, owned: bool) -> bool:
+    """Say whether a result needs no look: a number, or an array that the run made; a list may hold constants."""
+    return isinstance(t, ScalarType) or (owned and isinstance(t, TensorType))
 
 
 def compile_plan(program: Program, xp: Any = np) -> Plan:

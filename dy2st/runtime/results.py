@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ops.bundle import Bundle
+
 Kept = dict[int, Any]
 
 
@@ -37,7 +39,9 @@ def released(value: Any, kept: Kept | None = None) -> Any:
     if isinstance(value, list):
         return _each(value, kept)
     if isinstance(value, tuple):
-        return value if value[1] is None else (value[0], released(value[1], kept))
+        return tuple(released(item, kept) for item in value)
+    if isinstance(value, Bundle):
+        return Bundle([released(item, kept) for item in value.items])
     if kept and hasattr(value, "data") and id(value.data.mem) in kept:
         return value.copy()
     return value
@@ -50,4 +54,4 @@ def _each(items: list[Any], kept: Kept | None) -> list[Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, tuple) and isinstance(b, tuple) and a[1] is b[1])
+    return a is b or (isinstance(a, tuple) and isinstance(b, tuple) and all(map(_same, a, b)))

@@ -23,13 +23,17 @@ Edge = Any
 class Node:
     """What made some results: edges to the operands, and what the pull-back needs."""
 
-    __slots__ = ("edges", "freed", "hooks", "name", "number", "results", "source", "versions")
+    __slots__ = ("edges", "freed", "hooks", "name", "number", "operands", "overwritten", "results", "source", "versions")
     count = 0
 
     def __init__(self, name: str, edges: list[Edge], results: Sequence[Any], source: Any):
         self.name, self.edges, self.results, self.source = name, edges, results, source
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.versions: list[Any] | None = None
+        self.operands: Sequence[Any] = ()
+        """The operand tensors whose elements a pull-back may need, to ask them for their versions."""
+        self.overwritten: tuple[int, ...] | None = None
+        """Results that were written in place where the node keeps their memory."""
         self.freed = False
         Node.count = self.number = Node.count + 1
 
@@ -40,7 +44,7 @@ class Node:
         outs = [t._payload for t in results]
         linear = op.linear_together or (op.linear_in if len(op.linear_in) == 1 else ())
         if linear:
-            ghosts = op.linear_together and op.linear_together[-1] < 2 and len(arrays) > 2
+            ghosts = op.variadic
             arrays = [
                 Ghost(a.shape, a.dtype) if (i in linear or ghosts) and hasattr(a, "shape") else a
                 for i, a in enumerate(arrays)
@@ -48,15 +52,31 @@ class Node:
             outs = [Ghost(a.shape, a.dtype) for a in outs]
         node = cls(op.name, edges, outs, (op, attributes, arrays))
         node.versions = versions
+        if not linear:
+            node.operands = operands
+        elif not op.variadic:
+            node.operands = tuple(None if i in linear else t for i, t in enumerate(operands))
         return node
 
     def check_versions(self, used: Sequence[int]) -> None:
-        """Refuse a pull-back that needs an operand which was overwritten in place since."""
-        for i, version, seen in self.versions or ():
-            if i in used and version[0] != seen:
+        """Refuse a pull-back that needs the elements of an operand that was overwritten in place since."""
+        seen = {i: (version, number) for i, version, number in self.versions or ()}
+        for i in used:
+            version, number = seen.get(i) or (getattr(self.operands[i], "_version", None) if self.operands else None, 0)
+            if version is not None and version[0] != number:
                 raise AutodiffError(
-                    f"operand {i} of '{self.name}' was changed in place after it was used (its version is {version[0]}, "
-                    f"the gradient needs version {seen}); use the form that returns a new tensor, or clone() it before"
+                    f"operand {i} of '{self.name}' was changed in place after it was used (its version is "
+                    f"{version[0]}, the gradient needs version {number}); use the form that returns a new tensor, or "
+                    "clone() it before"
+                )
+
+    def check_results(self, used: Sequence[int]) -> None:
+        """Refuse a pull-back that needs the elements of a result that was overwritten in place since."""
+        for i in self.overwritten or ():
+            if i in used:
+                raise AutodiffError(
+                    f"result {i} of '{self.name}' was changed in place, and its gradient needs what it was; use the "
+                    "form that returns a new tensor, or clone() it before"
                 )
 
 
@@ -110,7 +130,7 @@ def call(tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seede
     count = len(types)
     edges, versions = edges_of(inputs)
     node = Node("program", edges, values, ProgramCall(compiled, pullback, wrt, raw, values[count:], xp))
-    node.versions = versions
+    node.versions, node.operands = versions, tuple(inputs)
     results = [wrap(tensor, v) for v in values[:count]]
     for i, (t, kind) in enumerate(zip(results, types, strict=True)):
         if isinstance(t, tensor) and is_differentiable(kind):

@@ -19,12 +19,12 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.dtypes import DType
 from dy2st.errors import NeedsPythonValue
+from dy2st.formatting import format_array
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime import places
-from dy2st.runtime.formatting import format_tensor
 
 _numbers = itertools.count()
 
@@ -38,6 +38,7 @@ class Tensor:
     __slots__ = ("__dict__", "__weakref__", "_grad", "_hooks", "_index", "_name", "_node", "_payload", "_seen",
                  "_version", "_view", "stop_gradient")  # fmt: skip
     __array_priority__ = 100.0
+    _printed_as = "Tensor"
 
     _payload: Any
     _node: Any
@@ -230,7 +231,9 @@ class Tensor:
         return format(self.item(), spec) if self.ndim == 0 or self.size == 1 else str(self)
 
     def __repr__(self) -> str:
-        return format_tensor(self)
+        if isinstance(self._payload, Value):
+            return f"Tensor(symbolic, {self._payload.type}, stop_gradient={self.stop_gradient})"
+        return format_array(self._payload, self.stop_gradient, type(self)._printed_as)
 
     def __dlpack__(self, **keywords: Any) -> Any:
         if not self.stop_gradient:

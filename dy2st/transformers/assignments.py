@@ -1,13 +1,13 @@
-"""Writes to attributes and items, augmented assignment, annotated assignment and `del` become calls.
+r"""Writes to attributes and items, augmented assignment, annotated assignment and `del` become calls.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(a, i, v):\\n    a.x = v\\n    a.x[i] += v\\n    del a.x"))
+>>> print(preview("def f(a, i, v):\n    a.x = v\n    a.x[i] += v\n    del a.x"))
 def f(a, i, v):
     _dy.set_attr(a, 'x', v)
     _object = _dy.attr(a, 'x')
     _dy.set_item(_object, i, _dy.aug('+=', _dy.item(_object, i), v))
     _dy.del_attr(a, 'x')
->>> print(preview("def f(a, v):\\n    a.x, *y = v\\n    del y"))
+>>> print(preview("def f(a, v):\n    a.x, *y = v\n    del y"))
 def f(a, v):
     _part, *_part_1 = v
     _dy.set_attr(a, 'x', _part)
@@ -17,10 +17,9 @@ def f(a, v):
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
-from dy2st.pysrc import templates
+from dy2st.pysrc import templates, tree
 from dy2st.transformers.reads import load
 from dy2st.transformers.rewriter import Rewriter, walruses
 
@@ -128,7 +127,7 @@ def _delete(rw: Rewriter, target: Any) -> list[Any]:
 
 def only_names(target: Any) -> bool:
     """Say whether a target only binds variables."""
-    return not any(type(node).__name__ in ("Attribute", "Subscript") for node in ast.walk(target))
+    return not any(type(node).__name__ in ("Attribute", "Subscript") for node in tree.walk(target))
 
 
 def _leaves(target: Any) -> list[Any] | None:

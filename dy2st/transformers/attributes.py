@@ -1,7 +1,7 @@
-"""Reads of attributes and items become calls; dotted paths from modules stay.
+r"""Reads of attributes and items become calls; dotted paths from modules stay.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(x, i):\\n    return x.w[i, 1:] + np.pi", modules=["np"]))
+>>> print(preview("def f(x, i):\n    return x.w[i, 1:] + np.pi", modules=["np"]))
 def f(x, i):
     return _dy.item(_dy.attr(x, 'w'), (i, _dy.slice_(1, None, None))) + np.pi
 """

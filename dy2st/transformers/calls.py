@@ -1,7 +1,7 @@
-"""`f(x)` becomes `helper.call(f)(x)`, and `obj.name(x)` becomes `helper.method(obj, 'name')(x)`.
+r"""`f(x)` becomes `helper.call(f)(x)`, and `obj.name(x)` becomes `helper.method(obj, 'name')(x)`.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(x):\\n    return np.abs(g(x)).sum(0)", modules=["np"]))
+>>> print(preview("def f(x):\n    return np.abs(g(x)).sum(0)", modules=["np"]))
 def f(x):
     return _dy.method(_dy.call(np.abs)(_dy.call(g)(x)), 'sum')(0)
 
@@ -17,8 +17,8 @@ from dy2st.pysrc import templates
 from dy2st.transformers.attributes import is_module_path
 from dy2st.transformers.rewriter import Rewriter
 
-_OF_THE_FRAME = frozenset("super globals locals eval exec vars dir breakpoint".split())
-_DEBUGGERS = frozenset("pdb ipdb".split())
+_OF_THE_FRAME = frozenset(["super", "globals", "locals", "eval", "exec", "vars", "dir", "breakpoint"])
+_DEBUGGERS = frozenset(["pdb", "ipdb"])
 
 
 def lower_call(rw: Rewriter, node: Any) -> Any:

@@ -1,7 +1,7 @@
-"""`assert` and `raise` become calls with thunks; a bare `raise` in a handler stays.
+r"""`assert` and `raise` become calls with thunks; a bare `raise` in a handler stays.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(x):\\n    assert x > 0, 'low'\\n    raise ValueError(x) from None"))
+>>> print(preview("def f(x):\n    assert x > 0, 'low'\n    raise ValueError(x) from None"))
 def f(x):
     _dy.assert_(lambda: x > 0, lambda: 'low')
     _dy.raise_(lambda: _dy.call(ValueError)(x), lambda: None)

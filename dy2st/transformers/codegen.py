@@ -8,61 +8,74 @@ from __future__ import annotations
 
 import ast
 import types
+from functools import cached_property
 from typing import Any
 
-from dy2st.pysrc import origin, templates, tree
+from dy2st.pysrc import templates, tree, unparse
 from dy2st.transformers.context import Context
 
 
-def compile_function(context: Context, code: types.CodeType, flags: int) -> types.CodeType:
+class LazyText:
+    """The text of a tree, printed when somebody asks."""
+
+    def __init__(self, root: ast.FunctionDef, mark: str):
+        self._root, self._mark = root, mark
+
+    def __call__(self) -> str:
+        """Print the tree once."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        for node in ast.walk(self._root):
+            if isinstance(node, ast.Lambda) and node.args.vararg and node.args.vararg.arg == self._mark:
+                node.args.vararg = None
+        return unparse.source(self._root)
+
+
+def compile_function(context: Context, code: types.CodeType, flags: int) -> tuple[types.CodeType, LazyText]:
     """Compile the root of a conversion; its free variables are those of `code` and the helper."""
-    root: Any = context.root
     mark = context.names.fresh("thunk")
-    for thunk in ast.walk(root):  # a parameter that nobody passes tells generated lambdas from the user's
+    for thunk in tree.walk(context.root):  # a parameter that nobody passes tells generated lambdas from the user's
         if thunk in context.thunks:
-            generated: Any = thunk
-            generated.args.vararg = templates.name(generated, mark, "Param")
-    factory = templates.statement(root, "def FACTORY():\n    0", FACTORY=context.names.fresh("factory"))
-    factory.args.args = [templates.name(root, name, "Param") for name in [*sorted(context.free), context.helper]]
-    factory.body = [_bare(root, context.names.fresh("function"))]  # its own name is not bound in there
-    module: Any = tree.to_ast(tree.new("Module", body=[factory], type_ignores=[]))
-    origin.fill(module.body, origin.Place(root.lineno, 0, root.lineno, 0))
-    made = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    outer = next(const for const in made.co_consts if isinstance(const, types.CodeType))
-    inner = next(const for const in outer.co_consts if isinstance(const, types.CodeType))
-    return _renamed(inner, code.co_name, code.co_qualname, frozenset(context.functions), mark)
+            thunk.args.vararg = templates.name(thunk, mark, "Param")
+    root = tree.to_ast(context.root)
+    assert isinstance(root, ast.FunctionDef)
+    inner = ast.copy_location(_bare(root, context.names.fresh("function")), root)  # its own name is not bound in there
+    outer = ast.copy_location(_bare(root, context.names.fresh("factory")), root)
+    outer.args = _arguments(args=[ast.arg(name) for name in [*sorted(context.free), context.helper]])
+    for arg in outer.args.args:
+        ast.copy_location(arg, root)
+    outer.body = [inner]
+    made = compile(ast.Module([outer], []), code.co_filename, "exec", flags=flags, dont_inherit=True)
+    for _ in range(2):
+        made = next(const for const in made.co_consts if isinstance(const, types.CodeType))
+    renamed = _renamed(made, code.co_name, code.co_qualname, frozenset(context.functions), mark)
+    return renamed, LazyText(root, mark)
 
 
-def _bare(root: Any, name: str) -> Any:
+def _bare(root: ast.FunctionDef, name: str) -> ast.FunctionDef:
     """Copy a function without what its `def` evaluates: that happened when the user's `def` ran."""
     args = root.args
-    params = [_bare_parameter(param) for param in args.args]
-    arguments = tree.new(
-        "arguments",
-        args=params,
+    arguments = _arguments(
         posonlyargs=[_bare_parameter(param) for param in args.posonlyargs],
-        vararg=_bare_parameter(args.vararg),
+        args=[_bare_parameter(param) for param in args.args],
+        vararg=_bare_parameter(args.vararg) if args.vararg else None,
         kwonlyargs=[_bare_parameter(param) for param in args.kwonlyargs],
         kw_defaults=[None for _ in args.kw_defaults],
-        kwarg=_bare_parameter(args.kwarg),
-        defaults=[],
+        kwarg=_bare_parameter(args.kwarg) if args.kwarg else None,
     )
-    made = tree.new(
-        "FunctionDef",
-        name=name,
-        args=arguments,
-        body=root.body,
-        decorator_list=[],
-        returns=None,
-        type_comment=None,
-        type_params=[],
-    )
-    origin.put(made, root)
-    return made
+    fields: dict[str, Any] = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+    return ast.FunctionDef(name=name, args=arguments, body=root.body, decorator_list=[], **fields)
 
 
-def _bare_parameter(param: Any) -> Any:
-    return None if param is None else templates.name(param, param.id, "Param")
+def _arguments(**given: Any) -> ast.arguments:
+    empty: dict[str, Any] = {"posonlyargs": [], "args": [], "kwonlyargs": [], "kw_defaults": [], "defaults": []}
+    return ast.arguments(**{"vararg": None, "kwarg": None, **empty, **given})
+
+
+def _bare_parameter(param: ast.arg) -> ast.arg:
+    return ast.copy_location(ast.arg(param.arg), param)
 
 
 def _renamed(

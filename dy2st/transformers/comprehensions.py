@@ -1,7 +1,7 @@
-"""A list, set or dict comprehension becomes a function with loops, so that those can be converted.
+r"""A list, set or dict comprehension becomes a function with loops, so that those can be converted.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(xs):\\n    return [x * 2 for x in xs if x > 0]", "comprehensions"))
+>>> print(preview("def f(xs):\n    return [x * 2 for x in xs if x > 0]", "comprehensions"))
 def f(xs):
     def _comprehension(_items):
         _result = []

@@ -36,6 +36,7 @@ class Context:
     labels: dict[str, str] = field(default_factory=dict[str, str])  # what errors call a made-up variable
     plans: dict[ast.AST, Plan] = field(default_factory=dict[ast.AST, Plan])
     placeholders: dict[ast.AST, list[str]] = field(default_factory=dict[ast.AST, list[str]])
+    unset: dict[ast.AST, set[str]] = field(default_factory=dict[ast.AST, set[str]])  # may hold a placeholder later on
     thunks: set[ast.AST] = field(default_factory=set[ast.AST])  # generated lambdas
     parameters: dict[str, str] = field(default_factory=dict[str, str])
     functions: dict[str, str] = field(default_factory=dict[str, str])  # name of a generated function -> its part

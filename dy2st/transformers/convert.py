@@ -11,13 +11,13 @@ import ast
 import threading
 import types
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dy2st.errors import ConversionError
-from dy2st.pysrc import origin, source, templates, tree, unparse
+from dy2st.pysrc import origin, source, templates, tree
 from dy2st.transformers import private_names
-from dy2st.transformers.codegen import compile_function
+from dy2st.transformers.codegen import LazyText, compile_function
 from dy2st.transformers.pipeline import PASSES
 from dy2st.transformers.preview import new_context
 
@@ -26,13 +26,18 @@ from dy2st.transformers.preview import new_context
 class Converted:
     """A converted function, waiting for a helper."""
 
-    source: str  # converted, readable
     original: str  # as the user wrote it
     file: str
     firstlineno: int
     code: types.CodeType = field(repr=False)
     helper: str = field(repr=False)  # the free variable that holds the helper
+    print: LazyText = field(repr=False, compare=False)
     fn: weakref.ref[types.FunctionType] = field(repr=False, compare=False)
+
+    @property
+    def source(self) -> str:
+        """Return the converted source, readable."""
+        return self.print()
 
     def make(self, helper: object, fn: types.FunctionType | None = None) -> types.FunctionType:
         """Make a function that asks `helper`, with the cells, defaults and attributes of `fn`.
@@ -113,15 +118,7 @@ def convert(fn: types.FunctionType) -> Converted:
 def _of(converted: Converted, fn: types.FunctionType) -> Converted:
     if converted.fn() is fn:
         return converted
-    return Converted(
-        converted.source,
-        converted.original,
-        converted.file,
-        converted.firstlineno,
-        converted.code,
-        converted.helper,
-        weakref.ref(fn),
-    )
+    return replace(converted, fn=weakref.ref(fn))
 
 
 def _modules(fn: types.FunctionType, names: frozenset[str]) -> frozenset[str]:
@@ -156,12 +153,10 @@ def _convert(fn: types.FunctionType) -> tuple[Converted, frozenset[str], frozens
     private_names.transform(root, context, found.class_name)
     for _, transform in PASSES:
         transform(root, context)
-    text = unparse.source(root)
-    code = compile_function(context, fn.__code__, source.future_flags(fn.__code__))
+    code, text = compile_function(context, fn.__code__, source.future_flags(fn.__code__))
     _remember(code)
-    converted = Converted(
-        text, found.text, found.file, fn.__code__.co_firstlineno, code, context.helper, weakref.ref(fn)
-    )
+    first = fn.__code__.co_firstlineno
+    converted = Converted(found.text, found.file, first, code, context.helper, text, weakref.ref(fn))
     return converted, asked, modules
 
 
@@ -180,7 +175,7 @@ def _definition(node: source.Node) -> Any:
 def _roots(root: Any) -> frozenset[str]:
     """List the names that dotted paths start with."""
     found: set[str] = set()
-    for node in ast.walk(root):
+    for node in tree.walk(root):
         value: Any = getattr(node, "value", None)
         if type(node).__name__ == "Attribute" and type(value).__name__ == "Name":
             found.add(value.id)

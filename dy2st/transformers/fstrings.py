@@ -1,13 +1,13 @@
-"""An f-string becomes a call: text, or (value, conversion, format) for each field.
+r"""An f-string becomes a call: text, or (value, conversion, format) for each field.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(x, w):\\n    return f'x={x!r:>{w}}'"))
+>>> print(preview("def f(x, w):\n    return f'x={x!r:>{w}}'"))
 def f(x, w):
     return _dy.fstring('x=', (x, 'r', _dy.fstring('>', (w, None, None))))
 
 Python formats each field before it evaluates the next one. Where that could be seen, each field gets its own call:
 
->>> print(preview("def f(x):\\n    return f'{x}{g(x)}'"))
+>>> print(preview("def f(x):\n    return f'{x}{g(x)}'"))
 def f(x):
     return _dy.fstring((_dy.fstring((x, None, None)), None, None), (_dy.call(g)(x), None, None))
 """
@@ -20,7 +20,7 @@ from dy2st.pysrc import templates
 from dy2st.pysrc.scopes import own
 from dy2st.transformers.rewriter import Rewriter
 
-_RUNS_CODE = frozenset("Call Await Yield YieldFrom NamedExpr BinOp Compare Subscript Attribute UnaryOp".split())
+_RUNS_CODE = frozenset(["Call", "Await", "Yield", "YieldFrom", "NamedExpr", "BinOp", "Compare", "Subscript", "Attribute", "UnaryOp"])
 
 
 def lower_joined_str(rw: Rewriter, node: Any) -> Any:

@@ -133,7 +133,7 @@ def lower_with(rw: Rewriter, node: Any) -> list[Any]:
 
 def _has_placeholder(rw: Rewriter, name: str) -> bool:
     owner = rw.scope.resolve(name)
-    return owner is not None and name in rw.context.placeholders.get(owner.node, [])
+    return owner is not None and name in rw.context.unset.get(owner.node, ())
 
 
 def _defaults(rw: Rewriter, node: Any) -> None:

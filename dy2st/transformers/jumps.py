@@ -35,7 +35,7 @@ import ast
 from typing import Any
 
 from dy2st.pysrc import origin, templates, tree
-from dy2st.pysrc.scopes import Scopes, own
+from dy2st.pysrc.scopes import own
 from dy2st.transformers.context import Context
 from dy2st.transformers.returns import ends
 
@@ -44,8 +44,8 @@ _LOOPS = ("While", "For", "AsyncFor")
 
 def transform(root: Any, context: Context) -> None:
     """Lower the jumps and the `else` of every loop that becomes a function."""
-    for scope in Scopes(root).functions():
-        _blocks(scope.node, context)
+    for function in tree.functions(root):
+        _blocks(function, context)
 
 
 def _blocks(node: Any, context: Context) -> None:

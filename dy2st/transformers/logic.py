@@ -1,10 +1,10 @@
-"""`and`, `or`, `not`, the ternary, chained comparison, `is` and `in` become calls, with thunks for what may not run.
+r"""`and`, `or`, `not`, the ternary, chained comparison, `is` and `in` become calls, with thunks for what may not run.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(a, b):\\n    return (a and not b) or (a if b else a is b)"))
+>>> print(preview("def f(a, b):\n    return (a and not b) or (a if b else a is b)"))
 def f(a, b):
     return _dy.or_(_dy.and_(a, lambda: _dy.not_(b)), lambda: _dy.if_exp(b, lambda: a, lambda: _dy.is_(a, b, False)))
->>> print(preview("def f(a, b):\\n    return 0 < a <= b"))
+>>> print(preview("def f(a, b):\n    return 0 < a <= b"))
 def f(a, b):
     return _dy.compare(0, ('<', '<='), lambda: a, lambda: b)
 

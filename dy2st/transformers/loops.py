@@ -18,7 +18,7 @@ def f(n, xs):
         [n] = _values
     _dy.while_(lambda: n > 0, _body, lambda: (n,), _set, ('n',))
     def _body(_item):
-        nonlocal x, n
+        nonlocal n
         x = _item
         n = n + x
     def _set(_values):

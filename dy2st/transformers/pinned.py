@@ -10,26 +10,25 @@ A symbolic test of a statement that stays is an error of `helper.bool_`, with th
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from dy2st.pysrc import tree
-from dy2st.pysrc.scopes import Scopes, own
+from dy2st.pysrc.scopes import own
 from dy2st.transformers.context import Context
 
-_SUSPENDS = frozenset("Yield YieldFrom Await AsyncFor AsyncWith".split())
-_READS_FRAME = frozenset("locals eval exec".split())
-_READS_FRAME_BARE = frozenset("vars dir super".split())  # without arguments
+_SUSPENDS = frozenset(["Yield", "YieldFrom", "Await", "AsyncFor", "AsyncWith"])
+_READS_FRAME = frozenset(["locals", "eval", "exec"])
+_READS_FRAME_BARE = frozenset(["vars", "dir", "super"])  # without arguments
 _DEFERRED = frozenset(
-    "BoolOp IfExp Compare Assert Raise ListComp SetComp DictComp GeneratorExp".split()
+    ["BoolOp", "IfExp", "Compare", "Assert", "Raise", "ListComp", "SetComp", "DictComp", "GeneratorExp"]
 )
 _LOOPS = ("For", "While", "AsyncFor")
 
 
 def transform(root: Any, context: Context) -> None:
     """Mark what stays in every function."""
-    for scope in Scopes(root).functions():
-        _Function(scope.node, context).mark()
+    for function in tree.functions(root):
+        _Function(function, context).mark()
 
 
 def is_pinned(node: Any) -> bool:
@@ -110,7 +109,7 @@ def _headers(stmt: Any) -> list[Any]:
         return [stmt]
     inside = {id(item) for owner, field in tree.blocks(stmt) for item in getattr(owner, field)}
     headers: list[Any] = []
-    for part in ast.iter_child_nodes(stmt):
+    for part in tree.children(stmt):
         inner: Any = part
         if type(part).__name__ == "ExceptHandler":
             headers += [inner.type] if inner.type else []

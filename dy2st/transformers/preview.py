@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import Any
 
@@ -45,7 +44,7 @@ def new_context(root: Any, modules: Iterable[str] = (), free: Iterable[str] = ()
 def identifiers(root: Any) -> list[str]:
     """List every identifier in a tree."""
     found: list[str] = []
-    for node in ast.walk(root):
+    for node in tree.walk(root):
         for field in node._fields:
             value = getattr(node, field, None)
             if type(node).__name__ != "Constant":

@@ -1,16 +1,16 @@
-"""`__name` inside a class is `_Class__name`: spell it out, as names become text in calls of the helper.
+r"""`__name` inside a class is `_Class__name`: spell it out, as names become text in calls of the helper.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(self):\\n    return self.__x + self.__x__", "private_names", class_name="Net"))
+>>> print(preview("def f(self):\n    return self.__x + self.__x__", "private_names", class_name="Net"))
 def f(self):
     return self._Net__x + self.__x__
 """
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
+from dy2st.pysrc import tree
 from dy2st.transformers.context import Context
 
 _FIELDS = ("id", "attr", "arg", "asname", "name", "rest")
@@ -19,7 +19,7 @@ _LISTS = ("names", "kwd_attrs")
 
 def transform(root: Any, context: Context, class_name: str | None = None) -> None:
     """Spell out the private names of the class around the function, and of classes inside it."""
-    for child in ast.iter_child_nodes(root):
+    for child in tree.children(root):
         _walk(child, class_name)
 
 
@@ -40,7 +40,7 @@ def _walk(node: Any, class_name: str | None) -> None:
             texts: Any = getattr(node, field, [])
             if texts and isinstance(texts[0], str):
                 setattr(node, field, [mangled(text, class_name) for text in texts])
-    for child in ast.iter_child_nodes(node):
+    for child in tree.children(node):
         _walk(child, inner)
 
 

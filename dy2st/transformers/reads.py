@@ -1,7 +1,7 @@
-"""A read that may find no value asks the helper, which raises what Python would.
+r"""A read that may find no value asks the helper, which raises what Python would.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(x):\\n    if x:\\n        y = 1\\n    return y"))
+>>> print(preview("def f(x):\n    if x:\n        y = 1\n    return y"))
 def f(x):
     y = _dy.undefined('y')
     def _then():

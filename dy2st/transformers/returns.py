@@ -1,10 +1,10 @@
-"""`return` inside an `if` or a loop becomes an assignment, and one `return` stands at the end.
+r"""`return` inside an `if` or a loop becomes an assignment, and one `return` stands at the end.
 
 1. After an `if` that always returns, the rest moves into the other branch.
 2. Out of a loop, `try`, `with`, or an `if` that may go on: a flag, a `break`, and the rest under `if not flag`.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(x):\\n    if x:\\n        return 1\\n    x += 1\\n    return x", "returns"))
+>>> print(preview("def f(x):\n    if x:\n        return 1\n    x += 1\n    return x", "returns"))
 def f(x):
     if x:
         _value = 1
@@ -12,7 +12,7 @@ def f(x):
         x += 1
         _value = x
     return _value
->>> print(preview("def f(xs):\\n    for x in xs:\\n        if x:\\n            return x", "returns"))
+>>> print(preview("def f(xs):\n    for x in xs:\n        if x:\n            return x", "returns"))
 def f(xs):
     _returned = False
     for x in xs:
@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.pysrc import origin, templates, tree
-from dy2st.pysrc.scopes import Scopes, own
+from dy2st.pysrc.scopes import own
 from dy2st.transformers.context import Context
 
 _CONVERTED = ("If", "While", "For")
@@ -39,8 +39,7 @@ _LOOPS = ("While", "For", "AsyncFor")
 
 def transform(root: Any, context: Context) -> None:
     """Lower the returns of every function that has one inside of a construct that becomes a function."""
-    for scope in Scopes(root).functions():
-        function: Any = scope.node
+    for function in tree.functions(root):
         if any(_needs(stmt, context) for stmt in function.body):
             lowering = _Returns(context)
             function.body = lowering.top(function.body)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.pysrc import origin, templates, tree
-from dy2st.pysrc.scopes import Scope, Scopes, bound, own
+from dy2st.pysrc.scopes import Bindings, Scope, Scopes, own
 from dy2st.transformers.context import Context, Plan
 
 Rule = Callable[["Rewriter", Any], Any]
@@ -26,6 +26,7 @@ class Rewriter:
         self.context = context
         self.scopes = Scopes(context.root, context.comprehensions.values())
         self.scope: Scope = self.scopes.root
+        self.bindings = Bindings()
         self.before: list[ast.stmt] = []
         self.hoistable = True  # a function may stand before the statement: not inside lambdas and comprehensions
         self.plain = False  # the own statements of a class body: only reads are guarded
@@ -115,7 +116,7 @@ class Rewriter:
 
     def part(self, spot: Any, part: str, body: list[Any], plan: Plan, parameter: str | None = None) -> list[Any]:
         """Make the function of a branch or loop body."""
-        inside = bound(body)
+        inside = self.bindings.names(body)
         made = templates.statement(
             spot,
             "def NAME():\n    nonlocal NONLOCALS\n    global GLOBALS\n    BODY",

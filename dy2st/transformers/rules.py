@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.transformers import assignments, attributes, branches, calls, checks, fstrings, functions, logic, loops, reads
+from dy2st.transformers import (
+    assignments,
+    attributes,
+    branches,
+    calls,
+    checks,
+    fstrings,
+    functions,
+    logic,
+    loops,
+    reads,
+)
 from dy2st.transformers.context import Context
 from dy2st.transformers.rewriter import Rewriter, Rule
 

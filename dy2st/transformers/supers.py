@@ -1,14 +1,13 @@
-"""`super()` looks for its class and object in the frame that calls it: name them, as code moves into functions.
+r"""`super()` looks for its class and object in the frame that calls it: name them, as code moves into functions.
 
 >>> from dy2st.transformers.preview import preview
->>> print(preview("def f(self, x):\\n    return super().f(x)", "supers", free=["__class__"]))
+>>> print(preview("def f(self, x):\n    return super().f(x)", "supers", free=["__class__"]))
 def f(self, x):
     return super(__class__, self).f(x)
 """
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from dy2st.pysrc import templates, tree
@@ -29,7 +28,7 @@ def transform(root: Any, context: Context) -> None:
 
 
 def _call_of(name: Any, scopes: Scopes, where: Scope) -> Any:
-    for node in ast.walk(where.node):
+    for node in tree.walk(where.node):
         call: Any = node
         if type(node).__name__ == "Call" and call.func is name and not call.args and not call.keywords:
             return call

@@ -4,6 +4,7 @@ The tree stays; `context.plans`, `context.placeholders` and (for inner functions
 
 1. Names of a construct: what it assigns and somebody wants afterwards (or, in a loop, in the next turn; or a function
    inside has captured it).
+   A variable that is only used inside lives in the function of the body; a rest is declared `nonlocal`.
 2. A variable starts as a placeholder when a read may come before its assignment, or when its first assignment
    moves into a function.
 """
@@ -15,7 +16,8 @@ from typing import Any
 from dy2st.pysrc import tree
 from dy2st.pysrc.definite import Definite, dropped
 from dy2st.pysrc.liveness import Liveness
-from dy2st.pysrc.scopes import Scope, Scopes, bound, own
+from dy2st.pysrc.scopes import Bindings, Scope, Scopes, binds, own
+from dy2st.transformers.assignments import only_names
 from dy2st.transformers.context import Context, Plan
 
 _CONVERTED = ("If", "While", "For")
@@ -35,6 +37,7 @@ class _Function:
         self.live = Liveness(scopes, scope, context.comprehensions, context.loop_tests)
         self.definite = Definite(scopes, scope)
         self.late: set[str] = set()
+        self.bindings = Bindings()
 
     def plan(self) -> None:
         node: Any = self.scope.node
@@ -45,6 +48,7 @@ class _Function:
                 self.late.add(name.id)
         for name in self.deferred_walruses(node):
             self.late.add(name)
+        self.context.unset[node] = self.late
         params = {param.id for param in tree.parameters(node.args)}
         self.context.placeholders[node] = [
             name for name in self.scope.local if name in self.late and name not in params and self.mine(name)
@@ -65,15 +69,13 @@ class _Function:
     def construct(self, stmt: Any) -> None:
         parts = [*([stmt.test] if type(stmt).__name__ == "While" else []), *stmt.body, *stmt.orelse]
         parts += [stmt.target] if type(stmt).__name__ == "For" else []
-        ordered = bound(stmt)  # the order of the text, target before body
-        inside = set(bound(parts))
-        assigned = [name for name in ordered if name in inside]
-        calls = any(type(node).__name__ in ("Call", "With") for node in own(parts))
-        rebound = sorted(self.scopes.rebound[self.scope] - set(assigned)) if calls else []
+        inside = frozenset(self.bindings.names(parts))
+        assigned = [name for name in self.bindings.names([stmt]) if name in inside]  # target before body
+        rebound = sorted(self.scopes.rebound[self.scope] - inside) if self.bindings.calls(parts) else []
         wanted = self.live.after[stmt] | self.live.head.get(stmt, frozenset()) | self.scopes.captured[self.scope]
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
         outer = [name for name in assigned if name in self.scope.globals]
-        private = self.context.variables - set(names)
+        private = {name for name in assigned if name not in names and self.stays_inside(name, stmt)}
         nonlocals = [name for name in assigned if name not in outer and name not in private]
         self.context.plans[stmt] = Plan(
             tuple(names),
@@ -85,6 +87,18 @@ class _Function:
         unsure = [] if sure is None else [name for name in [*nonlocals, *rebound] if name not in sure]
         unreachable = nonlocals if sure is None else []
         self.late.update([*unsure, *unreachable])
+
+    def stays_inside(self, name: str, stmt: Any) -> bool:
+        """Say whether a variable that nobody wants afterwards can live in the functions of a construct."""
+        if name in self.context.variables:
+            return True
+        if name in self.live.before[stmt] or name in self.scopes.deleted[self.scope] or name in dropped(stmt):
+            return False
+        if type(stmt).__name__ == "While" and name in self.bindings.names([stmt.test]):
+            return False
+        if type(stmt).__name__ == "For" and name in self.bindings.names([stmt.target]):
+            return only_names(stmt.target)
+        return _assigned_first(name, stmt.body) and _assigned_first(name, stmt.orelse)
 
     def deferred_walruses(self, node: Any) -> list[str]:
         """List the targets of walruses that move into functions: they need a binding outside."""
@@ -109,9 +123,19 @@ class _Function:
         return found
 
 
+def _assigned_first(name: str, stmts: list[Any]) -> bool:
+    """Say whether the first statement of a block that mentions a variable assigns it, and does nothing else with it."""
+    for stmt in stmts:
+        mentions = [node for node in tree.walk(stmt) if getattr(node, "id", None) == name or name in binds(node)]
+        if mentions:
+            targets = stmt.targets if type(stmt).__name__ == "Assign" else []
+            return len(mentions) == 1 and mentions[0] in targets
+    return True
+
+
 def _mark_reads_from_inside(scopes: Scopes, context: Context) -> None:
     """Mark reads, by functions inside, of variables that may be unset: placeholders and what `del` unset."""
-    late = {scopes.of[node]: set(names) for node, names in context.placeholders.items()}
+    late = {scopes.of[node]: names for node, names in context.unset.items()}
     kills: dict[Scope, set[str]] = {scope: set(scopes.deleted[scope]) for scope in late}
     for scope in late:
         node: Any = scope.node

@@ -68,7 +68,9 @@ def test_an_invalid_program_is_not_written() -> None:
 def test_a_host_call_is_neither_written_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
     data, arrays = to_json(EVERY["branches"])
     monkeypatch.setattr(type(REGISTRY["neg"]), "saveable", False)
-    with pytest.raises(ValueError, match=r"neg calls back into this process and cannot be saved\n  at models/net.py:12"):
+    with pytest.raises(
+        ValueError, match=r"neg calls back into this process and cannot be saved\n  at models/net.py:12"
+    ):
         to_json(EVERY["branches"])
     with pytest.raises(FileFormatError, match="operation 0: 'neg' is no op that may stand in a file"):
         from_json(data, arrays)
@@ -199,10 +201,12 @@ def test_any_replaced_part_gives_a_program_or_one_error(which: int, junk: Any) -
     places: list[Callable[[Any], None]] = []
     _places(data, places)
     places[which % len(places)](junk)
+    refused: FileFormatError | None = None
     try:
-        assert isinstance(from_json(data, arrays), Program)
+        from_json(data, arrays)
     except FileFormatError as error:
-        assert str(error)
+        refused = error
+    assert refused is None or "\n" not in str(refused)
 
 
 def _places(node: Any, found: list[Callable[[Any], None]]) -> None:

@@ -29,11 +29,16 @@ def as_list(results: Any, like: list[Value]) -> list[Any]:
     return [results] if len(like) == 1 and not isinstance(results, list) else list(results)
 
 
-def type_of(value: Any, symbolic: bool = False) -> Type:
-    """Return the type of an array or number; `symbolic` names equal extents (but 1) by equal symbols."""
+def type_of(value: Any, symbolic: bool = False, known: slice = slice(0)) -> Type:
+    """Return the type of an array or number.
+
+    `symbolic` names equal extents (but 1) by equal symbols, except for those of the axes `known`.
+    """
     if isinstance(value, np.ndarray):
-        extents = tuple(symbol(f"E{e}") if symbolic and e != 1 else e for e in value.shape)
-        return TensorType(of_array(value), extents)
+        kept = range(value.ndim)[known]
+        extents = enumerate(value.shape)
+        shape = tuple(symbol(f"E{e}") if symbolic and e != 1 and i not in kept else e for i, e in extents)
+        return TensorType(of_array(value), shape)
     return ScalarType(type(value).__name__, value if type(value) is int and not symbolic else None)
 
 

@@ -13,6 +13,13 @@ from dy2st.ops.base import Op
 from dy2st.shapes import Dim
 from tests.ops.evaluate import as_list, emit, run, tangent_block, type_of
 
+# Extents that decide a rank or are an attribute of the rule, so that they must be known: op -> operand -> axes.
+KNOWN = {
+    "gather_nd": {1: slice(-1, None)},
+    "scatter_nd_add": {2: slice(-1, None)},
+    "adaptive_avg_pool_grad": {0: slice(2, None)},
+}
+
 
 def cases(keep=lambda op, sample: True):
     """Every sample of every op without sub-blocks that `keep` keeps, named by the op and its number."""
@@ -40,9 +47,21 @@ def is_float(x):
 def built(op, sample, symbolic=False):
     """The block that does nothing but the op, on arguments of the sample's types."""
     b = Builder()
-    operands = [b.argument(type_of(x, symbolic)) for x in sample.operands]
+    operands = arguments(b, op, sample, symbolic)
     b.block.results = emit(b, op, operands, sample.attributes)
     return b.block
+
+
+def arguments(b, op, sample, symbolic):
+    known = KNOWN.get(op.name, {})
+    return [b.argument(type_of(x, symbolic, known.get(i, slice(0)))) for i, x in enumerate(sample.operands)]
+
+
+def together(op, sample):
+    """The operands in which the op is linear together."""
+    count = len(sample.operands)
+    places = range(count) if op.variadic else [i for i in op.linear_together if i < count]
+    return [i for i in places if is_float(sample.operands[i])]
 
 
 def bind(extent, sizes):
@@ -71,6 +90,15 @@ def test_inferred_types_are_those_of_the_results(op, sample, symbolic):
             assert all(d is None or d == e for d, e in zip(declared, result.shape, strict=True))
             if not symbolic:
                 assert all(not isinstance(e, Dim) for e in value.type.shape) or None in declared
+
+
+@pytest.mark.parametrize(("op", "sample"), cases(lambda op, sample: op.fresh))
+def test_fresh_results_share_no_memory_with_operands(op, sample):
+    arrays = [x for x in sample.operands if isinstance(x, np.ndarray)]
+    for result in run(built(op, sample), list(sample.operands)):
+        assert not any(np.shares_memory(result, x) for x in arrays)
+        assert isinstance(result, np.ndarray)
+        assert result.flags.writeable or not result.size
 
 
 @pytest.mark.parametrize(("op", "sample"), cases(has_derivative))
@@ -118,13 +146,13 @@ def scale(x):
 def test_transpose_passes_the_dot_product_test(op, sample, symbolic):
     """<ct, L dx> = <L^T ct, dx>, with NaN in place of the linear operands, whose values the rule may not use."""
     rng = np.random.default_rng(3)
-    together = [i for i in op.linear_together if i < len(sample.operands) and is_float(sample.operands[i])]
+    joint = together(op, sample)
     alone = [(i,) for i in op.linear_in if is_float(sample.operands[i])]
-    subsets = [c for n in range(1, len(together) + 1) for c in itertools.combinations(together, n)]
+    subsets = [c for n in range(1, len(joint) + 1) for c in itertools.combinations(joint, n)]
     for linear in alone + subsets:
         moved = [rng.normal(size=x.shape) if i in linear else x for i, x in enumerate(sample.operands)]
-        if len(linear) < len(together):
-            moved = [np.zeros_like(x) if i in together and i not in linear else x for i, x in enumerate(moved)]
+        if len(linear) < len(joint):
+            moved = [np.zeros_like(x) if i in joint and i not in linear else x for i, x in enumerate(moved)]
         block = built(op, sample, symbolic)
         images = run(block, moved)
         cts = [rng.normal(size=y.shape) for y in images]
@@ -139,7 +167,7 @@ def test_transpose_passes_the_dot_product_test(op, sample, symbolic):
 
 def transposed(op, sample, block, linear, symbolic):
     b = Builder()
-    operands = [b.argument(type_of(x, symbolic)) for x in sample.operands]
+    operands = arguments(b, op, sample, symbolic)
     cts = [b.argument(v.type) for v in block.results]
     flags = [i in linear for i in range(len(operands))]
     answer = as_list(op.transpose(b, cts, operands, flags, **sample.attributes), operands)
@@ -179,6 +207,11 @@ def test_an_incomplete_op_is_refused_and_told_what_to_add(missing, text):
 def test_a_linear_op_without_transpose_is_refused():
     with pytest.raises(TypeError, match="lacks `transpose`, because it is linear"):
         type("Incomplete", (Op,), {**COMPLETE, "linear_in": (0,)})
+
+
+def test_a_view_without_its_way_back_is_refused():
+    with pytest.raises(TypeError, match="lacks `unview`, because it gives a view"):
+        type("Incomplete", (Op,), {**COMPLETE, "is_view": True})
 
 
 def test_an_attribute_that_eval_does_not_take_is_refused():

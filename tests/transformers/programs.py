@@ -13,7 +13,7 @@ names = st.sampled_from(NAMES)
 numbers = st.integers(-2, 3).map(str)
 
 
-def expressions(depth: int = 2) -> st.SearchStrategy[str]:
+def expressions(depth: int = 1) -> st.SearchStrategy[str]:
     leaf = st.one_of(names, names, numbers)
     if depth == 0:
         return leaf
@@ -34,7 +34,7 @@ def expressions(depth: int = 2) -> st.SearchStrategy[str]:
     )
 
 
-exprs = expressions()
+exprs = st.one_of(expressions(1), expressions(2))
 
 
 @st.composite
@@ -63,7 +63,7 @@ def simple(draw: st.DrawFn, in_loop: bool) -> list[str]:
 @st.composite
 def block(draw: st.DrawFn, depth: int, in_loop: bool) -> list[str]:
     lines: list[str] = []
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(1, 2))):
         lines += draw(statement(depth, in_loop))
     return lines
 

@@ -1,0 +1,58 @@
+"""How tensors and numbers print: as Paddle and Python print them, in eager mode and inside a running Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+OPTIONS: dict[str, int] = {"precision": 8, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+
+Part = str | tuple[str, str, str]
+"""A piece of text, or what stands for an operand: (head, conversion, format specification). `head` is "" for a number;
+for a tensor it is `Tensor` and what precedes the elements apart from the shape, e.g. "Tensor:True"."""
+
+
+def format_array(array: Any, stop_gradient: bool, head: str = "Tensor") -> str:
+    """Return the text of a tensor with these elements."""
+    place = "Place(cpu)" if isinstance(array, np.ndarray) else f"Place(gpu:{array.device.id})"
+    host = array if isinstance(array, np.ndarray) else array.get()
+    return (
+        f"{head}(shape={list(array.shape)}, dtype={array.dtype.name}, place={place}, stop_gradient={stop_gradient},\n"
+        f"       {format_elements(host)})"
+    )
+
+
+def format_elements(array: np.ndarray) -> str:
+    """Return the elements as Paddle aligns them: seven spaces before every further row."""
+    text = np.array2string(
+        array,
+        separator=", ",
+        precision=OPTIONS["precision"],
+        threshold=OPTIONS["threshold"],
+        edgeitems=OPTIONS["edgeitems"],
+        max_line_width=OPTIONS["linewidth"],
+        floatmode="maxprec_equal" if array.size > 1 and not _whole(array) else "maxprec",
+    )
+    return text.replace("\n", "\n       ")
+
+
+def _whole(array: np.ndarray) -> bool:
+    return array.dtype.kind != "f" or bool(np.all(np.isfinite(array)) and np.all(array == np.trunc(array)))
+
+
+def render(template: tuple[Part, ...], operands: tuple[Any, ...]) -> list[str]:
+    """Return the texts of a template's parts, operands put in their places."""
+    rest = iter(operands)
+    return [part if isinstance(part, str) else _text(next(rest), *part) for part in template]
+
+
+def _text(value: Any, head: str, conversion: str, spec: str) -> str:
+    if head:
+        name, _, flag = head.partition(":")
+        if spec and value.size == 1:
+            return format(value.item(), spec)
+        return format_array(value, flag == "True", name)
+    if conversion == "r":
+        return format(repr(value), spec)
+    return format(str(value), spec) if conversion == "s" else format(value, spec)

@@ -1,0 +1,166 @@
+"""In-place forms, generated from one table: `x.add_(y)` computes `add(x, y)` and writes the result into x.
+
+The dtype and the shape stay (reshape_, squeeze_ and the like change the shape and share the memory).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.functions import comparison, creation, manipulation, math, random, reduction, search
+from dy2st.functions.assigning import write
+from dy2st.functions.operands import cast_to, number, tensor
+from dy2st.ir.context import current
+from dy2st.runtime import inplace as writing
+from dy2st.runtime.tensor import Tensor, needs_value
+
+_ELEMENTWISE = (
+    "add subtract multiply divide floor_divide remainder mod floor_mod pow neg abs exp expm1 log log2 log10 log1p sqrt "
+    "rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfinv lgamma gammaln digamma "
+    "sigmoid square floor ceil trunc round frac scale clip clamp lerp hypot ldexp copysign nan_to_num logit polygamma stanh"
+).split()  # fmt: skip
+_COMPARISON = (
+    "equal not_equal less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not "
+    "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_invert bitwise_left_shift bitwise_right_shift"
+).split()  # fmt: skip
+_OTHER = {
+    reduction: ("cumsum", "cumprod"),
+    manipulation: ("tril", "triu"),
+    search: (
+        "masked_fill", "masked_scatter", "index_add", "index_fill", "index_put", "put_along_axis", "scatter",
+        "scatter_add",
+    ),
+}  # fmt: skip
+_SHAPES = ("reshape", "squeeze", "unsqueeze", "flatten", "transpose")
+
+
+def _form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """Make the in-place form of a function."""
+
+    def in_place(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        refuse(x)
+        return write(x, function(before(x), *args, **keywords))
+
+    functools.update_wrapper(in_place, function)
+    in_place.__name__ = in_place.__qualname__ = f"{name}_"
+    in_place.__module__ = __name__
+    in_place.__doc__ = f"Do what `{name}` does in place: write the result into x, which keeps its dtype; return x."
+    return in_place
+
+
+def _shape_form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """Make the in-place form of a function that changes the shape: x becomes a view of what it was."""
+
+    def in_place(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        refuse(x)
+        _refuse_trace(name)
+        twin = Tensor(x._payload, x.stop_gradient)
+        for slot in ("_node", "_index", "_view", "_seen", "_version"):
+            setattr(twin, slot, getattr(x, slot))
+        _become(x, function(twin, *args, **keywords))
+        return x
+
+    in_place.__name__ = in_place.__qualname__ = f"{name}_"
+    in_place.__doc__ = f"Do what `{name}` does in place: x gets the new shape, on the same memory; return x."
+    return in_place
+
+
+def _become(x: Tensor, made: Tensor) -> None:
+    for slot in ("_payload", "_node", "_index", "_view", "_seen", "_version", "stop_gradient"):
+        setattr(x, slot, getattr(made, slot))
+
+
+def _refuse_trace(name: str) -> None:
+    if current().trace is not None:
+        raise needs_value(f"{name}_ changes shape or dtype in place, which a Program cannot; use x = x.{name}(...)")
+
+
+def refuse(x: Tensor) -> None:
+    """Raise TypeError for what is no tensor, RuntimeError for a leaf that needs a gradient."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"an in-place form needs a Tensor, not {type(x).__name__}")
+    if current().trace is None and current().grad:
+        writing.refuse_leaf(x)
+
+
+def before(x: Tensor) -> Tensor:
+    """Return x as it is before the write."""
+    return x if current().trace is not None else writing.snapshot(x)
+
+
+def zero_(x: Tensor) -> Tensor:
+    """Write zeros into x; return it."""
+    refuse(x)
+    return write(x, number(0, x.dtype, x))
+
+
+def fill_(x: Tensor, value: Any) -> Tensor:
+    """Write one value into x; return it."""
+    refuse(x)
+    return write(x, tensor(value, "fill_"))
+
+
+def copy_(x: Tensor, other: Any, blocking: bool = True) -> Tensor:
+    """Write the elements of another tensor, broadcast, into x; return it."""
+    refuse(x)
+    return write(x, cast_to(tensor(other, "copy_"), x.dtype))
+
+
+def cast_(x: Tensor, dtype: Any) -> Tensor:
+    """Give x another dtype, on memory of its own; return it."""
+    refuse(x)
+    _refuse_trace("cast")
+    _become(x, manipulation.cast(x, dtype))
+    return x
+
+
+def where_(condition: Any, x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """Write y into x where the condition is false; return x."""
+    refuse(x)
+    return write(x, comparison.where(condition, before(x), y))
+
+
+def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+    """Write uniform numbers in [min, max) into x; return it."""
+    refuse(x)
+    return write(x, random.uniform(x.shape, x.dtype, min, max, seed))
+
+
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
+    """Write normal numbers into x; return it."""
+    refuse(x)
+    return write(x, random.gaussian(x.shape, mean, std, 0, x.dtype))
+
+
+def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
+    """Write numbers of the exponential distribution into x; return it."""
+    refuse(x)
+    return write(x, random.exponential(x.shape, lam, x.dtype))
+
+
+def bernoulli_(x: Tensor, p: Any = 0.5, name: str | None = None) -> Tensor:
+    """Write 1 with probability p, else 0, into x; return it."""
+    refuse(x)
+    return write(x, random.bernoulli(creation.full_like(x, p)))
+
+
+def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
+    """Write one value into a diagonal of a matrix; return it."""
+    refuse(x)
+    if x.ndim != 2 or wrap:
+        raise ValueError(f"fill_diagonal_ needs a matrix and wrap=False, not a tensor of shape {x.shape}, wrap={wrap}")
+    ones = creation.ones(x.shape, "int32")
+    mask = manipulation.tril(manipulation.triu(ones, offset), offset) != 0
+    return write(x, search.masked_fill(before(x), mask, value))
+
+
+INPLACE: dict[str, Callable[..., Tensor]] = {}
+for _module, _names in ((math, _ELEMENTWISE), (comparison, _COMPARISON), *_OTHER.items()):
+    for _name in _names:
+        INPLACE[f"{_name}_"] = _form(getattr(_module, _name), _name)
+for _name in _SHAPES:
+    INPLACE[f"{_name}_"] = _shape_form(getattr(manipulation, _name), _name)
+for _made in (zero_, fill_, copy_, cast_, where_, uniform_, normal_, exponential_, bernoulli_, fill_diagonal_):
+    INPLACE[_made.__name__] = _made

@@ -1,0 +1,422 @@
+"""Elementwise mathematics: arithmetic, powers, exponentials, trigonometry, rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy import finfo as _finfo
+
+from dy2st import dtypes
+from dy2st.functions.assigning import clone, write
+from dy2st.functions.assigning import into as _into
+from dy2st.functions.operands import binary, cast_to, default_dtype, floating, number, op, pair, tensor
+from dy2st.functions.operands import NUMBERS as _NUMBERS
+from dy2st.ops.base import Op
+from dy2st.runtime.dispatch import apply
+from dy2st.runtime.tensor import Tensor
+
+_ADD, _SUB, _MUL, _DIV, _FLOORDIV, _MOD, _POW = (op(n) for n in ("add", "sub", "mul", "div", "floordiv", "mod", "pow"))
+_SQUARE, _SQRT, _NEG = op("square"), op("sqrt"), op("neg")
+_MAXIMUM, _MINIMUM, _WHERE = op("maximum"), op("minimum"), op("where")
+
+
+def add(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """Return x + alpha * y, broadcast.
+
+    >>> import dy2st as paddle
+    >>> paddle.add(paddle.to_tensor([1, 2]), 3).tolist()
+    [4, 5]
+    """
+    return _into(out, binary(_ADD, x, y if _is_one(alpha) else multiply(y, alpha), "add"))
+
+
+def subtract(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """Return x - alpha * y, broadcast; of booleans in int64.
+
+    >>> import dy2st as paddle
+    >>> paddle.subtract(paddle.to_tensor([5, 2]), 3).tolist()
+    [2, -1]
+    """
+    x, y = pair(x, y if _is_one(alpha) else multiply(y, alpha), "subtract")
+    return _into(out, apply(_SUB, _counted(x), _counted(y)))
+
+
+def multiply(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return x * y, broadcast.
+
+    >>> import dy2st as paddle
+    >>> paddle.multiply(paddle.to_tensor([1, 2]), 3).tolist()
+    [3, 6]
+    """
+    return _into(out, binary(_MUL, x, y, "multiply"))
+
+
+def divide(
+    x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Return x / y, broadcast; integers divide into the default float. `rounding_mode` may be "floor" or "trunc".
+
+    >>> import dy2st as paddle
+    >>> paddle.divide(paddle.to_tensor([1, 3]), 2).tolist()
+    [0.5, 1.5]
+    """
+    x, y = pair(x, y, "divide")
+    if rounding_mode == "floor":
+        return _into(out, apply(_FLOORDIV, _counted(x), _counted(y)))
+    if rounding_mode not in (None, "trunc"):
+        raise ValueError(f"divide: rounding_mode is {rounding_mode!r}, not None, 'floor' or 'trunc'")
+    given = x.dtype
+    dtype = dtypes.true_divide(given, default_dtype())
+    if rounding_mode is None:
+        return _into(out, apply(_DIV, cast_to(x, dtype), cast_to(y, dtype)))
+    exact = dtypes.float64 if dtype is not given else given
+    return _into(out, cast_to(trunc(apply(_DIV, cast_to(x, exact), cast_to(y, exact))), given))
+
+
+def true_divide(input: Any, other: Any) -> Tensor:
+    """Return input / other."""
+    return divide(input, other)
+
+
+def floor_divide(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return floor(x / y), broadcast, as Python's `//`.
+
+    >>> import dy2st as paddle
+    >>> paddle.floor_divide(paddle.to_tensor([7, -7]), 2).tolist()
+    [3, -4]
+    """
+    x, y = pair(x, y, "floor_divide")
+    return _into(out, apply(_FLOORDIV, _counted(x), _counted(y)))
+
+
+def remainder(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return x - y * floor(x / y), broadcast, as Python's `%`.
+
+    >>> import dy2st as paddle
+    >>> paddle.remainder(paddle.to_tensor([7, -7]), 3).tolist()
+    [1, 2]
+    """
+    x, y = pair(x, y, "remainder")
+    return _into(out, apply(_MOD, _counted(x), _counted(y)))
+
+
+mod = floor_mod = remainder
+
+
+def pow(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return x ** y, broadcast; integers stay integers.
+
+    >>> import dy2st as paddle
+    >>> paddle.pow(paddle.to_tensor([2, 3]), 2).tolist(), paddle.pow(paddle.to_tensor([4]), 0.5).tolist()
+    ([4, 9], [2.0])
+    """
+    return _into(out, power(x, y))
+
+
+def power(x: Any, y: Any) -> Tensor:
+    """Return x ** y: `square` and `sqrt` where the exponent is 2 or 0.5."""
+    if isinstance(y, (int, float)) and not isinstance(x, _NUMBERS) and y in (2, 0.5):
+        x, _ = pair(x, y, "pow")
+        return apply(_SQUARE if y == 2 else _SQRT, _counted(x))
+    x, y = pair(x, y, "pow")
+    return apply(_POW, _counted(x), _counted(y))
+
+
+def neg(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return -x; of booleans in int64."""
+    return _into(out, apply(_NEG, _counted(tensor(x, "neg"))))
+
+
+negative = neg
+
+
+def positive(x: Any, name: str | None = None) -> Tensor:
+    """Return x."""
+    return tensor(x, "positive")
+
+
+# ---- functions of one operand ------------------------------------------------------------------------------------------
+def _float_function(called: str, sentence: str, op_name: str | None = None) -> Callable[..., Tensor]:
+    """Make a function of float tensors; integers are cast to the default float."""
+    made = op(op_name or called)
+
+    def function(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        return _into(out, apply(made, floating(x, called)))
+
+    return _named(function, called, f"Return {sentence}; integers are computed in the default float.")
+
+
+def _function(called: str, sentence: str, op_name: str | None = None) -> Callable[..., Tensor]:
+    """Make a function that keeps the dtype."""
+    made = op(op_name or called)
+
+    def function(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        return _into(out, apply(made, tensor(x, called)))
+
+    return _named(function, called, f"Return {sentence}.")
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+exp = _float_function("exp", "e ** x")
+expm1 = _float_function("expm1", "e ** x - 1, exact near 0")
+log = _float_function("log", "the natural logarithm")
+log2 = _float_function("log2", "the logarithm to base 2")
+log10 = _float_function("log10", "the logarithm to base 10")
+log1p = _float_function("log1p", "log(1 + x), exact near 0")
+sqrt = _float_function("sqrt", "the square root, NaN below 0")
+rsqrt = _float_function("rsqrt", "1 / sqrt(x)")
+reciprocal = _float_function("reciprocal", "1 / x")
+sin = _float_function("sin", "the sine")
+cos = _float_function("cos", "the cosine")
+tan = _float_function("tan", "the tangent")
+asin = _float_function("asin", "the angle whose sine is x")
+acos = _float_function("acos", "the angle whose cosine is x")
+atan = _float_function("atan", "the angle whose tangent is x")
+sinh = _float_function("sinh", "the hyperbolic sine")
+cosh = _float_function("cosh", "the hyperbolic cosine")
+tanh = _float_function("tanh", "the hyperbolic tangent")
+asinh = _float_function("asinh", "the inverse hyperbolic sine")
+acosh = _float_function("acosh", "the inverse hyperbolic cosine")
+atanh = _float_function("atanh", "the inverse hyperbolic tangent")
+erf = _float_function("erf", "the error function")
+erfinv = _float_function("erfinv", "the inverse of the error function")
+lgamma = _float_function("lgamma", "the logarithm of the absolute value of the gamma function")
+gammaln = _float_function("gammaln", "the logarithm of the absolute value of the gamma function", "lgamma")
+digamma = _float_function("digamma", "the derivative of lgamma")
+sigmoid = _float_function("sigmoid", "1 / (1 + e ** -x)")
+square = _function("square", "x * x")
+sign = _function("sign", "-1, 0 or 1 by the sign of x")
+sgn = _function("sgn", "-1, 0 or 1 by the sign of x", "sign")
+floor = _function("floor", "the largest whole number that is not above x")
+ceil = _function("ceil", "the smallest whole number that is not below x")
+
+
+def abs(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return the absolute value.
+
+    >>> import dy2st as paddle
+    >>> paddle.abs(paddle.to_tensor([-1.5, 2.0])).tolist()
+    [1.5, 2.0]
+    """
+    return _into(out, apply(_ABS, _counted(tensor(x, "abs"))))
+
+
+_ABS, _TRUNC, _ROUND = op("abs"), op("trunc"), op("round")
+
+
+def trunc(input: Any, name: str | None = None) -> Tensor:
+    """Return the whole number next to `input` towards 0."""
+    return apply(_TRUNC, tensor(input, "trunc"))
+
+
+def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:
+    """Return x rounded to this many decimals, halves to the even neighbour."""
+    x = tensor(x, "round")
+    if not decimals:
+        return apply(_ROUND, x)
+    scale = 10.0**decimals
+    return cast_to(apply(_ROUND, x * scale) / scale, x.dtype)
+
+
+def frac(x: Any, name: str | None = None) -> Tensor:
+    """Return x - trunc(x)."""
+    x = tensor(x, "frac")
+    return x - trunc(x)
+
+
+def rad2deg(x: Any, name: str | None = None) -> Tensor:
+    """Return angles in degrees."""
+    return floating(x, "rad2deg") * (180.0 / 3.141592653589793)
+
+
+def deg2rad(x: Any, name: str | None = None) -> Tensor:
+    """Return angles in radians."""
+    return floating(x, "deg2rad") * (3.141592653589793 / 180.0)
+
+
+def scale(
+    x: Any, scale: Any = 1.0, bias: Any = 0.0, bias_after_scale: bool = True, act: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return scale * x + bias, or scale * (x + bias), in the dtype of x.
+
+    >>> import dy2st as paddle
+    >>> paddle.scale(paddle.to_tensor([1.0, 2.0]), scale=2.0, bias=1.0).tolist()
+    [3.0, 5.0]
+    """
+    x = tensor(x, "scale")
+    result = x * scale + bias if bias_after_scale else (x + bias) * scale
+    result = cast_to(result, x.dtype)
+    if act is None:
+        return result
+    known = {"tanh": tanh, "sigmoid": sigmoid, "relu": lambda y: apply(op("relu"), y), "exp": exp}
+    if act not in known:
+        raise ValueError(f"scale: act is {act!r}, not None or one of {', '.join(known)}")
+    return known[act](result)
+
+
+def stanh(x: Any, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Tensor:
+    """Return scale_b * tanh(scale_a * x)."""
+    return tanh(floating(x, "stanh") * scale_a) * scale_b
+
+
+def logit(x: Any, eps: float | None = None, name: str | None = None) -> Tensor:
+    """Return log(x / (1 - x)), x brought into [eps, 1 - eps] first when eps is given."""
+    x = floating(x, "logit")
+    x = x if eps is None else clip(x, eps, 1 - eps)
+    return log(x / (1 - x))
+
+
+def increment(x: Tensor, value: Any = 1.0, name: str | None = None) -> Tensor:
+    """Add `value` to x, which has one element, in place; return x.
+
+    >>> import dy2st as paddle
+    >>> paddle.increment(paddle.zeros([1])).tolist()
+    [1.0]
+    """
+    from_dtype = cast_to(x + value, x.dtype)
+    return write(x, from_dtype)
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """Return the sum of a list of tensors of one shape.
+
+    >>> import dy2st as paddle
+    >>> paddle.add_n([paddle.ones([2]), paddle.ones([2]), paddle.ones([2])]).tolist()
+    [3.0, 3.0]
+    """
+    if isinstance(inputs, Tensor):
+        return clone(inputs)
+    if not inputs:
+        raise ValueError("add_n() needs at least one tensor")
+    total = inputs[0] if len(inputs) > 1 else clone(inputs[0])
+    for t in inputs[1:]:
+        total = add(total, t)
+    return total
+
+
+# ---- functions of two operands -----------------------------------------------------------------------------------------
+def _two(called: str, sentence: str, op_name: str | None = None, as_float: bool = False) -> Callable[..., Tensor]:
+    made = op(op_name or called)
+
+    def function(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        x, y = pair(x, y, called)
+        if as_float:
+            x, y = floating(x, called), floating(y, called)
+        return _into(out, apply(made, x, y))
+
+    return _named(function, called, f"Return {sentence}, broadcast.")
+
+
+maximum = _two("maximum", "the larger of x and y, NaN where one is")
+minimum = _two("minimum", "the smaller of x and y, NaN where one is")
+fmax = _two("fmax", "the larger of x and y, the number where the other is NaN")
+fmin = _two("fmin", "the smaller of x and y, the number where the other is NaN")
+atan2 = _two("atan2", "the angle of the point (y, x) from the positive axis", as_float=True)
+
+
+def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Return x with what is below `min` set to it and what is above `max` set to it, in the dtype of x.
+
+    >>> import dy2st as paddle
+    >>> paddle.clip(paddle.to_tensor([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = tensor(x, "clip")
+    dtype = x.dtype
+    for bound, made in ((min, _MAXIMUM), (max, _MINIMUM)):
+        if bound is not None:
+            x = apply(made, *pair(x, bound, "clip"))
+    return _into(out, cast_to(x, dtype))
+
+
+clamp = clip
+
+
+def lerp(x: Any, y: Any, weight: Any, name: str | None = None) -> Tensor:
+    """Return x + weight * (y - x)."""
+    x, y = pair(floating(x, "lerp"), y, "lerp")
+    return x + (y - x) * weight
+
+
+def hypot(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return sqrt(x * x + y * y)."""
+    x, y = pair(floating(x, "hypot"), y, "hypot")
+    return sqrt(square(x) + square(y))
+
+
+def logaddexp(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return log(e ** x + e ** y) without overflow."""
+    x, y = pair(floating(x, "logaddexp"), y, "logaddexp")
+    difference = x - y
+    return maximum(x, y) + log1p(exp(-abs(difference)))
+
+
+def ldexp(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return x * 2 ** y."""
+    return floating(x, "ldexp") * exp2(floating(y, "ldexp"))
+
+
+exp2 = _float_function("exp2", "2 ** x")
+
+
+def heaviside(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return 0 where x is negative, y where it is 0, 1 where it is positive."""
+    x, y = pair(x, y, "heaviside")
+    step = cast_to(x > 0, x.dtype)
+    return apply(_WHERE, x == 0, y, step)
+
+
+def copysign(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return x with the sign of y."""
+    x, y = pair(floating(x, "copysign"), y, "copysign")
+    negative = (y < 0) | ((y == 0) & (reciprocal(y) < 0))
+    magnitude = abs(x)
+    return apply(_WHERE, negative, -magnitude, magnitude)
+
+
+def nan_to_num(
+    x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
+) -> Tensor:
+    """Return x with numbers in place of NaN, infinity (the largest number if None) and minus infinity."""
+    x = tensor(x, "nan_to_num")
+    if x.dtype.kind != "f":
+        return clone(x)
+    largest = float(_finfo(x.dtype.numpy).max)
+    for where, value in (
+        (op("isnan"), nan),
+        (None, largest if posinf is None else posinf),
+        (False, -largest if neginf is None else neginf),
+    ):
+        if isinstance(where, Op):
+            mask = apply(where, x)
+        else:
+            mask = (x == float("inf")) if where is None else (x == -float("inf"))
+        x = apply(_WHERE, mask, number(value, x.dtype, x), x)
+    return x
+
+
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return log(1 + e ** (beta * x)) / beta, x itself where beta * x is above the threshold."""
+    return apply(op("softplus"), floating(x, "softplus"), beta=float(beta), threshold=float(threshold))
+
+
+def polygamma(x: Any, n: int, name: str | None = None) -> Tensor:
+    """Return the derivative number n of digamma."""
+    if not isinstance(n, int) or n < 0:
+        raise ValueError(f"polygamma: n must be an int that is not negative, not {n!r}")
+    return digamma(x) if n == 0 else apply(op("polygamma"), floating(x, "polygamma"), n=n)
+
+
+def _is_one(alpha: Any) -> bool:
+    return alpha.__class__ in (int, float) and alpha == 1
+
+
+def _counted(x: Tensor) -> Tensor:
+    return x if x.dtype is not dtypes.bool_ else cast_to(x, dtypes.int64)

@@ -1,0 +1,214 @@
+"""What functions take: tensors, numbers, NumPy arrays; brought to one dtype by the table of dtypes.py.
+
+A number becomes a 0-D tensor of the dtype in which it meets the tensor beside it; an array becomes a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st import dtypes
+from dy2st.dtypes import DType, promote, promote_number
+from dy2st.ir.context import current
+from dy2st.ir.opdef import lookup
+from dy2st.ops.base import Op
+from dy2st.runtime import places
+from dy2st.runtime.dispatch import apply
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+
+NUMBERS = (bool, int, float, complex, Scalar)
+
+
+def op(name: str) -> Op:
+    """Return the op of this name."""
+    found = lookup(name)
+    assert isinstance(found, Op)
+    return found
+
+
+_CAST, _CONSTANT, _SCALAR_TO_TENSOR = op("cast"), op("constant"), op("scalar_to_tensor")
+
+
+def default_dtype() -> DType:
+    """Return the dtype of floats for which none is given: float32, unless `set_default_dtype` changed it."""
+    return current().process.default_dtype or dtypes.float32
+
+
+def cast_to(x: Tensor, dtype: DType) -> Tensor:
+    """Return `x` in this dtype, itself when it has it."""
+    return x if x.dtype is dtype else apply(_CAST, x, dtype=dtype)
+
+
+def constant(array: np.ndarray, place: places.Place | None = None) -> Tensor:
+    """Return an array as a tensor: in a trace as a constant of the Program, else on `place` (the current one if None).
+
+    Eagerly the memory is shared.
+    """
+    if current().trace is not None:
+        return apply(_CONSTANT, value=np.array(array))
+    dtypes.of_array(array)
+    if not isinstance(array, np.ndarray):
+        return Tensor(array if place is None else places.move(array, place))
+    place = place or places.current_place()
+    return Tensor(array if place.kind == "cpu" else places.move(array, place))
+
+
+def number(value: Any, dtype: DType, beside: Any = None) -> Tensor:
+    """Return a Python number, concrete or symbolic, as a 0-D tensor; `beside` is a tensor whose place it shares."""
+    if isinstance(value, Scalar):
+        return apply(_SCALAR_TO_TENSOR, value, dtype=dtype)
+    array = np.asarray(value, dtype.numpy)
+    if current().trace is not None:
+        return apply(_CONSTANT, value=array)
+    if beside is None:
+        return constant(array)
+    payload = beside._payload
+    if isinstance(payload, np.ndarray):
+        return Tensor(array)
+    return constant(array, beside.place)
+
+
+def kind_of(value: Any) -> str:
+    """Return "bool", "int", "float" or "complex" for a number, concrete or symbolic."""
+    return value.kind if isinstance(value, Scalar) else dtypes.kind_of_number(value)
+
+
+def dtype_of_kind(kind: str) -> DType:
+    """Return the dtype of a tensor made of a Python number of this kind."""
+    if kind == "complex":
+        return dtypes.complex128 if default_dtype() is dtypes.float64 else dtypes.complex64
+    return {"bool": dtypes.bool_, "int": dtypes.int64, "float": default_dtype()}[kind]
+
+
+def understood(value: Any) -> bool:
+    """Say whether `value` can stand beside a tensor: a tensor, number, NumPy number or array."""
+    return isinstance(value, (Tensor, *NUMBERS, np.ndarray, np.generic))
+
+
+def tensor(value: Any, name: str, dtype: DType | None = None) -> Tensor:
+    """Return `value` as a tensor, in `dtype` if it is given; TypeError, naming the function, for what is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, NUMBERS):
+        return number(value, dtype or dtype_of_kind(kind_of(value)))
+    if isinstance(value, np.ndarray):
+        value = constant(value)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}() needs a Tensor, not {type(value).__name__} {_shown(value)}")
+    return value if dtype is None else cast_to(value, dtype)
+
+
+def pair(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
+    """Return two operands as tensors of the dtype in which they meet."""
+    x = x.item() if isinstance(x, np.generic) else x
+    y = y.item() if isinstance(y, np.generic) else y
+    if isinstance(y, NUMBERS) and not isinstance(x, NUMBERS):
+        x = tensor(x, name)
+        dtype = promote_number(x.dtype, kind_of(y), default_dtype())
+        return cast_to(x, dtype), number(y, dtype, x)
+    if isinstance(x, NUMBERS) and not isinstance(y, NUMBERS):
+        y = tensor(y, name)
+        dtype = promote_number(y.dtype, kind_of(x), default_dtype())
+        return number(x, dtype, y), cast_to(y, dtype)
+    x, y = tensor(x, name), tensor(y, name)
+    dtype = promote(x.dtype, y.dtype)
+    return cast_to(x, dtype), cast_to(y, dtype)
+
+
+def together(values: Sequence[Any], name: str) -> list[Tensor]:
+    """Return several operands as tensors of the dtype in which all meet."""
+    tensors = [tensor(v, name) for v in values]
+    if not tensors:
+        raise ValueError(f"{name}() needs at least one tensor")
+    dtype = tensors[0].dtype
+    for t in tensors[1:]:
+        dtype = promote(dtype, t.dtype)
+    return [cast_to(t, dtype) for t in tensors]
+
+
+def floating(x: Any, name: str) -> Tensor:
+    """Return `x` as a float (or complex) tensor: integers and booleans become the default float."""
+    x = tensor(x, name)
+    return x if x.dtype.kind in "fc" else cast_to(x, default_dtype())
+
+
+def binary(op: Op, x: Any, y: Any, name: str) -> Tensor:
+    """Apply an elementwise op of two operands."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype is y.dtype:
+        return apply(op, x, y)
+    return apply(op, *pair(x, y, name))
+
+
+def one_axis(axis: Any, rank: int, name: str) -> int:
+    """Return an axis counted from the front; ValueError when it is out of range."""
+    if isinstance(axis, Tensor):
+        axis = int(axis)
+    try:
+        found = axis.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}: an axis must be an int, not {type(axis).__name__} {_shown(axis)}") from None
+    if not -rank <= found < rank:
+        raise ValueError(f"{name}: axis {found} is out of range for a tensor of {rank} axes")
+    return found % rank if rank else 0
+
+
+def all_axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
+    """Return axes (all when None or an empty list), counted from the front, ascending; each may be named once."""
+    if axis is None:
+        return tuple(range(rank))
+    if isinstance(axis, Tensor):
+        axis = axis.tolist()
+    if not isinstance(axis, (list, tuple)):
+        return (one_axis(axis, rank, name),) if rank or axis not in (0, -1) else ()
+    if not axis:
+        return tuple(range(rank))
+    found = [one_axis(a, rank, name) for a in axis]
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name}: the axes {list(axis)} name one axis twice")
+    return tuple(sorted(found))
+
+
+def integers(values: Any, name: str) -> list[Any]:
+    """Return ints and Scalars given as one number, a list or tuple (of numbers and 0-D tensors), or a 1-D tensor."""
+    if isinstance(values, Tensor):
+        values = unstacked(values)
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    return [whole(v, name) for v in values]
+
+
+def unstacked(x: Tensor) -> list[Any]:
+    """Return the elements of a 1-D tensor (or the one of a 0-D tensor) as numbers."""
+    if x.ndim == 0:
+        return [x.item()]
+    return [x[i].item() for i in range(len(x))] if current().trace is not None else x.numpy().reshape(-1).tolist()
+
+
+def whole(value: Any, name: str) -> Any:
+    """Return an int or a Scalar from an int, a Scalar, a NumPy integer or an integer tensor of one element."""
+    if isinstance(value, Tensor):
+        value = value.item()
+    if isinstance(value, Scalar):
+        return value
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"{name}: an int is needed, not {type(value).__name__} {_shown(value)}") from None
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> list[int]:
+    """Return the shape to which shapes broadcast; ValueError, naming them, when they do not."""
+    try:
+        return list(np.broadcast_shapes(*(tuple(s) for s in shapes)))
+    except ValueError:
+        listed = " and ".join(str(list(s)) for s in shapes)
+        raise ValueError(f"shapes {listed} cannot be broadcast together") from None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,78 @@
+"""The operators of Tensor: `x + y`, `x @ y`, `x == y` and the like.
+
+Two tensors of one dtype go straight to the op; what a tensor does not understand gives NotImplemented, so that Python
+asks the other operand and then raises its own TypeError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.functions import comparison, linear_algebra, math
+from dy2st.functions.operands import op, pair, understood
+from dy2st.runtime.dispatch import apply
+from dy2st.runtime.tensor import Tensor
+
+
+def _same_dtype(name: str, op_name: str) -> Callable[[Tensor, Any], Any]:
+    """Make an operator that is one elementwise op of two operands of one dtype."""
+    made = op(op_name)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, Tensor) and self.dtype is other.dtype:
+            return apply(made, self, other)
+        return apply(made, *pair(self, other, op_name)) if understood(other) else NotImplemented
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _reflected(name: str, op_name: str) -> Callable[[Tensor, Any], Any]:
+    made = op(op_name)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        return apply(made, *pair(other, self, op_name)) if understood(other) else NotImplemented
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _function(name: str, function: Callable[..., Any], reflected: bool = False) -> Callable[[Tensor, Any], Any]:
+    """Make an operator of a function that knows more than one op (division, powers, products)."""
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if not understood(other):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    return math.floor_divide(x, y), math.remainder(x, y)
+
+
+def _product(x: Any, y: Any) -> Tensor:
+    return linear_algebra.matmul(x, y)
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {}
+for _name, _op in (("add", "add"), ("mul", "mul")):
+    OPERATORS[f"__{_name}__"] = _same_dtype(f"__{_name}__", _op)
+    OPERATORS[f"__r{_name}__"] = _reflected(f"__r{_name}__", _op)
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    OPERATORS[f"__{_name}__"] = _same_dtype(f"__{_name}__", _name)
+for _name, _made in (
+    ("sub", math.subtract), ("truediv", math.divide), ("floordiv", math.floor_divide), ("mod", math.remainder),
+    ("pow", math.power), ("divmod", _divmod), ("matmul", _product), ("and", comparison.bitwise_and),
+    ("or", comparison.bitwise_or), ("xor", comparison.bitwise_xor), ("lshift", comparison.bitwise_left_shift),
+    ("rshift", comparison.bitwise_right_shift),
+):  # fmt: skip
+    OPERATORS[f"__{_name}__"] = _function(f"__{_name}__", _made)
+    OPERATORS[f"__r{_name}__"] = _function(f"__r{_name}__", _made, reflected=True)
+OPERATORS["__neg__"] = lambda self: math.neg(self)
+OPERATORS["__pos__"] = lambda self: self
+OPERATORS["__abs__"] = lambda self: math.abs(self)
+OPERATORS["__invert__"] = lambda self: comparison.bitwise_not(self)

@@ -1,0 +1,81 @@
+"""The functions of `paddle.jit`: to_static, not_to_static, enable_to_static, ignore_module."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.ir.context import current
+from dy2st.jit.static_function import StaticFunction
+from dy2st.nn.layer import Layer
+
+
+def to_static(
+    function: Any = None,
+    input_spec: Sequence[Any] | None = None,
+    build_strategy: Any = None,
+    backend: Any = None,
+    *,
+    full_graph: bool = False,
+    **keywords: Any,
+) -> Any:
+    """Turn a function, a method, a Layer or a Layer class into one whose calls run as a Program.
+
+    `input_spec` declares the inputs (`paddle.static.InputSpec`). What cannot be converted runs eagerly with one
+    warning, or raises with `full_graph=True`. `build_strategy` and `backend` are accepted and change nothing.
+
+    >>> import dy2st as paddle
+    >>> @paddle.jit.to_static
+    ... def relu(x):
+    ...     return x if x > 0 else 0 * x
+    >>> float(relu(paddle.to_tensor(-2.0)))
+    -0.0
+    """
+    for name in keywords:
+        if name not in ("property", "for_inference", "check_trace"):
+            raise TypeError(f"to_static() got an unexpected keyword argument '{name}'")
+    if function is None:
+        return lambda f: to_static(f, input_spec, build_strategy, backend, full_graph=full_graph)
+    if isinstance(function, StaticFunction):
+        return function
+    if isinstance(function, Layer):
+        forward = function.forward
+        if not isinstance(forward, StaticFunction):
+            plain = forward.__func__ if isinstance(forward, types.MethodType) else forward
+            instance = function if isinstance(forward, types.MethodType) else None
+            function.forward = StaticFunction(plain, input_spec, full_graph, instance)  # type: ignore[method-assign]
+        return function
+    if isinstance(function, type) and issubclass(function, Layer):
+        function.forward = StaticFunction(function.forward, input_spec, full_graph)  # type: ignore[method-assign]
+        return function
+    if isinstance(function, types.MethodType):
+        return StaticFunction(function.__func__, input_spec, full_graph, function.__self__)
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(to_static(function.__func__, input_spec, full_graph=full_graph))
+    if not callable(function):
+        raise TypeError(f"to_static takes a function, a method or a Layer, not {type(function).__name__}")
+    return StaticFunction(function, input_spec, full_graph)
+
+
+def not_to_static(func: Callable[..., Any] | None = None) -> Any:
+    """Mark a function that must run as it is when converted code calls it; return it."""
+    if func is None:
+        return not_to_static
+    func.__dy2st_not_to_static__ = True  # type: ignore[attr-defined]
+    return func
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """Switch all `to_static` functions of the process to Programs (True) or to eager mode (False)."""
+    if not isinstance(enable_to_static_bool, bool):
+        raise TypeError(f"enable_to_static takes True or False, not {enable_to_static_bool!r}")
+    current().process.to_static_enabled = enable_to_static_bool
+
+
+def ignore_module(modules: Sequence[types.ModuleType]) -> None:
+    """Leave the functions of these modules unconverted when converted code calls them."""
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, types.FunctionType) and value.__module__ == module.__name__:
+                not_to_static(value)

@@ -1,0 +1,148 @@
+"""A traced Program ready to be called: fetches its state, runs, gives the output, commits the writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.context import current
+from dy2st.ir.program import Program
+from dy2st.jit.outputs import restore
+from dy2st.jit.signature import Flattened
+from dy2st.jit.trace import StateSlot, Traced
+from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.generator import default_generator
+from dy2st.runtime.log import Key
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.tape import call
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+
+
+class ConcreteProgram:
+    """One Program of a StaticFunction. `main_program` is the Program as it was traced."""
+
+    def __init__(self, traced: Traced, made: Flattened):
+        self.traced = traced
+        self.compiled = Compiled(traced.program)
+        self.names = list(made.names)
+        self.fixed = _fixed_numbers(made)
+        self._random = any(isinstance(slot, str) for slot, _ in traced.state)
+        self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient)
+                        for slot, t in traced.state if t is not None]  # fmt: skip
+
+    @property
+    def main_program(self) -> Program:
+        """The Program as it was traced."""
+        return self.traced.program
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """The tensors from outside that the Program reads."""
+        return [slot.fetch() for slot, _ in self.traced.state if isinstance(slot, StateSlot)]
+
+    def holds(self) -> bool:
+        """Say whether everything that was read while tracing is still the same."""
+        for guard in self.traced.guards:
+            if not guard.holds():
+                return False
+        for slot, dtype, rank, stop_gradient in self._dtypes:
+            t = slot.fetch()  # type: ignore[union-attr]
+            if not isinstance(t, Tensor) or t.stop_gradient != stop_gradient:
+                return False
+            payload = t._payload
+            if payload.dtype != dtype or payload.ndim != rank:
+                return False
+        return True
+
+    def differing_numbers(self, made: Flattened) -> list[str]:
+        """Return the names of Python numbers that differ from those of the call that was traced."""
+        other = _fixed_numbers(made)
+        if self.names != made.names or other.keys() != self.fixed.keys():
+            return []
+        return [n for n, x in other.items() if type(x) is type(self.fixed[n]) and x != self.fixed[n]]
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run on the leaves of a call; return the function's output."""
+        traced = self.traced
+        inputs = list(leaves)
+        generator = default_generator() if self._random else None
+        for slot, _ in traced.state:
+            if isinstance(slot, StateSlot):
+                inputs.append(slot.fetch())
+            else:
+                assert generator is not None
+                inputs.append(generator.seed if slot == "seed" else generator.draw)
+        xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
+        if current().grad:
+            results = call(Tensor, self.compiled, inputs, xp, traced.seeded)
+        else:
+            raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
+            results = [_wrapped(v) for v in self.compiled.run(raw, xp)]
+        output = restore(iter(results[: traced.outputs]), traced.output)
+        if traced.writes:
+            values = iter(results[traced.outputs :])
+            for key, owner, template in traced.writes:
+                commit(key, owner, restore(values, template))
+        return output
+
+
+def _wrapped(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else Tensor(value)
+
+
+def _fixed_numbers(made: Flattened) -> dict[str, Any]:
+    """Return the Python numbers among the arguments of which the value is fixed, by place."""
+    found: dict[str, Any] = {}
+
+    def visit(tree: Any, name: str) -> None:
+        value = getattr(tree, "value", None)
+        if type(value) in (int, float):
+            found[name] = value
+        for i, item in enumerate(getattr(tree, "items", None) or ()):
+            visit(item, f"{name}_{tree.keys[i] if tree.keys is not None else i}")
+
+    for name, tree in made.tree.items():
+        visit(tree, name)
+    return found
+
+
+def commit(key: Key, owner: Any, value: Any) -> None:
+    """Write what a run left under a key of the write log into the real object."""
+    kind = key[0]
+    if isinstance(value, Undefined):
+        if kind == "attr" and key[2] in getattr(owner, "__dict__", {}) and value.name == key[2]:
+            delattr(owner, key[2])
+        return
+    if kind == "data":
+        _write_elements(owner, value)
+    elif kind == "grad":
+        owner._grad = value
+    elif kind == "attr":
+        setattr(owner, key[2], value)
+    elif kind == "rng":
+        default_generator().draw = value
+    elif kind == "tail":
+        owner.extend(value)
+    elif isinstance(owner, dict):
+        owner.clear()
+        owner.update(value)
+    elif isinstance(owner, list):
+        owner[:] = value
+    else:
+        owner.clear()
+        owner.extend(value) if hasattr(owner, "extend") else owner.update(value)
+
+
+def _write_elements(tensor: Tensor, new: Tensor) -> None:
+    """Give a tensor new elements; views of it see them."""
+    array = new._payload
+    if tensor._version is None:
+        tensor._payload = array
+    else:
+        tensor._payload[...] = array
+        tensor._version[0] += 1
+    if not new.stop_gradient:
+        tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False

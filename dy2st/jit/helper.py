@@ -1,0 +1,242 @@
+"""The helper that converted source calls `_dy`: inside a trace it records, outside it does what Python does."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.ir.context import current
+from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop
+from dy2st.runtime.builtins_table import fstring
+from dy2st.runtime.convert_call import callable_for
+from dy2st.runtime.convert_checks import assert_, raise_
+from dy2st.runtime.list_methods import LIST_METHODS
+from dy2st.runtime.structure import Unset
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList, Variant
+
+Thunk = Callable[[], Any]
+IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "//=": operator.ifloordiv,
+    "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "&=": operator.iand, "|=": operator.ior,
+    "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift,
+}  # fmt: skip
+
+
+class Helper:
+    """What `_dy` is; it has no state: the trace is the one that is current."""
+
+    # ---- control flow ----------------------------------------------------------------------------------------------
+    def if_(self, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+            names: Sequence[str]) -> None:  # fmt: skip
+        trace = current().trace
+        if trace is None or not trace.is_symbolic(test):
+            (then if self.plain(trace, test) else orelse)()
+        else:
+            convert_if.if_(trace, trace.truth(test) if isinstance(test, list) else test, then, orelse, get, set, names)
+
+    def if_exp(self, test: Any, then: Thunk, orelse: Thunk) -> Any:
+        trace = current().trace
+        if trace is None or not trace.is_symbolic(test):
+            return then() if self.plain(trace, test) else orelse()
+        return convert_if.if_exp(trace, trace.truth(test) if isinstance(test, list) else test, then, orelse)
+
+    def while_(self, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:
+        trace = current().trace
+        if trace is None:
+            while test():
+                body()
+        else:
+            convert_loop.while_(trace, lambda: self.settled(trace, test()), body, get, set, names)
+
+    def for_(self, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+             names: Sequence[str], test: Thunk | None = None) -> None:  # fmt: skip
+        trace = current().trace
+        if trace is None:
+            items = iter(iterable)
+            while test is None or test():
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+                body(item)
+        else:
+            convert_loop.for_(trace, iterable, body, get, set, names, test)
+
+    def plain(self, trace: Any, x: Any) -> Any:
+        """Return the truth of something that is not symbolic, as it stands in the trace."""
+        return x if trace is None else trace.content(x)
+
+    def settled(self, trace: Any, x: Any) -> Any:
+        """Return a loop's test: a symbolic value, or a Python truth."""
+        if trace.is_symbolic(x):
+            return trace.truth(x) if isinstance(x, (list, SymbolicList, Variant)) else x
+        return bool(trace.content(x))
+
+    def bool_(self, x: Any) -> bool:
+        return bool(x)
+
+    # ---- logic -----------------------------------------------------------------------------------------------------
+    def and_(self, first: Any, *thunks: Thunk) -> Any:
+        trace = current().trace
+        if trace is not None:
+            return convert_logic.and_(trace, first, thunks)
+        for thunk in thunks:
+            if not first:
+                return first
+            first = thunk()
+        return first
+
+    def or_(self, first: Any, *thunks: Thunk) -> Any:
+        trace = current().trace
+        if trace is not None:
+            return convert_logic.or_(trace, first, thunks)
+        for thunk in thunks:
+            if first:
+                return first
+            first = thunk()
+        return first
+
+    def not_(self, x: Any) -> Any:
+        trace = current().trace
+        return not x if trace is None else convert_logic.not_(trace, x)
+
+    def compare(self, first: Any, ops: Sequence[str], *thunks: Thunk) -> Any:
+        trace = current().trace
+        return convert_logic.compare(PLAIN if trace is None else trace, first, ops, thunks)
+
+    def is_(self, a: Any, b: Any, negate: bool) -> Any:
+        trace = current().trace
+        if trace is None:
+            return (a is not b) if negate else (a is b)
+        return convert_logic.is_(trace, a, b, negate)
+
+    def in_(self, a: Any, container: Any, negate: bool) -> Any:
+        trace = current().trace
+        if trace is None:
+            return (a not in container) if negate else (a in container)
+        return convert_logic.in_(trace, a, container, negate)
+
+    # ---- calls and accesses ----------------------------------------------------------------------------------------
+    def call(self, f: Any) -> Callable[..., Any]:
+        trace = current().trace
+        return f if trace is None else callable_for(trace, f)
+
+    def method(self, obj: Any, name: str) -> Callable[..., Any]:
+        trace = current().trace
+        return getattr(obj, name) if trace is None else convert_access.method(trace, obj, name)
+
+    def attr(self, obj: Any, name: str) -> Any:
+        trace = current().trace
+        return getattr(obj, name) if trace is None else convert_access.attr(trace, obj, name)
+
+    def set_attr(self, obj: Any, name: str, value: Any) -> None:
+        trace = current().trace
+        if trace is None:
+            setattr(obj, name, value)
+        else:
+            convert_access.set_attr(trace, obj, name, value)
+
+    def del_attr(self, obj: Any, name: str) -> None:
+        trace = current().trace
+        if trace is None:
+            delattr(obj, name)
+        else:
+            convert_access.del_attr(trace, obj, name)
+
+    def item(self, obj: Any, key: Any) -> Any:
+        trace = current().trace
+        return obj[key] if trace is None else convert_access.item(trace, obj, key)
+
+    def set_item(self, obj: Any, key: Any, value: Any) -> None:
+        trace = current().trace
+        if trace is None:
+            obj[key] = value
+        else:
+            convert_access.set_item(trace, obj, key, value)
+
+    def del_item(self, obj: Any, key: Any) -> None:
+        trace = current().trace
+        if trace is None:
+            del obj[key]
+        else:
+            convert_access.del_item(trace, obj, key)
+
+    def aug(self, op: str, target: Any, value: Any) -> Any:
+        trace = current().trace
+        if trace is None:
+            return IN_PLACE[op](target, value)
+        if isinstance(target, Variant):
+            return convert_if.switch(trace, target, lambda x: self.aug(op, x, value))
+        if isinstance(value, Variant):
+            return convert_if.switch(trace, value, lambda x: self.aug(op, target, x))
+        if isinstance(target, list):
+            return self.aug_list(trace, op, target, value)
+        return IN_PLACE[op](target, value)
+
+    def aug_list(self, trace: Any, op: str, target: Any, value: Any) -> Any:
+        """Do `target += value` or `target *= value` on a list, in the log."""
+        content = trace.writable(target)
+        if op == "+=" and isinstance(content, SymbolicList):
+            trace.store(target, LIST_METHODS["extend"](trace, content, value)[0])
+        elif op == "+=":
+            trace.store(target, content + list(trace.iterate(value)))
+        else:
+            trace.store(target, IN_PLACE[op](content, value))
+        return target
+
+    # ---- variables -------------------------------------------------------------------------------------------------
+    def undefined(self, name: str) -> Undefined:
+        return Undefined(name)
+
+    def load(self, value: Any, name: str) -> Any:
+        if isinstance(value, Undefined):
+            raise UnboundLocalError(Undefined(name).message)
+        if isinstance(value, Variant) and len(value.alternatives) == 2:
+            return convert_if.alternative(current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1)
+        if isinstance(value, Variant) and not value.alternatives[0].name:  # type: ignore[attr-defined]
+            return Variant(value.value, (Unset(name), *value.alternatives[1:]))
+        return value
+
+    # ---- statements ------------------------------------------------------------------------------------------------
+    def assert_(self, test: Thunk, message: Thunk | None) -> None:
+        trace = current().trace
+        if trace is None:
+            if not test():
+                raise AssertionError(*(() if message is None else (message(),)))
+        else:
+            assert_(trace, test, message)
+
+    def raise_(self, exception: Thunk, cause: Thunk | None) -> None:
+        trace = current().trace
+        if trace is None:
+            if cause is None:
+                raise exception()
+            raise exception() from cause()
+        raise_(trace, exception, cause)
+
+    def fstring(self, *parts: Any) -> Any:
+        trace = current().trace
+        if trace is None:
+            return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+        return fstring(trace, *parts)
+
+
+def _formatted(value: Any, conversion: str | None, spec: str | None) -> str:
+    shown = {"r": repr, "s": str, "a": ascii}[conversion](value) if conversion else value
+    return format(shown, spec or "")
+
+
+class _NoTrace:
+    """Stands for a trace where there is none, for helpers that only ask what is symbolic."""
+
+    def is_symbolic(self, x: Any) -> bool:
+        return False
+
+    def content(self, x: Any) -> Any:
+        return x
+
+
+PLAIN = _NoTrace()
+HELPER = Helper()

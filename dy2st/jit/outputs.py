@@ -1,0 +1,129 @@
+"""What a run gives back: Python objects made from the values that a Program returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Program
+from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
+
+from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.structure import (
+    Const,
+    Items,
+    ListOf,
+    NewList,
+    Number,
+    OneOf,
+    Template,
+    TensorLike,
+    Unset,
+    template_of,
+    types_of,
+)
+from dy2st.runtime.tape import call
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList
+
+
+def output_template(trace: Any, x: Any) -> Template:
+    """Return the template of something that leaves the Program: containers made in the trace are taken apart."""
+    if isinstance(x, (list, dict)) and type(x) in (list, dict) and id(x) not in trace.external:
+        content = trace.content(x)
+        if isinstance(content, SymbolicList):
+            return ListOf(content.element)
+        if isinstance(content, dict):
+            return Items(dict, tuple(output_template(trace, i) for i in content.values()), tuple(content))
+        return Items(list, tuple(output_template(trace, i) for i in content))
+    if isinstance(x, tuple):
+        return Items(type(x), tuple(output_template(trace, i) for i in x))
+    return template_of(trace, x)
+
+
+def restore(values: Iterator[Any], t: Template) -> Any:
+    """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs."""
+    if isinstance(t, Const):
+        return t.object
+    if isinstance(t, Unset):
+        return Undefined(t.name)
+    if isinstance(t, TensorLike):
+        made = next(values)
+        if t.stop_gradient and not made.stop_gradient:
+            made.stop_gradient, made._node = True, None
+        return made
+    if isinstance(t, Number):
+        return next(values)
+    if isinstance(t, Items):
+        items = [restore(values, i) for i in t.items]
+        if t.keys is not None:
+            return {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
+        return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
+    if isinstance(t, NewList):
+        return restore(values, t.content)
+    if isinstance(t, ListOf):
+        return _restore_list(next(values), t)
+    assert isinstance(t, OneOf)
+    return _restore_variant(next(values), t)
+
+
+def _restore_list(made: Tensor, t: ListOf) -> list[Any]:
+    kind = types_of(t)[0]
+    assert isinstance(kind, ListType)
+    items = made._payload
+    if made._node is None:
+        return [_restore_packed(_tensor(x), kind.element, t.element) for x in items]
+    return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element)
+            for i in range(len(items))]  # fmt: skip
+
+
+def _restore_variant(made: Tensor, t: OneOf) -> Any:
+    kind = types_of(t)[0]
+    assert isinstance(kind, VariantType)
+    tag, payload = made._payload
+    if payload is None:
+        return restore(iter(()), t.alternatives[tag])
+    inner = _tensor(payload) if made._node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]
+    return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag])
+
+
+def _restore_packed(made: Any, kind: Type, t: Template) -> Any:
+    """Return the object of one packed value: a tuple value is taken apart."""
+    if not isinstance(kind, TupleType):
+        return restore(iter([made]), t)
+    if made._node is None:
+        return restore(iter([_tensor(x) for x in made._payload.items]), t)
+    return restore(iter(call(Tensor, _splitter(kind), [made], np)), t)
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else Tensor(value)
+
+
+@lru_cache(maxsize=256)
+def _getter(kind: ListType) -> Compiled:
+    b = Builder()
+    b.block.results = [b.list_get(b.argument(kind), b.argument(INT))]
+    return Compiled(Program({"main": b.block}))
+
+
+@lru_cache(maxsize=256)
+def _unwrapper(kind: VariantType, tag: int) -> Compiled:
+    b = Builder()
+    b.block.results = [b.variant_get(b.argument(kind), tag=tag, message="")]
+    return Compiled(Program({"main": b.block}))
+
+
+@lru_cache(maxsize=256)
+def _splitter(kind: TupleType) -> Compiled:
+    b = Builder()
+    b.block.results = b.operation("tuple_get", [b.argument(kind)]).results
+    return Compiled(Program({"main": b.block}))
+
+
+

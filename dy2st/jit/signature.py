@@ -1,0 +1,188 @@
+"""The arguments of a call, taken apart: tensors and numbers that vary, and the structure that does not.
+
+The key of a call says what a Program may depend on: dtypes and ranks, the Python values, which arguments are one and
+the same object, which need gradients. Extents are not in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dy2st import dtypes
+from dy2st.errors import ConversionError
+from dy2st.ir.types import ScalarType, TensorType, Type
+from dy2st.runtime.tensor import Tensor
+from dy2st.shapes import Extent, symbol
+from dy2st.static.input_spec import InputSpec
+
+VALUES = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where an input stands in the arguments, and the type with which it enters the Program."""
+
+    name: str
+    type: Type
+    stop_gradient: bool
+
+
+class Flattened:
+    """One call's arguments: `leaves` in order, and a `key` of everything else."""
+
+    __slots__ = ("key", "leaves", "names", "numbers", "tree")
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.names: list[str] = []
+        self.numbers: list[int] = []
+        """The leaves that are Python numbers of which the value was left open."""
+        self.key: Any = None
+        self.tree: Any = None
+
+
+def flatten(values: dict[str, Any], open_numbers: set[str]) -> Flattened:
+    """Take the bound arguments apart; numbers at places in `open_numbers` become inputs."""
+    made = Flattened()
+    seen: dict[int, int] = {}
+    keys: list[Any] = []
+    made.tree = {name: _flatten(x, name, made, seen, keys, open_numbers) for name, x in values.items()}
+    made.key = tuple(keys)
+    return made
+
+
+def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, int], keys: list[Any], open_numbers: set[str]) -> Any:
+    kind = type(x)
+    if isinstance(x, Tensor):
+        if id(x) in seen:
+            keys.append(("same", seen[id(x)]))
+            return Leaf(seen[id(x)])
+        seen[id(x)] = len(made.leaves)
+        payload = x._payload
+        keys.append((payload.dtype, payload.ndim, x.stop_gradient))
+        return _leaf(x, name, made)
+    if kind is np.ndarray:
+        dtypes.of_array(x)
+        keys.append((x.dtype, x.ndim, True))
+        return _leaf(Tensor(x), name, made)
+    if kind in (int, float) and name in open_numbers:
+        keys.append(("number", kind))
+        made.numbers.append(len(made.leaves))
+        return _leaf(x, name, made)
+    if kind in (list, tuple):
+        keys.append((kind, len(x)))
+        items = [_flatten(v, f"{name}_{i}", made, seen, keys, open_numbers) for i, v in enumerate(x)]
+        return Branch(kind, items, None)
+    if kind is dict:
+        keys.append((dict, tuple(x)))
+        items = [_flatten(v, f"{name}_{k}", made, seen, keys, open_numbers) for k, v in x.items()]
+        return Branch(dict, items, list(x))
+    keys.append((kind, x if kind is not slice else repr(x)) if isinstance(x, VALUES) else ("object", _Same(x)))
+    return Fixed(x)
+
+
+def _leaf(x: Any, name: str, made: Flattened) -> Leaf:
+    made.leaves.append(x)
+    made.names.append(name)
+    return Leaf(len(made.leaves) - 1)
+
+
+class _Same:
+    """An object in a key: equal when it is the same object; kept alive, so that its id stays its own."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, object: Any):
+        self.object = object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.object is self.object
+
+    def __hash__(self) -> int:
+        return id(self.object)
+
+
+@dataclass
+class Leaf:
+    """Input number `index`."""
+
+    index: int
+
+
+@dataclass
+class Fixed:
+    """A Python value that the Program depends on."""
+
+    value: Any
+
+
+@dataclass
+class Branch:
+    """A container of arguments."""
+
+    kind: type
+    items: list[Any]
+    keys: list[Any] | None
+
+
+def rebuild(tree: Any, leaves: Sequence[Any]) -> Any:
+    """Put leaves back into the structure of the arguments."""
+    if isinstance(tree, Leaf):
+        return leaves[tree.index]
+    if isinstance(tree, Fixed):
+        return tree.value
+    items = [rebuild(i, leaves) for i in tree.items]
+    return dict(zip(tree.keys, items, strict=True)) if tree.keys is not None else tree.kind(items)
+
+
+def type_of_leaf(x: Any, name: str, spec: InputSpec | None) -> Type:
+    """Return the type with which a leaf enters a Program: every extent symbolic, or as its declaration says."""
+    if not isinstance(x, Tensor):
+        return ScalarType("int" if isinstance(x, int) else "float")
+    safe = "".join(c if c.isalnum() else "_" for c in name)
+    shape: list[Extent] = [symbol(f"{safe}_{axis}") for axis in range(x.ndim)]
+    if spec is not None:
+        shape = [e if e >= 0 else s for e, s in zip(spec.shape, shape, strict=True)]
+    return TensorType(x.dtype, tuple(shape))
+
+
+def bind(signature: inspect.Signature, args: Any, keywords: Any) -> dict[str, Any]:
+    """Bind a call's arguments to names, defaults included; TypeError as Python words it."""
+    bound = signature.bind(*args, **keywords)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    """Return the signature of a function; ConversionError for one that has none."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise ConversionError(f"{function!r} has no signature that can be read: {error}") from None
+
+
+def call_arguments(signature: inspect.Signature, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return positional and keyword arguments that bind to `values`."""
+    bound = inspect.BoundArguments(signature, values)  # type: ignore[arg-type]
+    return list(bound.args), dict(bound.kwargs)
+
+
+def check_specs(specs: dict[str, InputSpec], made: Flattened) -> None:
+    """Hold inputs against their declarations; ValueError or TypeError names the argument."""
+    for x, name in zip(made.leaves, made.names, strict=True):
+        spec = specs.get(name)
+        if spec is None or not isinstance(x, Tensor):
+            continue
+        shape = list(x._payload.shape)
+        fits = len(shape) == len(spec.shape) and all(
+            want in (-1, have) for want, have in zip(spec.shape, shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(f"argument '{name}' has shape {shape}, its InputSpec says {list(spec.shape)}")
+        if x.dtype is not spec.dtype:
+            raise TypeError(f"argument '{name}' is {x.dtype.name}, its InputSpec says {spec.dtype.name}")

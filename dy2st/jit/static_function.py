@@ -1,0 +1,360 @@
+"""StaticFunction: a function whose calls run as Programs, traced once per kind of call."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import ConversionError, Dy2stError, TraceError
+from dy2st.ir.context import current
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Program, Value
+from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.signature import (
+    Flattened,
+    bind,
+    call_arguments,
+    check_specs,
+    flatten,
+    rebuild,
+    signature_of,
+    type_of_leaf,
+)
+from dy2st.jit.trace import Trace, trace
+from dy2st.runtime.errors import user_traceback
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.static.input_spec import InputSpec
+from dy2st.transformers import convert
+
+
+class FallbackWarning(UserWarning):
+    """A function, or a call of it, runs eagerly; the text says why and where."""
+
+
+class ProgramCache:
+    """The Programs of one function, by the key of the call; a key may have several, told apart by guards."""
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, list[ConcreteProgram]] = {}
+        self.order: list[ConcreteProgram] = []
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Any:
+        return iter(self.order)
+
+    def concrete_programs(self) -> list[ConcreteProgram]:
+        """Return the Programs, oldest first."""
+        return list(self.order)
+
+    def last(self) -> ConcreteProgram:
+        """Return the Program that was traced last; RuntimeError before the first call."""
+        if not self.order:
+            raise RuntimeError("no Program was traced yet: call the function once, or give it an input_spec")
+        return self.order[-1]
+
+    def find(self, key: Any) -> ConcreteProgram | None:
+        """Return the Program for a call whose guards hold."""
+        for program in self.entries.get(key, ()):
+            if program.holds():
+                return program
+        return None
+
+    def add(self, key: Any, program: ConcreteProgram) -> None:
+        self.entries.setdefault(key, []).append(program)
+        self.order.append(program)
+
+
+class StaticFunction:
+    """A function under `to_static`. Call it as the function itself; `explain()` tells what happened."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        input_spec: Sequence[Any] | None = None,
+        full_graph: bool = False,
+        instance: Any = None,
+    ):
+        self._function = function
+        self._input_spec = input_spec
+        self._full_graph = full_graph
+        self._instance = None if instance is None else instance
+        self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
+        self._cache = ProgramCache()
+        self._lock = threading.RLock()
+        self._open_numbers: set[str] = set()
+        self._closed_numbers: set[str] = set()
+        self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+        self._fallbacks: list[str] = []
+        self._warned = False
+        self._log: list[str] = []
+        self._last: ConcreteProgram | None = None
+        functools.update_wrapper(self, function)
+        self.__dy2st_function__ = function if instance is None else types.MethodType(function, instance)
+
+    # ---- as a method -----------------------------------------------------------------------------------------------
+    def __get__(self, instance: Any, owner: type | None = None) -> StaticFunction:
+        if instance is None:
+            return self
+        try:
+            found = self._instances.get(instance)
+        except TypeError:  # an instance that cannot be referred to weakly: a cache in its own dict
+            found = instance.__dict__.get(f"__dy2st_{self._function.__name__}")
+        if found is None:
+            found = StaticFunction(self._function, self._input_spec, self._full_graph, instance)
+            try:
+                self._instances[instance] = found
+            except TypeError:
+                instance.__dict__[f"__dy2st_{self._function.__name__}"] = found
+        return found
+
+    # ---- calls -----------------------------------------------------------------------------------------------------
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        context = current()
+        if context.trace is not None:
+            return context.trace.convert(self.__dy2st_function__)(*args, **keywords)
+        if not context.process.to_static_enabled or self._warned:
+            return self.dygraph_function(*args, **keywords)
+        try:
+            values = bind(self._signature, args, keywords)
+            made = flatten(values, self._open_numbers)
+            program = self._program(made)
+            if program is None:
+                return self.dygraph_function(*args, **keywords)
+            return program.run(made.leaves)
+        except Exception as error:
+            raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+
+    @property
+    def dygraph_function(self) -> Callable[..., Any]:
+        """The function as it was written."""
+        return self.__dy2st_function__
+
+    def _program(self, made: Flattened) -> ConcreteProgram | None:
+        """Return the Program for a call, traced now if there is none; None when the call falls back."""
+        specs = self._specs()
+        if specs:
+            check_specs(specs, made)
+        context = current()
+        key = (made.key, context.grad, _amp_key(context.amp))
+        program = self._cache.find(key)
+        if program is not None:
+            self._last = program
+            return program
+        with self._lock:
+            program = self._cache.find(key)
+            if program is None:
+                program = self._trace(key, made, specs)
+            self._last = program
+            return program
+
+    def _trace(self, key: Any, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram | None:
+        if self._open_changed_number(made):
+            values = rebuild_values(made)
+            return self._program(flatten(values, self._open_numbers))
+        try:
+            program = self._traced(made, specs)
+        except (ConversionError, TraceError) as error:
+            if made.numbers:
+                self._close_numbers(made)
+                return self._program(flatten(rebuild_values(made), self._open_numbers))
+            self._fall_back(error)
+            return None
+        self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}")
+        self._cache.add(key, program)
+        return program
+
+    def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
+        def make_inputs(t: Trace) -> tuple[list[Value], Any, Any]:
+            inputs: list[Value] = []
+            leaves: list[Any] = []
+            for x, name in zip(made.leaves, made.names, strict=True):
+                value = t.root.argument(type_of_leaf(x, name, specs.get(name)), name)
+                inputs.append(value)
+                leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else Scalar(value))
+            values = {name: rebuild(tree, leaves) for name, tree in made.tree.items()}
+            t.note_inputs(values)
+            return inputs, *call_arguments(self._signature, values)
+
+        traced = trace(self.__dy2st_function__, make_inputs)
+        self._fallbacks += [n for n in traced.notes if n not in self._fallbacks]
+        return ConcreteProgram(traced, made)
+
+    # ---- numbers among the arguments -------------------------------------------------------------------------------
+    def _open_changed_number(self, made: Flattened) -> bool:
+        """Leave the value of a number open that differs from an earlier call of the same kind; say whether one was."""
+        changed = False
+        for program in self._cache.order:
+            for name in program.differing_numbers(made):
+                if name not in self._closed_numbers and name not in self._open_numbers:
+                    self._open_numbers.add(name)
+                    changed = True
+        return changed
+
+    def _close_numbers(self, made: Flattened) -> None:
+        """Fix the values of numbers again that the function needs as Python values."""
+        for i in made.numbers:
+            self._closed_numbers.add(made.names[i])
+            self._open_numbers.discard(made.names[i])
+
+    # ---- fallback --------------------------------------------------------------------------------------------------
+    def _fall_back(self, error: Dy2stError) -> None:
+        if self._full_graph:
+            raise error
+        self._warned = True
+        place = f"{self._function.__code__.co_filename}:{self._function.__code__.co_firstlineno}"
+        reason = str(error)
+        self._fallbacks.append(reason)
+        warnings.warn(
+            f"`{self._function.__qualname__}` ({place}) runs eagerly, without a Program: {reason}\n"
+            "full_graph=True makes this an error.",
+            FallbackWarning,
+            stacklevel=_stacklevel(),
+        )
+
+    # ---- what a user can look at -----------------------------------------------------------------------------------
+    @property
+    def program_cache(self) -> ProgramCache:
+        """The Programs that were traced; `len()` counts them."""
+        return self._cache
+
+    @property
+    def concrete_program(self) -> ConcreteProgram:
+        """The Program that was used last; traced from the input_spec when there was no call yet."""
+        if self._last is None and self._input_spec is not None:
+            self.concrete_program_specify_input_spec()
+        return self._last if self._last is not None else self._cache.last()
+
+    @property
+    def main_program(self) -> Program:
+        """The Program that was used last."""
+        return self.concrete_program.main_program
+
+    @property
+    def code(self) -> str:
+        """The converted source."""
+        function = self._function
+        return convert(function).source  # type: ignore[arg-type]
+
+    def explain(self) -> Explanation:
+        """Tell which Programs there are and why each was traced, and what fell back to eager."""
+        return Explanation(self._function.__qualname__, list(self._log), list(self._fallbacks), self._cache)
+
+    def concrete_program_specify_input_spec(self, input_spec: Sequence[Any] | None = None) -> ConcreteProgram:
+        """Trace from declared inputs, without a call; return the Program."""
+        declared = self._input_spec if input_spec is None else input_spec
+        if declared is None:
+            return self._cache.last()
+        values = bind_specs(self._signature, declared)
+        made = flatten({n: _sample(x) for n, x in values.items()}, self._open_numbers)
+        program = self._program_from(made, values)
+        if program is None:
+            raise TraceError(f"`{self._function.__qualname__}` cannot become a Program: {self._fallbacks[-1]}")
+        return program
+
+    def _program_from(self, made: Flattened, values: dict[str, Any]) -> ConcreteProgram | None:
+        specs = {n: x for n, x in values.items() if isinstance(x, InputSpec)}
+        context = current()
+        key = (made.key, context.grad, _amp_key(context.amp))
+        with self._lock:
+            program = self._cache.find(key) or self._trace(key, made, {**self._specs(), **specs})
+            self._last = program
+            return program
+
+    def _specs(self) -> dict[str, InputSpec]:
+        if self._input_spec is None:
+            return {}
+        return flat_specs(self._signature, self._input_spec)
+
+    def rollback(self) -> Callable[..., Any]:
+        """Return the function as it was written (and put it back where it was an attribute of its layer)."""
+        owner = self._instance
+        if owner is not None and owner.__dict__.get(self._function.__name__) is self:
+            del owner.__dict__[self._function.__name__]
+        return self.dygraph_function
+
+    def __repr__(self) -> str:
+        return f"<StaticFunction {self._function.__qualname__}, {len(self._cache)} programs>"
+
+
+class Explanation:
+    """What `explain()` returns; prints as text."""
+
+    def __init__(self, name: str, traced: list[str], fallbacks: list[str], programs: ProgramCache):
+        self.name, self.traced, self.fallbacks = name, traced, fallbacks
+        self.programs = programs.concrete_programs()
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {len(self.programs)} programs", *(f"  {t}" for t in self.traced)]
+        lines += [f"  fallback: {f}" for f in self.fallbacks] or ["  no fallback"]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def rebuild_values(made: Flattened) -> dict[str, Any]:
+    """Return the arguments of a call again."""
+    return {name: rebuild(tree, made.leaves) for name, tree in made.tree.items()}
+
+
+def flat_specs(signature: Any, declared: Sequence[Any]) -> dict[str, InputSpec]:
+    """Return the declarations by the names that leaves have."""
+    found: dict[str, InputSpec] = {}
+
+    def visit(x: Any, name: str) -> None:
+        if isinstance(x, InputSpec):
+            found[name] = x
+        elif isinstance(x, (list, tuple)):
+            for i, item in enumerate(x):
+                visit(item, f"{name}_{i}")
+        elif isinstance(x, dict):
+            for k, item in x.items():
+                visit(item, f"{name}_{k}")
+
+    for name, x in bind_specs(signature, declared).items():
+        visit(x, name)
+    return found
+
+
+def bind_specs(signature: Any, declared: Sequence[Any]) -> dict[str, Any]:
+    """Bind declarations to parameters in order; defaults fill the rest."""
+    return bind(signature, tuple(declared), {})
+
+
+def _sample(x: Any) -> Any:
+    """Return a tensor of one element an axis that fits a declaration."""
+    if isinstance(x, InputSpec):
+        return Tensor(np.ones([1 if e < 0 else e for e in x.shape], x.dtype.numpy), x.stop_gradient)
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_sample, x))
+    return {k: _sample(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+
+def _amp_key(amp: Any) -> Any:
+    return None if amp is None else repr(amp)
+
+
+def _describe(made: Flattened) -> str:
+    shown = [
+        f"{name}: {x.dtype.name}, rank {x.ndim}" if isinstance(x, Tensor) else f"{name}: a {type(x).__name__}"
+        for x, name in zip(made.leaves, made.names, strict=True)
+    ]
+    return "(" + "; ".join(shown) + ")"
+
+
+def _stacklevel() -> int:
+    place = user_location()
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and place is not None and frame.f_code.co_filename != place.file:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level

@@ -1,0 +1,279 @@
+"""One trace: a call of a user function that becomes a Program, with the guards under which the Program may run again."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dy2st.dtypes import DType
+from dy2st.errors import ConversionError
+from dy2st.ir.builder import Builder
+from dy2st.ir.context import current, replaced
+from dy2st.ir.program import Program, Value
+from dy2st.ir.types import TensorType, is_differentiable
+from dy2st.jit.helper import HELPER
+from dy2st.jit.outputs import output_template
+from dy2st.runtime import convert_if
+from dy2st.runtime.convert_call import callable_for
+from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.parameter import Parameter
+from dy2st.runtime.structure import Template, content_template, encode
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tracing import CONTAINERS, Tracer
+from dy2st.runtime.variant import Variant
+from dy2st.shapes import symbol
+from dy2st.transformers import convert, is_converted_code
+
+SIMPLE = (bool, int, float, str, bytes, type(None), DType)
+
+
+@dataclass(frozen=True)
+class StateSlot:
+    """An argument of the Program that is read from a real object: an attribute, or a tensor itself."""
+
+    owner: Any
+    name: str | None
+
+    def fetch(self) -> Any:
+        """Return the tensor as it is now."""
+        return self.owner if self.name is None else getattr(self.owner, self.name)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Something that was read while tracing and must be the same for the Program to be right."""
+
+    owner: Any
+    name: str
+    value: Any
+
+    def holds(self) -> bool:
+        """Say whether it still is."""
+        now = getattr(self.owner, self.name, MISSING)
+        return now is self.value or (
+            isinstance(self.value, SIMPLE) and type(now) is type(self.value) and bool(now == self.value)
+        )
+
+
+@dataclass(frozen=True)
+class ContentGuard:
+    """The content of a container that was read while tracing."""
+
+    owner: Any
+    content: Any
+
+    def holds(self) -> bool:
+        """Say whether it still is what it was, item by item."""
+        if len(self.owner) != len(self.content):
+            return False
+        if isinstance(self.owner, dict):
+            return all(k in self.owner and _same(self.owner[k], v) for k, v in self.content.items())
+        if isinstance(self.owner, (set, frozenset)):
+            return bool(self.owner == self.content)
+        return all(_same(a, b) for a, b in zip(self.owner, self.content, strict=True))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(b, SIMPLE) and type(a) is type(b) and bool(a == b))
+
+
+@dataclass
+class Traced:
+    """What tracing gives."""
+
+    program: Program
+    state: list[tuple[StateSlot | str, Tensor | None]]
+    """For each argument after the inputs: where its value comes from ("seed" and "draw" are the generator's)."""
+    output: Template
+    outputs: int
+    """How many results make up the output; the rest are writes."""
+    seeded: tuple[int, ...]
+    writes: list[tuple[Key, Any, Template]]
+    guards: list[Any]
+    notes: list[str] = field(default_factory=list[str])
+
+
+class Trace(Tracer):
+    """Trace a function; converted functions that it calls become part of the Program."""
+
+    def __init__(self) -> None:
+        super().__init__(Builder())
+        self.slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]] = {}
+        self.sources: dict[int, tuple[Any, str]] = {}
+        self.guards: dict[Any, Any] = {}
+        self.external: dict[int, Any] = {}
+        self.notes: list[str] = []
+
+    # ---- what comes from outside -----------------------------------------------------------------------------------
+    def state(self, t: Tensor) -> Value:
+        if id(t) in self.slots:
+            return self.slots[id(t)][1]
+        if t._view is not None and t._view.base._payload is not t._payload:
+            return self._view_value(t)
+        owner = self.sources.get(id(t))
+        slot = StateSlot(*owner) if owner is not None else StateSlot(t, None)
+        shape: tuple[Any, ...] = tuple(t._payload.shape)
+        if not isinstance(t, Parameter):
+            shape = tuple(symbol(f"s{len(self.slots)}_{axis}") for axis in range(len(shape)))
+        value = self.root.argument(TensorType(t.dtype, shape), t._name or (owner[1] if owner else None))
+        self.slots[id(t)] = (slot, value, t)
+        self.log.keep(t)
+        if not t.stop_gradient:
+            self.needs.add(value)
+        return value
+
+    def _rng_argument(self, name: str) -> Value:
+        value = super()._rng_argument(name)
+        self.slots.setdefault(id(value), (name, value, None))
+        return value
+
+    def leaves(self) -> list[Tensor]:
+        return [t for _, _, t in self.slots.values() if t is not None]
+
+    def leaf_value(self, t: Tensor) -> Value:
+        return self.slots[id(t)][1]
+
+    def note_read(self, owner: Any, name: str) -> None:
+        """Note that library code reads an attribute of a layer."""
+        value = owner.__dict__.get("_parameters", {}).get(name)
+        if value is None:
+            value = owner.__dict__.get("_buffers", {}).get(name)
+        if value is not None:
+            self.note_attribute(owner, name, value)
+
+    def note_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Remember what was read of a real object: a source of state, or a guard."""
+        self.log.keep(owner)
+        if isinstance(owner, types.ModuleType) or isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+            return
+        if isinstance(value, Tensor):
+            if not isinstance(value._payload, Value):
+                self.sources.setdefault(id(value), (owner, name))
+                self.log.keep(value)
+            return
+        if type(value) in CONTAINERS:
+            self.mark_external(value)
+        self.guards.setdefault((id(owner), name), Guard(owner, name, value))
+
+    def mark_external(self, x: Any) -> None:
+        """Say that a container was there before the trace."""
+        self.external[id(x)] = x
+        self.log.keep(x)
+
+    def note_inputs(self, values: dict[str, Any]) -> None:
+        """Note the arguments of the call that is traced."""
+        for x in values.values():
+            if isinstance(x, CONTAINERS):
+                self.log.keep(x)
+
+    def content(self, x: Any) -> Any:
+        if type(x) in CONTAINERS and id(x) in self.external:
+            tail = self.log.get(("tail", id(x)))
+            if self.log.get(("items", id(x))) is MISSING:
+                self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
+                for item in x.values() if isinstance(x, dict) else x:
+                    if type(item) in CONTAINERS:
+                        self.mark_external(item)
+                if tail is not MISSING and tail:
+                    return [*x, *tail]
+        return super().content(x)
+
+    # ---- calls -----------------------------------------------------------------------------------------------------
+    def callable(self, f: Any) -> Callable[..., Any]:
+        """Return what to call in place of `f`."""
+        return callable_for(self, f)
+
+    def if_exp(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """Return a conditional expression's value."""
+        return HELPER.if_exp(test, then, orelse)
+
+    def item_of(self, x: Any, i: Any) -> Any:
+        """Return `x[i]`."""
+        return HELPER.item(x, i)
+
+    def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the converted form of a function or method; itself where it cannot be converted."""
+        if isinstance(function, types.MethodType):
+            return types.MethodType(self.convert(function.__func__), function.__self__)
+        inner = getattr(function, "__dy2st_function__", None)
+        if inner is not None:
+            return self.convert(inner)
+        if not isinstance(function, types.FunctionType) or is_converted_code(function.__code__):
+            return function
+        if getattr(function, "__dy2st_not_to_static__", False):
+            return function
+        if (function.__module__ or "").startswith("dy2st.") and not getattr(function, "__dy2st_convert__", False):
+            return function
+        try:
+            made = convert(function).make(HELPER)
+        except ConversionError as error:
+            self.notes.append(f"{function.__qualname__} runs as it is: {error.reason}")
+            return function
+        self._mark_free_variables(function)
+        return made
+
+    def _mark_free_variables(self, function: types.FunctionType) -> None:
+        """Mark the containers that a function reaches through its closure and globals as being there before."""
+        for cell in function.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue
+            self._mark(value)
+        for name in function.__code__.co_names:
+            self._mark(function.__globals__.get(name))
+
+    def _mark(self, value: Any) -> None:
+        if type(value) in CONTAINERS and id(value) not in self.log.objects:
+            self.mark_external(value)
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
+    def finish(self, inputs: Sequence[Value], output: Any) -> Traced:
+        """Close the Program over what the function returned and what was written."""
+        output = self._settled(output)
+        template = output_template(self, output)
+        results = encode(self, output, template)
+        count = len(results)
+        flows = [is_differentiable(v.type) and (v in self.needs or not isinstance(v.type, TensorType)) for v in results]
+        writes: list[tuple[Key, Any, Template]] = []
+        for key, value in list(self.log.overlays[0].items()):
+            if key[0] == "items" and key[1] not in self.external:
+                continue
+            owner = self.log.objects.get(key[1]) if len(key) > 1 else None
+            shape = output_template(self, value) if key[0] in ("attr", "tail") else content_template(self, value)
+            writes.append((key, owner, shape))
+            results += encode(self, value, shape)
+        block = self.root.block
+        order = [*inputs, *(v for _, v, _ in self.slots.values())]
+        block.arguments[:] = order
+        block.results = [self.root.use(v) for v in results]
+        return Traced(
+            Program({"main": block}),
+            [(slot, t) for slot, _, t in self.slots.values()],
+            template,
+            count,
+            tuple(i for i, f in enumerate(flows) if f),
+            writes,
+            list(self.guards.values()),
+            self.notes,
+        )
+
+    def _settled(self, output: Any) -> Any:
+        """Return an output that is certainly set without its "unset" alternative."""
+        if isinstance(output, Variant) and len(output.alternatives) == 2:
+            return convert_if.alternative(self, output, 1)
+        if isinstance(output, tuple) and type(output) is tuple:
+            return tuple(self._settled(x) for x in output)
+        return output
+
+
+def trace(function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]]) -> Traced:
+    """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
+    made = Trace()
+    inputs, args, keywords = make_inputs(made)
+    with replaced(trace=made, grad=current().grad):
+        output = made.convert(function)(*args, **keywords)
+        return made.finish(inputs, output)
+

@@ -1,0 +1,78 @@
+"""Gradient clipping, given to an optimizer as `grad_clip`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.ir.context import replaced
+from dy2st.nn.maths import TENSORS
+from dy2st.runtime.tensor import Tensor
+
+Pairs = Sequence[tuple[Tensor, Any]]
+
+
+class ClipGradBase:
+    """Base of the clippings. Called on pairs (parameter, gradient), returns pairs with clipped gradients.
+
+    Gradients of None, and those of parameters whose `need_clip` is False, stay as they are.
+    """
+
+    def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Any]]:
+        with replaced(grad=False):
+            taken = [i for i, (p, g) in enumerate(params_grads) if g is not None and getattr(p, "need_clip", True)]
+            clipped = self.clipped([params_grads[i][1] for i in taken], TENSORS)
+            found = dict(zip(taken, clipped, strict=True))
+            return [(p, found.get(i, g)) for i, (p, g) in enumerate(params_grads)]
+
+    def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
+        """Return clipped gradients; they are arrays or tensors, `maths` the arithmetic for them."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it clips: define `clipped`")
+
+
+class ClipGradByValue(ClipGradBase):
+    """Keep each element between `min` (-max where None) and `max`."""
+
+    def __init__(self, max: float, min: float | None = None):
+        if min is None and max <= 0:
+            raise ValueError(f"ClipGradByValue: max must be positive where min is not given, not {max}")
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+
+    def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
+        return [maths.minimum(maths.maximum(g, self.min), self.max) for g in grads]
+
+    def __repr__(self) -> str:
+        return f"ClipGradByValue(min={self.min}, max={self.max})"
+
+
+class ClipGradByNorm(ClipGradBase):
+    """Scale a gradient down to the norm `clip_norm` where its own norm is above it."""
+
+    def __init__(self, clip_norm: float):
+        self.clip_norm = float(clip_norm)
+
+    def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
+        return [g * (self.clip_norm / maths.maximum(maths.sqrt(maths.sum(g * g)), self.clip_norm)) for g in grads]
+
+    def __repr__(self) -> str:
+        return f"ClipGradByNorm(clip_norm={self.clip_norm})"
+
+
+class ClipGradByGlobalNorm(ClipGradBase):
+    """Scale all gradients down together where the norm of all their elements is above `clip_norm`."""
+
+    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False):
+        self.clip_norm, self.group_name, self.auto_skip_clip = float(clip_norm), group_name, auto_skip_clip
+
+    def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
+        if not grads:
+            return []
+        total: Any = 0.0
+        for g in grads:
+            total = total + maths.wide(maths.sum(g * g))
+        factor = self.clip_norm / maths.maximum(maths.sqrt(total), self.clip_norm)
+        return [g * maths.like(factor, g) for g in grads]
+
+    def __repr__(self) -> str:
+        return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"

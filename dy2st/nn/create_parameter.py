@@ -1,0 +1,72 @@
+"""How a parameter comes to be: eager with its initial values, or as an entry of a hand-built Program.
+
+Which initializer is used: the attribute's own, else the global one (`set_global_initializer`), else the layer's default,
+else Xavier uniform for weights and zeros for biases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st import dtypes
+from dy2st.dtypes import DType
+from dy2st.ir.context import current, replaced
+from dy2st.nn.initializer.base import Initializer
+from dy2st.nn.initializer.constant import Constant
+from dy2st.nn.initializer.defaults import global_initializer
+from dy2st.nn.initializer.xavier import XavierUniform
+from dy2st.nn.param_attr import as_attr
+from dy2st.runtime import unique_name
+from dy2st.runtime.parameter import Parameter
+
+
+def default_dtype() -> DType:
+    """Return the dtype that `set_default_dtype` set, float32 at first."""
+    return current().process.default_dtype or dtypes.float32
+
+
+def create_parameter(
+    shape: Any,
+    attr: Any,
+    dtype: DType,
+    is_bias: bool,
+    default_initializer: Initializer | None,
+    owner: str = "create_parameter_0",
+    name: str | None = None,
+) -> Parameter | None:
+    """Return a new parameter with its initial values; None where `attr` is False.
+
+    In a hand-built Program the Program keeps it and the startup program gives it its values.
+    """
+    attribute = as_attr(attr)
+    if attribute is None:
+        return None
+    shape = _checked_shape(shape)
+    initializer = attribute.initializer or global_initializer(is_bias) or default_initializer
+    initializer = initializer or (Constant(0.0) if is_bias else XavierUniform())
+    name = attribute.name or name or unique_name.generate(f"{owner}.{'b' if is_bias else 'w'}")
+    trace = current().trace
+    if trace is not None and hasattr(trace, "create_parameter"):
+        return trace.create_parameter(shape, dtype, initializer, attribute, name)
+    with replaced(trace=None, grad=False):
+        values = initializer.value(shape, dtype)
+        return Parameter(
+            values,
+            name=name,
+            trainable=attribute.trainable,
+            regularizer=attribute.regularizer,
+            learning_rate=attribute.learning_rate,
+            need_clip=attribute.need_clip,
+            do_model_average=attribute.do_model_average,
+        )
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    extents = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
+    try:
+        checked = tuple(int(extent.__index__()) for extent in extents)
+    except AttributeError:
+        raise TypeError(f"the shape of a parameter must be ints, not {shape!r}") from None
+    if any(extent < 0 for extent in checked):
+        raise ValueError(f"the shape of a parameter must be known and not negative, not {list(checked)}")
+    return checked

@@ -1,0 +1,62 @@
+"""State dicts of layers: dotted name to tensor, in the order of registration; saved and loaded by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dy2st.ir.context import replaced
+from dy2st.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dy2st.nn.layer import Layer
+
+
+def state_dict(
+    layer: Layer, include_sublayers: bool, prefix: str, keep_vars: bool, every_buffer: bool = False
+) -> dict[str, Any]:
+    """Return parameters and buffers by name: the layer's own first, then those of its sublayers."""
+    found: dict[str, Any] = {}
+    for name, tensor in layer._parameters.items():
+        if tensor is not None:
+            found[prefix + name] = tensor if keep_vars else tensor.detach()
+    for name, tensor in layer._buffers.items():
+        if tensor is not None and (every_buffer or name not in layer._non_persistable_buffer_names_set):
+            found[prefix + name] = tensor if keep_vars else tensor.detach()
+    if include_sublayers:
+        for name, sublayer in layer._sub_layers.items():
+            if sublayer is not None:
+                found.update(state_dict(sublayer, True, f"{prefix}{name}.", keep_vars, every_buffer))
+    return found
+
+
+def load(layer: Layer, given: dict[str, Any], use_structured_name: bool) -> tuple[list[str], list[str]]:
+    """Copy the values of `given` into a layer; return the missing and the unexpected keys."""
+    missing: list[str] = []
+    matched: list[tuple[Tensor, Any]] = []
+    used: set[str] = set()
+    for structured, tensor in layer.state_dict().items():
+        key = structured if use_structured_name else tensor.name
+        problem = _problem(key, tensor, given)
+        if problem is not None:
+            missing.append(key)
+            warnings.warn(f"Skip loading for {structured}. {problem}", UserWarning, stacklevel=3)
+            continue
+        used.add(key)
+        matched.append((tensor, given[key]))
+    with replaced(trace=None, grad=False):
+        for tensor, value in matched:
+            tensor.set_value(value if isinstance(value, Tensor) else np.asarray(value, dtype=tensor.dtype.numpy))
+    return missing, [key for key in given if key not in used]
+
+
+def _problem(key: str, tensor: Tensor, given: dict[str, Any]) -> str | None:
+    value = given.get(key)
+    if value is None:
+        return f"{key} is not found in the provided dict."
+    shape = list(np.shape(value) if not isinstance(value, Tensor) else value.shape)
+    if shape != list(tensor.shape):
+        return f"{key} receives a shape {shape}, but the expected shape is {list(tensor.shape)}."
+    return None

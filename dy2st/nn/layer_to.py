@@ -1,0 +1,40 @@
+"""Moving a layer: parameters, buffers and gradients to another device or dtype, keeping the tensors themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dy2st import dtypes
+from dy2st.dtypes import DType
+from dy2st.runtime import places
+from dy2st.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dy2st.nn.layer import Layer
+
+
+def move(layer: Layer, device: Any, dtype: Any) -> Layer:
+    """Move and cast in place what a layer owns; only floating tensors are cast."""
+    place = None if device is None else places.parse(device)
+    wanted = None if dtype is None else dtypes.dtype(dtype)
+    for part in layer.sublayers(include_self=True):
+        for tensor in (*part._parameters.values(), *part._buffers.values()):
+            if tensor is not None:
+                _move_tensor(tensor, place, wanted)
+                if tensor._grad is not None:
+                    _move_tensor(tensor._grad, place, wanted)
+        if wanted is not None and wanted.is_floating:
+            part._dtype = wanted
+    return layer
+
+
+def _move_tensor(tensor: Tensor, place: places.Place | None, dtype: DType | None) -> None:
+    array = tensor.array("moving a layer")
+    if place is not None:
+        array = places.move(array, place)
+    if dtype is not None and dtypes.of_array(array).is_floating:
+        array = array.astype(dtype.numpy, copy=False)
+    if array is not tensor._payload:
+        tensor._payload = array
+        if tensor._version is not None:
+            tensor._version = [tensor._version[0] + 1]

@@ -1,0 +1,62 @@
+"""What a caller says of a parameter that a layer will create."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.nn.initializer.base import Initializer
+from dy2st.regularizer import WeightDecayRegularizer
+
+
+class ParamAttr:
+    """Say a parameter's name, initial values, learning-rate factor, regularizer, and whether it is trained or clipped."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Initializer | None = None,
+        learning_rate: float = 1.0,
+        regularizer: WeightDecayRegularizer | None = None,
+        trainable: bool = True,
+        do_model_average: bool = True,
+        need_clip: bool = True,
+    ):
+        for what, value, kind in (
+            ("name", name, str), ("initializer", initializer, Initializer),
+            ("regularizer", regularizer, WeightDecayRegularizer),
+        ):  # fmt: skip
+            if value is not None and not isinstance(value, kind):
+                raise TypeError(f"ParamAttr: {what} must be a {kind.__name__} or None, not {type(value).__name__}")
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = float(learning_rate)
+        self.regularizer = regularizer
+        self.trainable = bool(trainable)
+        self.do_model_average = bool(do_model_average)
+        self.need_clip = bool(need_clip)
+
+    def __repr__(self) -> str:
+        return (
+            f"ParamAttr(name={self.name!r}, initializer={self.initializer!r}, learning_rate={self.learning_rate}, "
+            f"trainable={self.trainable})"
+        )
+
+
+def as_attr(spec: Any) -> ParamAttr | None:
+    """Return the ParamAttr that `spec` stands for: an attr, a name, an initializer, a regularizer, None or True.
+
+    False stands for no parameter at all: the answer is None. TypeError for anything else.
+    """
+    if spec is None or spec is True:
+        return ParamAttr()
+    if spec is False:
+        return None
+    if isinstance(spec, ParamAttr):
+        return spec
+    if isinstance(spec, str):
+        return ParamAttr(name=spec)
+    if isinstance(spec, Initializer):
+        return ParamAttr(initializer=spec)
+    if isinstance(spec, WeightDecayRegularizer):
+        return ParamAttr(regularizer=spec)
+    raise TypeError(f"a parameter attribute is a ParamAttr, a name, an initializer, a regularizer or a bool, not {spec!r}")

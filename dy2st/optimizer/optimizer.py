@@ -1,0 +1,303 @@
+"""Optimizer: what all update rules share: groups, learning rate, decay, clipping, state, stepping, saving.
+
+A rule is a function of (parameter, gradient, learning rate, state) written once in terms of `nn.maths`. Eagerly it runs on
+arrays and the results are written into the parameter's memory. In a trace it runs on tensors, and the results are
+written by `runtime.inplace.write`, which makes them state of the Program; the learning rate is then the 0-D tensor
+`_lr_tensor`, so that a new rate needs no new trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.context import current, replaced
+from dy2st.nn.clip import ClipGradBase
+from dy2st.nn.maths import TENSORS, ArrayMaths
+from dy2st.optimizer import state as saving
+from dy2st.optimizer.lr import LRScheduler
+from dy2st.regularizer import L2Decay, WeightDecayRegularizer
+from dy2st.runtime import inplace
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A piece of state that a rule keeps for each parameter: of its shape, or one number in float64 (`scalar`)."""
+
+    fill: float = 0.0
+    scalar: bool = False
+    extent: int | None = None
+    """A new first axis, where the slot holds several tensors."""
+
+
+class Optimizer:
+    """Base of the optimizers; a subclass says `slots` and `rule`.
+
+    Parameters
+    ----------
+    learning_rate
+        A number or an LRScheduler.
+    parameters
+        The tensors to train, or groups: dicts with "params" and, where they differ, "learning_rate" (a factor on the
+        optimizer's), "weight_decay", "grad_clip" and the rule's own options. Needed in eager mode.
+    weight_decay
+        A number (for L2Decay) or a regularizer; a parameter's own regularizer comes first.
+    grad_clip
+        A clipping, applied to the gradients before weight decay.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        parameters: Any = None,
+        weight_decay: Any = None,
+        grad_clip: ClipGradBase | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+        **options: Any,
+    ):
+        if not isinstance(learning_rate, (int, float, LRScheduler, Tensor)):
+            raise TypeError(f"the learning rate must be a number or an LRScheduler, not {type(learning_rate).__name__}")
+        if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
+            raise TypeError(f"grad_clip must be a clipping such as ClipGradByGlobalNorm, not {type(grad_clip).__name__}")
+        self._name = name
+        self._multi_precision = multi_precision
+        self._options = options
+        self._grad_clip = grad_clip
+        self.regularization = _regularizer(weight_decay)
+        self._learning_rate = learning_rate if isinstance(learning_rate, LRScheduler) else float(learning_rate)
+        self._own_lr_tensor: Tensor | None = None
+        self._groups = _groups_of(parameters)
+        self._accumulators: dict[int, dict[str, Tensor]] = {}
+        self._loaded: dict[str, Any] = {}
+
+    # ---- what a subclass says --------------------------------------------------------------------------------------
+    def slots(self, options: dict[str, Any]) -> dict[str, Slot]:
+        """Return the state that the rule keeps for each parameter."""
+        return {}
+
+    def rule(
+        self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the new parameter and the new state. All are arrays or all are tensors, `m` is the arithmetic for them."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it updates: define `rule`")
+
+    # ---- learning rate ---------------------------------------------------------------------------------------------
+    def get_lr(self) -> float:
+        """Return the learning rate as it is now."""
+        rate = self._learning_rate
+        return rate() if isinstance(rate, LRScheduler) else rate
+
+    def set_lr(self, value: float) -> None:
+        """Set the learning rate; RuntimeError where a scheduler sets it."""
+        if isinstance(self._learning_rate, LRScheduler):
+            raise RuntimeError("the learning rate is set by an LRScheduler, set_lr cannot change it")
+        self._learning_rate = float(value)
+        if self._own_lr_tensor is not None:
+            self._own_lr_tensor._payload[...] = self._learning_rate
+
+    def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Have a scheduler set the learning rate from now on."""
+        if not isinstance(scheduler, LRScheduler):
+            raise TypeError(f"set_lr_scheduler needs an LRScheduler, not {type(scheduler).__name__}")
+        self._learning_rate = scheduler
+
+    @property
+    def _lr_tensor(self) -> Tensor:
+        """The learning rate as a 0-D float64 tensor whose memory follows it: what Programs read."""
+        if isinstance(self._learning_rate, LRScheduler):
+            return self._learning_rate.tensor
+        if self._own_lr_tensor is None:
+            self._own_lr_tensor = Tensor(np.asarray(self._learning_rate, np.float64))
+            self._own_lr_tensor.name = "learning_rate"
+        return self._own_lr_tensor
+
+    # ---- parameters ------------------------------------------------------------------------------------------------
+    @property
+    def _parameter_list(self) -> list[Tensor]:
+        return [p for group in self._groups for p in group["params"]]
+
+    _param_groups = property(lambda self: self._groups)
+
+    def _add_param_group(self, group: dict[str, Any]) -> None:
+        known = {id(p) for p in self._parameter_list}
+        made = _group_of(group)
+        if any(id(p) in known for p in made["params"]):
+            raise ValueError("a parameter appears in more than one parameter group")
+        self._groups.append(made)
+
+    # ---- stepping --------------------------------------------------------------------------------------------------
+    def step(self) -> None:
+        """Update every parameter that has a gradient; parameters whose gradient is None are left alone."""
+        for group in self._groups:
+            pairs = [(p, p.grad) for p in group["params"] if not p.stop_gradient]
+            self._update_all([(p, g) for p, g in pairs if g is not None], group)
+
+    def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Any]]) -> list[Any]:
+        """Update parameters by gradients that the caller gives; pairs whose gradient is None are left alone."""
+        of = {id(p): group for group in self._groups for p in group["params"]}
+        rest: dict[str, Any] = {"params": []}
+        for group in (*self._groups, rest):
+            self._update_all([(p, g) for p, g in params_grads if g is not None and of.get(id(p), rest) is group], group)
+        return []
+
+    def _update_all(self, pairs: list[tuple[Tensor, Tensor]], group: dict[str, Any]) -> None:
+        clip = group.get("grad_clip", self._grad_clip)
+        if current().trace is not None:
+            with replaced(grad=False):
+                for p, g in clip(pairs) if clip is not None else pairs:
+                    self.update_in_trace(p, g, group)
+            return
+        grads = [g.array("a gradient") for _, g in pairs]
+        with np.errstate(all="ignore"):
+            if clip is not None:
+                taken = [i for i, (p, _) in enumerate(pairs) if getattr(p, "need_clip", True)]
+                maths = ArrayMaths(namespace_of(grads[0])) if grads else None
+                for i, g in zip(taken, clip.clipped([grads[i] for i in taken], maths), strict=True):
+                    grads[i] = g
+            for (p, _), g in zip(pairs, grads, strict=True):
+                self.update(p, g, group)
+
+    def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
+        """Update one parameter eagerly by a gradient that is an array."""
+        options = {**self._options, **group.get("options", {})}
+        state = self.state_of(p, options)
+        arrays = {name: t._payload for name, t in state.items()}
+        master = arrays.pop("fp32_master", None)
+        m = ArrayMaths(namespace_of(p._payload))
+        w = p._payload if master is None else master
+        g = g if g.dtype == w.dtype else g.astype(w.dtype)
+        new, changed = self._ruled(m, p, w, g, self.get_lr(), arrays, options, group)
+        if master is not None:
+            changed["fp32_master"] = new
+        for name, value in changed.items():
+            state[name]._payload = m.xp.asarray(value)
+        inplace.write_memory(p, m.xp.asarray(new))
+
+    def update_in_trace(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        """Update one parameter in a Program that is being built, by a gradient that is a tensor."""
+        options = {**self._options, **group.get("options", {})}
+        state = dict(self.state_of(p, options))
+        master = state.pop("fp32_master", None)
+        w = p if master is None else master
+        new, changed = self._ruled(TENSORS, p, w, TENSORS.like(g, w), self._lr_tensor, state, options, group)
+        for name, value in changed.items():
+            inplace.write(state[name], value)
+        if master is not None:
+            inplace.write(master, new)
+        inplace.write(p, TENSORS.like(new, p))
+
+    def _ruled(
+        self, m: Any, p: Tensor, w: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any], group: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Apply weight decay and the rule; `w` stands for the parameter p."""
+        own = getattr(p, "regularizer", None)
+        decay = own if own is not None else group.get("weight_decay", self.regularization)
+        if decay is not None:
+            g = g + decay.term(w, m)
+        factor = group.get("learning_rate", 1.0) * getattr(p, "optimize_attr", {}).get("learning_rate", 1.0)
+        return self.rule(m, w, g, lr if factor == 1.0 else lr * factor, state, {**options, "parameter": p})
+
+    # ---- state -----------------------------------------------------------------------------------------------------
+    def state_of(self, p: Tensor, options: dict[str, Any]) -> dict[str, Tensor]:
+        """Return the state of a parameter, made at the first call."""
+        found = self._accumulators.get(id(p))
+        if found is None:
+            found = saving.create(self, p, self.slots(options))
+            self._accumulators[id(p)] = found
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of all parameters by name, and the scheduler's under "LR_Scheduler"."""
+        return saving.state_dict(self)
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what `state_dict` gave, for parameters of the same names."""
+        saving.set_state_dict(self, state_dict)
+
+    # ---- the rest of the face --------------------------------------------------------------------------------------
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Set the gradients that exist to zero, or forget them with `set_to_zero=False`."""
+        for p in self._parameter_list:
+            p.clear_gradient(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    def backward(
+        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> list[tuple[Tensor, Tensor]]:  # fmt: skip
+        """Return the pairs (parameter, gradient) that `loss.backward()` made; in a hand-built Program, build them."""
+        trace = current().trace
+        if trace is not None and hasattr(trace, "append_backward"):
+            return trace.append_backward(loss, parameters, no_grad_set)
+        given = self._parameter_list if parameters is None else list(parameters)
+        return [(p, g) for p, g in ((p, p.grad) for p in given if not p.stop_gradient) if g is not None]
+
+    def minimize(
+        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> tuple[list[Any], list[tuple[Tensor, Any]]]:
+        """Update the parameters by the gradients that `loss.backward()` made before.
+
+        In a hand-built Program the gradients of the loss and the update become part of it.
+        """
+        if not isinstance(loss, Tensor):
+            raise TypeError(f"minimize needs the loss, a Tensor, not {type(loss).__name__}")
+        trace = current().trace
+        if trace is not None and hasattr(trace, "minimize"):
+            return trace.minimize(self, loss, startup_program, parameters, no_grad_set)
+        pairs = self.backward(loss, startup_program, parameters, no_grad_set)
+        self.apply_gradients(pairs)
+        return [], pairs
+
+
+def _regularizer(weight_decay: Any) -> WeightDecayRegularizer | None:
+    if weight_decay is None or isinstance(weight_decay, WeightDecayRegularizer):
+        return weight_decay
+    if isinstance(weight_decay, (int, float)):
+        return L2Decay(float(weight_decay)) if weight_decay else None
+    raise TypeError(f"weight_decay must be a number or a regularizer, not {type(weight_decay).__name__}")
+
+
+def _groups_of(parameters: Any) -> list[dict[str, Any]]:
+    if parameters is None:
+        if current().trace is None:
+            raise AttributeError("in eager mode an optimizer needs its parameters: parameters=model.parameters()")
+        return []
+    if isinstance(parameters, (Tensor, dict)) or not isinstance(parameters, Iterable):
+        raise TypeError(f"parameters must be a list of Tensors (or of groups), not a {type(parameters).__name__}")
+    listed = list(parameters)
+    if listed and isinstance(listed[0], dict):
+        groups = [_group_of(group) for group in listed]
+        if len({id(p) for g in groups for p in g["params"]}) != sum(len(g["params"]) for g in groups):
+            raise ValueError("a parameter appears in more than one parameter group")
+        return groups
+    return [{"params": _checked(listed)}]
+
+
+def _group_of(given: dict[str, Any]) -> dict[str, Any]:
+    if "params" not in given:
+        raise ValueError("a parameter group needs the key 'params'")
+    params = given["params"]
+    group: dict[str, Any] = {"params": _checked([params] if isinstance(params, Tensor) else list(params))}
+    options = dict(given)
+    del options["params"]
+    group["learning_rate"] = float(options.pop("learning_rate", 1.0))
+    if "weight_decay" in options:
+        group["weight_decay"] = _regularizer(options["weight_decay"])
+    if "grad_clip" in options:
+        group["grad_clip"] = options.pop("grad_clip")
+    group["options"] = options
+    return group
+
+
+def _checked(parameters: list[Any]) -> list[Tensor]:
+    for p in parameters:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"an optimizer trains Tensors, not {type(p).__name__}")
+    return list({id(p): p for p in parameters}.values())

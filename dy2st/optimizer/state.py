@@ -1,0 +1,78 @@
+"""An optimizer's state: the tensors that its rule keeps for each parameter, and how they are saved and restored.
+
+A piece of state is saved as `PARAMETER_SLOT_0`, for example `linear_0.w_0_moment1_0`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dy2st import dtypes
+from dy2st.ir.context import current, replaced
+from dy2st.optimizer.lr import LRScheduler
+from dy2st.runtime.places import move, namespace, place_of
+from dy2st.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dy2st.optimizer.optimizer import Optimizer, Slot
+
+
+def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str, Tensor]:
+    """Return the state of one parameter: filled as its slots say, or as a state dict given before said."""
+    master = optimizer._multi_precision and p.dtype is dtypes.float16
+    dtype = dtypes.float32 if master else p.dtype
+    made: dict[str, Tensor] = {}
+    trace = current().trace
+    with replaced(trace=None, grad=False):
+        for name, slot in slots.items():
+            shape = () if slot.scalar else tuple(p.shape) if slot.extent is None else (slot.extent, *p.shape)
+            kind = dtypes.float64 if slot.scalar else dtype
+            made[name] = _slot(trace, f"{p.name}_{name}_0", shape, kind, slot.fill, p)
+        if master:
+            made["fp32_master"] = Tensor(p.array("a master weight").astype(np.float32))
+            made["fp32_master"].name = f"{p.name}_fp32_master_0"
+    for t in made.values():
+        t.persistable = True
+        if t.name in optimizer._loaded:
+            _fill(t, optimizer._loaded.pop(t.name))
+    return made
+
+
+def _slot(trace: Any, name: str, shape: tuple[int, ...], dtype: dtypes.DType, fill: float, p: Tensor) -> Tensor:
+    if trace is not None and hasattr(trace, "create_state"):
+        return trace.create_state(name, shape, dtype, fill)
+    made = Tensor(namespace(p.place).full(shape, fill, dtype.numpy))
+    made.name = name
+    return made
+
+
+def state_dict(optimizer: Optimizer) -> dict[str, Any]:
+    """Return the state of all parameters by name, and the scheduler's."""
+    found: dict[str, Any] = {t.name: t for state in optimizer._accumulators.values() for t in state.values()}
+    found.update(optimizer._loaded)
+    if isinstance(optimizer._learning_rate, LRScheduler):
+        found["LR_Scheduler"] = optimizer._learning_rate.state_dict()
+    return found
+
+
+def set_state_dict(optimizer: Optimizer, given: dict[str, Any]) -> None:
+    """Restore state by name; what belongs to a parameter that was not updated yet is kept until it is."""
+    given = dict(given)
+    schedule = given.pop("LR_Scheduler", None)
+    if schedule is not None and isinstance(optimizer._learning_rate, LRScheduler):
+        optimizer._learning_rate.set_state_dict(schedule)
+    for state in optimizer._accumulators.values():
+        for t in state.values():
+            if t.name in given:
+                _fill(t, given.pop(t.name))
+    optimizer._loaded = given
+
+
+def _fill(t: Tensor, value: Any) -> None:
+    array = value.array("a state") if isinstance(value, Tensor) else np.asarray(value)
+    if array.size != t.size or (t.ndim and list(array.shape) != t.shape):
+        raise ValueError(f"the state {t.name} has shape {t.shape}, the value given for it {list(array.shape)}")
+    mine = t.array("a state")
+    t._payload = move(array, place_of(mine)).astype(mine.dtype).reshape(mine.shape)

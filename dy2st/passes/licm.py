@@ -1,0 +1,113 @@
+"""Move what does not change in a loop out of it.
+
+Before                                                  After
+    %n = for_loop(%k, %s, %x) {                             %e = exp(%x)
+        (%i, %s1, %x1) ->                                   %n = for_loop(%k, %s, %e) {
+        %e = exp(%x1)                                           (%i, %s1, %e1) ->
+        %t = add(%s1, %e)                                       %t = add(%s1, %e1)
+        return %t                                               return %t
+    }                                                       }
+
+1. An operation of the body whose operands are invariants, constants or moved themselves is moved in front of the loop.
+   It runs there even if the loop does not turn, so it must be pure: what may raise, and effects, stay.
+2. A carried value that every turn passes on as it is becomes an invariant.
+
+Constants stay where they are, because they cost nothing; so do lists, which the loop may want to grow in place.
+"""
+
+from __future__ import annotations
+
+from dy2st.ir.clone import clone_operation
+from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.passes.base import Pass
+from dy2st.passes.effects import Effects
+from dy2st.passes.fold import CONSTANTS
+from dy2st.passes.rewrite import Replacements, parts
+
+LOOPS = ("while_loop", "for_loop")
+
+
+class HoistInvariants(Pass):
+    """Move loop-invariant operations in front of their loop."""
+
+    name = "licm"
+
+    def apply(self, program: Program) -> bool:
+        effects = Effects(program)
+        changed = False
+        for function in program.functions.values():
+            changed |= _Hoist(effects, Replacements(function)).block(function)
+        return changed
+
+
+class _Hoist:
+    def __init__(self, effects: Effects, replacements: Replacements):
+        self.effects, self.replacements = effects, replacements
+
+    def block(self, block: Block) -> bool:
+        """Hoist in a block, inner loops first, so that an operation can leave several loops at once."""
+        changed = False
+        kept: list[Operation] = []
+        for operation in block.operations:
+            self.replacements.operands(operation)
+            for inner in operation.blocks:
+                changed |= self.block(inner)
+            if operation.op.name in LOOPS:
+                changed |= self.settle(operation)
+                moved = self.hoisted(operation, block)
+                changed |= bool(moved)
+                self.replacements.pending += moved
+                kept += moved
+            kept.append(operation)
+        block.operations[:] = kept
+        self.replacements.results(block)
+        return changed
+
+    def hoisted(self, loop: Operation, into: Block) -> list[Operation]:
+        """1. Return copies for `into` of the body's invariant operations, which leave the body."""
+        body, turn = loop.blocks[0], int(loop.op.name == "for_loop")
+        first = turn + loop.attributes["carried"]
+        outside = dict(zip(body.arguments[first:], loop.operands[1 + loop.attributes["carried"] :], strict=True))
+        moved: list[Operation] = []
+        stays: list[Operation] = []
+        for operation in body.operations:
+            if not self.may_leave(operation, outside):
+                stays.append(operation)
+                continue
+            for value in operation.operands:
+                if value not in outside and value.operation is not None:
+                    moved.append(clone_operation(value.operation, into, outside))
+            moved.append(clone_operation(operation, into, outside))
+            for value in operation.results:
+                value.operation = None
+                body.arguments.append(value)
+                loop.operands.append(outside[value])
+        body.operations[:] = stays
+        return moved
+
+    def may_leave(self, operation: Operation, outside: dict[Value, Value]) -> bool:
+        if operation.op.name in CONSTANTS or not operation.results or any(parts(v.type) for v in operation.results):
+            return False
+        if not all(v in outside or _is_constant(v) for v in operation.operands):
+            return False
+        return self.effects.is_pure(operation)
+
+    def settle(self, loop: Operation) -> bool:
+        """2."""
+        body, turn = loop.blocks[0], int(loop.op.name == "for_loop")
+        test = 1 - turn
+        changed = False
+        for i in reversed(range(loop.attributes["carried"])):
+            argument, operand = body.arguments[turn + i], loop.operands[1 + i]
+            if body.results[test + i] is not argument or not self.replacements.replace(loop.results[i], operand):
+                continue
+            loop.attributes["carried"] -= 1
+            loop.operands.append(loop.operands.pop(1 + i))
+            body.arguments.append(body.arguments.pop(turn + i))
+            del loop.results[i], body.results[test + i]
+            changed = True
+        return changed
+
+
+def _is_constant(value: Value) -> bool:
+    return value.operation is not None and value.operation.op.name in CONSTANTS

@@ -1,0 +1,268 @@
+"""What Python's built-in functions mean on symbolic values. Each takes the trace first; on plain values each is Python's."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.formatting import Part
+from dy2st.ir.program import Value
+from dy2st.runtime.convert_access import attr, set_attr
+from dy2st.runtime.convert_if import switch
+from dy2st.runtime.convert_logic import and_, as_bool, or_
+from dy2st.runtime.log import MISSING
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.symbolic_range import (
+    SymbolicIterable,
+    symbolic_enumerate,
+    symbolic_range,
+    symbolic_reversed,
+    symbolic_zip,
+)
+from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList, Variant
+
+
+def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
+           flush: bool = False) -> None:  # fmt: skip
+    """Print when the Program runs."""
+    if file is not None:
+        raise needs_value("print(file=...) inside a Program")
+    template: list[Part] = []
+    operands: list[Value] = []
+    for x in values:
+        part, more = text_part(trace, x)
+        template.append(part)
+        operands += more
+    attributes = {"template": tuple(template), "sep": " " if sep is None else sep, "end": "\n" if end is None else end}
+    trace.emit("print", operands, attributes)
+
+
+def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tuple[Part, list[Value]]:
+    """Return the part of a template that stands for the text of `x`, and its operands."""
+    if isinstance(x, Variant):
+        raise needs_value("the text of a value that is one of several things")
+    if isinstance(x, Tensor):
+        return (f"{type(x)._printed_as}:{trace.stops(x)}", conversion, spec), [trace.value_of(x)]
+    if isinstance(x, Scalar):
+        return ("", conversion if not spec else "", spec), [x.value]
+    if isinstance(x, Text):
+        raise needs_value("text with symbolic values inside of other text")
+    content = trace.content(x)
+    if isinstance(content, (list, tuple, dict)) and _has_symbols(trace, content):
+        raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
+    shown = repr(content) if conversion == "r" else ascii(content) if conversion == "a" else content
+    return format(shown, spec) if spec or not isinstance(shown, str) and conversion != "s" else str(shown), []
+
+
+def _has_symbols(trace: Any, x: Any) -> bool:
+    items = x.values() if isinstance(x, dict) else x
+    return any(trace.is_symbolic(i) or (isinstance(i, (list, tuple, dict)) and _has_symbols(trace, i)) for i in items)
+
+
+class Text:
+    """An f-string with symbolic values: a template and its operands."""
+
+    def __init__(self, template: tuple[Part, ...], operands: list[Value]):
+        self.template, self.operands = template, operands
+
+
+def fstring(trace: Any, *parts: Any) -> Any:
+    """Return an f-string: text, or `Text` where a value is symbolic."""
+    template: list[Part] = []
+    operands: list[Value] = []
+    for part in parts:
+        if isinstance(part, str):
+            template.append(part)
+            continue
+        value, conversion, spec = part
+        piece, more = text_part(trace, value, conversion or ("" if spec else "s"), spec or "")
+        template.append(piece)
+        operands += more
+    if not operands:
+        return "".join(p for p in template if isinstance(p, str))
+    return Text(tuple(template), operands)
+
+
+def len_(trace: Any, x: Any) -> Any:
+    """Return `len(x)`."""
+    if isinstance(x, Variant):
+        return switch(trace, x, lambda y: len_(trace, y))
+    content = trace.content(x)
+    if isinstance(content, SymbolicList):
+        return Scalar(trace.emit("list_len", [content.value]))
+    if isinstance(content, SymbolicIterable):
+        return content.length
+    if isinstance(content, Tensor):
+        if content.ndim == 0:
+            raise TypeError("len() of a 0-D tensor")
+        return content.shape[0]
+    return len(content)
+
+
+def range_(trace: Any, *bounds: Any) -> Any:
+    """Return `range(...)`, symbolic where a bound is."""
+    bounds = tuple(trace.as_scalar(b) if isinstance(b, Variant) else b for b in bounds)
+    return symbolic_range(trace, *bounds) if any(map(trace.is_symbolic, bounds)) else range(*bounds)
+
+
+def _number(name: str) -> Callable[..., Any]:
+    kind = getattr(builtins, name)
+
+    def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
+        x = args[0] if args else MISSING
+        if isinstance(x, Variant):
+            return switch(trace, x, lambda y: convert(trace, y, *args[1:], **keywords))
+        if isinstance(x, Tensor):
+            x = trace.item(x)
+        if isinstance(x, Scalar):
+            return x if x.kind == name else Scalar(trace.emit(f"scalar_{name}", [x.value]))
+        return kind(*args, **keywords)
+
+    return convert
+
+
+def bool_(trace: Any, x: Any = False) -> Any:
+    """Return `bool(x)`."""
+    return as_bool(trace, x) if trace.is_symbolic(x) else bool(trace.content(x))
+
+
+def isinstance_(trace: Any, x: Any, kinds: Any) -> Any:
+    """Return `isinstance(x, kinds)`; a symbolic number is what it will be when the Program runs."""
+    if isinstance(x, Variant):
+        return switch(trace, x, lambda y: isinstance_(trace, y, kinds))
+    if isinstance(x, Scalar):
+        return issubclass(x.python_type, kinds)
+    return isinstance(x, kinds)
+
+
+def type_(trace: Any, x: Any, *more: Any) -> Any:
+    """Return `type(x)`."""
+    if isinstance(x, Variant):
+        return switch(trace, x, lambda y: type_(trace, y))
+    return x.python_type if isinstance(x, Scalar) else type(x, *more)
+
+
+def getattr_(trace: Any, obj: Any, name: str, *default: Any) -> Any:
+    """Return `getattr(...)`."""
+    try:
+        return attr(trace, obj, name)
+    except AttributeError:
+        if not default:
+            raise
+        return default[0]
+
+
+def hasattr_(trace: Any, obj: Any, name: str) -> bool:
+    """Return `hasattr(...)`."""
+    found = trace.log.get(("attr", id(obj), name))
+    return hasattr(obj, name) if found is MISSING else not isinstance(found, Undefined)
+
+
+def _extreme(name: str, op: str) -> Callable[..., Any]:
+    python = getattr(builtins, name)
+
+    def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
+        items = list(trace.iterate(args[0])) if len(args) == 1 else list(args)
+        if keywords or not any(map(trace.is_symbolic, items)):
+            return python(items, **keywords)
+        if len(args) == 1 and not items:
+            return python(items)
+        return functools.reduce(lambda a, b: _pick(trace, op, a, b), items)
+
+    return convert
+
+
+def _pick(trace: Any, op: str, a: Any, b: Any) -> Any:
+    """Return `b` where it is beyond `a`, else `a`, as Python's min and max do."""
+    if isinstance(a, (Scalar, int, float)) and isinstance(b, (Scalar, int, float)):
+        return Scalar(trace.emit(f"scalar_{op}", [trace.scalar(a), trace.scalar(b)]))
+    beyond = b < a if op == "min" else b > a
+    return trace.if_exp(beyond, lambda: b, lambda: a)
+
+
+def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
+    """Return `sum(...)`."""
+    content = trace.content(items)
+    if isinstance(content, Tensor) and not isinstance(content.shape[0], int):
+        return content.sum(0) + start
+    total = start
+    for item in trace.iterate(items):
+        total = total + item
+    return total
+
+
+def any_(trace: Any, items: Any) -> Any:
+    """Return `any(...)`."""
+    found = or_(trace, False, [lambda x=x: x for x in trace.iterate(items)])
+    return bool_(trace, found)
+
+
+def all_(trace: Any, items: Any) -> Any:
+    """Return `all(...)`."""
+    found = and_(trace, True, [lambda x=x: x for x in trace.iterate(items)])
+    return bool_(trace, found)
+
+
+def abs_(trace: Any, x: Any) -> Any:
+    """Return `abs(x)`."""
+    return switch(trace, x, abs) if isinstance(x, Variant) else abs(x)
+
+
+def list_(trace: Any, *items: Any) -> Any:
+    """Return `list(...)`; a list of unknown length is copied as such."""
+    if not items:
+        return []
+    content = trace.content(items[0])
+    if not isinstance(content, SymbolicList):
+        return list(trace.iterate(items[0]))
+    made: list[Any] = []
+    trace.store(made, content)
+    return made
+
+
+def tuple_(trace: Any, *items: Any) -> Any:
+    """Return `tuple(...)`."""
+    return tuple(trace.iterate(items[0])) if items else ()
+
+
+def next_(trace: Any, *args: Any) -> Any:
+    """Return `next(...)` of a Python iterator."""
+    return next(*args)
+
+
+def str_(trace: Any, *args: Any) -> Any:
+    """Return `str(x)`, text with symbolic values where x is symbolic."""
+    return fstring(trace, (args[0], "s", "")) if args and trace.is_symbolic(args[0]) else str(*args)
+
+
+def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
+    """Return `map(...)` of a converted function."""
+    return map(trace.callable(f), *(trace.iterate(x) for x in iterables))
+
+
+def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do `setattr(...)`."""
+    set_attr(trace, obj, name, value)
+
+
+def sorted_(trace: Any, items: Any, **keywords: Any) -> Any:
+    """Return `sorted(...)` of Python values."""
+    return sorted(trace.iterate(items), **keywords)
+
+
+def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
+    """Return `dict(...)`."""
+    return dict(*(trace.content(a) for a in args), **keywords)
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    print: print_, len: len_, range: range_, int: _number("int"), float: _number("float"), bool: bool_,
+    isinstance: isinstance_, type: type_, getattr: getattr_, setattr: setattr_, hasattr: hasattr_,
+    min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_,
+    list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
+    reversed: symbolic_reversed, next: next_, map: map_, sorted: sorted_, dict: dict_,
+}  # fmt: skip

@@ -1,0 +1,181 @@
+"""Attributes and items in converted code: read through the write log, written into it."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.runtime.convert_if import switch
+from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic
+from dy2st.runtime.log import MISSING
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.symbolic_range import list_item
+from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList, Variant
+
+
+def attr(trace: Any, obj: Any, name: str) -> Any:
+    """Return `obj.name`."""
+    if isinstance(obj, Variant):
+        return switch(trace, obj, lambda x: attr(trace, x, name))
+    if isinstance(obj, (Tensor, Scalar)) or type(obj).__module__ == "builtins":
+        return getattr(obj, name)
+    found = trace.log.get(("attr", id(obj), name))
+    if found is MISSING:
+        value = getattr(obj, name)
+        trace.note_attribute(obj, name, value)
+        return value
+    return checked_attribute(trace, found, obj, name)
+
+
+def checked_attribute(trace: Any, found: Any, obj: Any, name: str) -> Any:
+    """Return an attribute that the trace wrote; AttributeError where it was deleted or only another path wrote it."""
+    if isinstance(found, Undefined):
+        raise AttributeError(f"'{type(obj).__name__}' object has no attribute '{name}'")
+    return found
+
+
+def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do `obj.name = value`."""
+    if isinstance(obj, Variant):
+        switch(trace, obj, lambda x: set_attr(trace, x, name, value))
+        return
+    if isinstance(obj, Tensor):
+        if name == "grad":
+            trace.write_grad(obj, value)
+            return
+        setattr(obj, name, value)
+        return
+    if isinstance(getattr(type(obj), name, None), property):
+        getattr(type(obj), name).fset(obj, value)
+        return
+    trace.log.set(("attr", id(obj), name), obj, value)
+
+
+def del_attr(trace: Any, obj: Any, name: str) -> None:
+    """Do `del obj.name`."""
+    if attr(trace, obj, name) is not MISSING:
+        trace.log.set(("attr", id(obj), name), obj, Undefined(name))
+
+
+def item(trace: Any, obj: Any, key: Any) -> Any:
+    """Return `obj[key]`."""
+    if isinstance(obj, Variant):
+        return switch(trace, obj, lambda x: item(trace, x, key))
+    if isinstance(key, Variant):
+        return switch(trace, key, lambda k: item(trace, obj, k))
+    content = trace.content(obj)
+    if isinstance(content, Tensor):
+        return content[_plain_key(trace, key)]
+    if isinstance(content, SymbolicList):
+        if isinstance(key, slice):
+            raise needs_value("a slice of a list whose length only the run will tell")
+        return list_item(trace, content, key)
+    key = trace.item(key) if isinstance(key, Tensor) else key
+    if isinstance(key, Scalar):
+        if isinstance(content, (list, tuple)):
+            return list_item(trace, as_symbolic(trace, list(content)), key)
+        raise needs_value(f"a symbolic {key.kind} was used as a key of a {type(content).__name__}")
+    return content[key]
+
+
+def _plain_key(trace: Any, key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(_plain_key(trace, k) for k in key)
+    return list(trace.content(key)) if isinstance(key, list) else key
+
+
+def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
+    """Do `obj[key] = value`."""
+    if isinstance(obj, Variant):
+        switch(trace, obj, lambda x: set_item(trace, x, key, value))
+        return
+    if isinstance(obj, Tensor):
+        obj[_plain_key(trace, key)] = value
+        return
+    if not isinstance(obj, (list, dict, deque)):
+        obj[key] = value
+        return
+    key = trace.item(key) if isinstance(key, Tensor) else key
+    content = trace.writable(obj)
+    if isinstance(content, list) and isinstance(key, Scalar):
+        content = as_symbolic(trace, content, value)
+    if isinstance(content, SymbolicList):
+        trace.store(obj, LIST_METHODS["__setitem__"](trace, content, key, value)[0])
+        return
+    if isinstance(key, Scalar):
+        raise needs_value(f"a symbolic {key.kind} was used as a key of a {type(obj).__name__}")
+    content[key] = value
+    trace.store(obj, content)
+
+
+def del_item(trace: Any, obj: Any, key: Any) -> None:
+    """Do `del obj[key]`."""
+    if not isinstance(obj, (list, dict, deque)):
+        del obj[key]
+        return
+    content = trace.writable(obj)
+    if isinstance(content, SymbolicList):
+        trace.store(obj, LIST_METHODS["pop"](trace, content, key)[0])
+        return
+    del content[key]
+    trace.store(obj, content)
+
+
+MUTATING = {
+    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+    dict: {"pop", "popitem", "clear", "update", "setdefault"},
+    set: {"add", "discard", "remove", "pop", "clear", "update"},
+    deque: {"append", "appendleft", "pop", "popleft", "extend", "extendleft", "clear", "rotate"},
+}
+
+
+def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
+    """Return the callable for `obj.name(...)`."""
+    if isinstance(obj, Variant):
+        return lambda *a, **k: switch(trace, obj, lambda x: method(trace, x, name)(*a, **k))
+    kind = next((k for k in MUTATING if type(obj) is k or isinstance(obj, k)), None)
+    if kind is None:
+        return trace.callable(attr(trace, obj, name))
+    return functools.partial(_container_method, trace, obj, name, kind)
+
+
+def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+    if name not in MUTATING[kind]:
+        content = trace.content(obj)
+        if isinstance(content, SymbolicList):
+            raise needs_value(f"list.{name}() of a list whose length only the run will tell")
+        return getattr(content, name)(*args, **keywords)
+    if name in ("append", "extend") and trace.log.get(("items", id(obj))) is MISSING and id(obj) in trace.external:
+        return _append_outside(trace, obj, name, args)
+    content = trace.writable(obj)
+    if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
+        content = as_symbolic(trace, content)
+    if isinstance(content, SymbolicList):
+        if name not in LIST_METHODS:
+            raise StructureError(f"list.{name}() of a list whose length only the run will tell is not converted")
+        changed, result = LIST_METHODS[name](trace, content, *args)
+        trace.store(obj, changed)
+        return result
+    result = getattr(content, name)(*(trace.content(a) for a in args) if name in ("extend", "update") else args,
+                                    **keywords)  # fmt: skip
+    trace.store(obj, content)
+    return result
+
+
+def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:
+    """Append to a list from outside without reading it: its tail is what each run adds."""
+    key = ("tail", id(obj))
+    tail = trace.log.get(key)
+    tail = [] if tail is MISSING else tail
+    items = trace.iterate(args[0]) if name == "extend" else [args[0]]
+    if isinstance(tail, SymbolicList):
+        for x in items:
+            tail, _ = LIST_METHODS["append"](trace, tail, x)
+        trace.log.set(key, obj, tail)
+    else:
+        trace.log.set(key, obj, [*tail, *items])

@@ -1,0 +1,203 @@
+"""`if` on a symbolic value: both branches are traced, each into a block of its own, and joined by a `cond`.
+
+What a branch changes is seen in two ways: local variables through `get` and `set`, everything else (attributes, items,
+elements, gradients, the draw number) in the write log, of which each branch has a fork. Where the branches left
+different things, the template that fits both says what the `cond` gives back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.autodiff.reverse import close_cond
+from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Value
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.log import Key
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.structure import (
+    Template,
+    content_template,
+    decode,
+    encode,
+    meet,
+    template_of,
+    types_of,
+    unpack,
+)
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
+
+Thunk = Callable[[], Any]
+
+
+class Diverged(Exception):
+    """A branch that is being traced ends in `raise`: nothing after it runs."""
+
+
+class Branch:
+    """One traced branch: its builder, its writes, and the local variables that it left."""
+
+    def __init__(self, trace: Any, builder: Builder):
+        self.trace, self.builder = trace, builder
+        self.writes: dict[Key, Any] = {}
+        self.locals: Sequence[Any] = ()
+        self.result: Any = None
+        self.diverged = False
+
+    def run(self, body: Thunk, get: Thunk, set: Callable[[Any], None], before: Any) -> None:
+        """Trace `body` from the local variables `before`."""
+        set(before)
+        with self.trace.inside(self.builder, self.writes):
+            try:
+                self.result = body()
+            except Diverged:
+                self.diverged = True
+            self.locals = get()
+
+    def template(self, key: Key | None, x: Any) -> Template:
+        """Return the template of something that the branch left."""
+        with self.trace.inside(self.builder, self.writes):
+            return seen_template(self.trace, key, x)
+
+    def give(self, x: Any, template: Template) -> None:
+        """Make `x` a result of the branch."""
+        with self.trace.inside(self.builder, self.writes):
+            if self.diverged:
+                values = [self.builder.emit("unreachable", [], {"type": t}) for t in types_of(template)]
+            else:
+                values = encode(self.trace, x, template)
+        self.builder.block.results.extend(values)
+
+
+def seen_template(trace: Any, key: Key | None, x: Any) -> Template:
+    """Return the template of a local variable (no key) or of an entry of the write log."""
+    if key is not None and key[0] in ("items", "tail"):
+        return content_template(trace, x)
+    return template_of(trace, x)
+
+
+def if_(trace: Any, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+        names: Sequence[str]) -> None:  # fmt: skip
+    """Run an `if` statement whose test is symbolic."""
+    joined, _ = join_branches(trace, predicate(trace, test), then, orelse, get, set, names)
+    set(joined)
+
+
+def if_exp(trace: Any, test: Any, then: Thunk, orelse: Thunk) -> Any:
+    """Run a conditional expression whose test is symbolic."""
+    return join_branches(trace, predicate(trace, test), then, orelse, tuple, lambda _: None, ())[1]
+
+
+def predicate(trace: Any, test: Any) -> Value:
+    """Return the bool that decides a branch or a loop."""
+    b = trace.builder
+    if isinstance(test, Tensor):
+        value = b.use(trace.value_of(test))
+        assert isinstance(value.type, TensorType)
+        if value.type.dtype.is_bool and all(e == 1 for e in value.type.shape):
+            return value
+        test = trace.item(test)
+    if isinstance(test, Variant):
+        test = switch(trace, test, trace.truth)
+        if isinstance(test, bool):
+            return b.scalar(test)
+    assert isinstance(test, Scalar) and isinstance(test.value.type, ScalarType)
+    return test.value if test.kind == "bool" else b.emit("scalar_bool", [test.value])
+
+
+def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+                  names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
+    """Trace both branches and emit the `cond`; return the joined local variables and results."""
+    before, place = get(), user_location()
+    outer: Builder = trace.builder
+    branches = [Branch(trace, outer.child()), Branch(trace, outer.child())]
+    for branch, body in zip(branches, (then, orelse), strict=True):
+        branch.run(body, get, set, before)
+    set(before)
+    one, two = branches
+    if one.diverged and two.diverged:
+        emit_cond(trace, pred, one.builder, two.builder, place)
+        raise Diverged
+    keys = list(dict.fromkeys([*one.writes, *two.writes]))
+    pairs: list[tuple[Key | None, str, Any, Any]] = [
+        (None, name, x, y) for name, x, y in zip(names, one.locals, two.locals, strict=True)
+    ]
+    pairs.append((None, "the result", one.result, two.result))
+    for key in keys:
+        fallback = None
+        if key not in one.writes or key not in two.writes:
+            fallback = trace.current(key)
+        pairs.append((key, _describe(trace, key), one.writes.get(key, fallback), two.writes.get(key, fallback)))
+    templates = [_join(trace, one, two, pair) for pair in pairs]
+    for (_, _, x, y), template in zip(pairs, templates, strict=True):
+        one.give(x, template)
+        two.give(y, template)
+    values = iter(emit_cond(trace, pred, one.builder, two.builder, place))
+    made = [decode(trace, values, t) for t in templates]
+    for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
+        trace.commit_joined(key, value)
+    return tuple(made[: len(names)]), made[len(names)]
+
+
+def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any]) -> Template:
+    key, name, x, y = pair
+    if one.diverged or two.diverged:
+        kept, value = (two, y) if one.diverged else (one, x)
+        return kept.template(key, value)
+    first, second = one.template(key, x), two.template(key, y)
+    try:
+        return meet(first, second, trace)
+    except StructureError as error:
+        place = user_location()
+        raise StructureError(
+            f"`{name}` cannot be joined after this `if`: {error.reason}",
+            file=place.file if place else None,
+            line=place.line if place else None,
+        ) from None
+
+
+def _describe(trace: Any, key: Key) -> str:
+    return f".{key[2]}" if key[0] == "attr" else {"items": "a container", "data": "a tensor"}.get(key[0], str(key[0]))
+
+
+def emit_cond(trace: Any, pred: Value, then: Builder, other: Builder, place: Any) -> list[Value]:
+    """Emit the `cond` at the user's line."""
+    b: Builder = trace.builder
+    before, b.location = b.location, place
+    results = close_cond(b, pred, then, other)
+    b.location = before
+    return results
+
+
+def switch(trace: Any, variant: Variant, use: Callable[[Any], Any]) -> Any:
+    """Trace `use` once for each alternative that a variant may be, under its tag; return what the one that runs gives."""
+    candidates = list(range(1, len(variant.alternatives)))
+    return _switch(trace, variant, candidates, use)
+
+
+def _switch(trace: Any, variant: Variant, candidates: Sequence[int], use: Callable[[Any], Any]) -> Any:
+    tag, rest = candidates[0], candidates[1:]
+    if not rest:
+        return use(alternative(trace, variant, tag))
+    is_tag = Scalar(trace.emit("scalar_eq", [trace.emit("variant_tag", [variant.value]), trace.scalar(tag)]))
+    return if_exp(
+        trace,
+        is_tag,
+        lambda: use(alternative(trace, variant, tag)),
+        lambda: _switch(trace, variant, rest, use),
+    )
+
+
+def alternative(trace: Any, variant: Variant, tag: int) -> Any:
+    """Return what a variant is under `tag`; a run in which it is something else raises there."""
+    template = variant.alternatives[tag]
+    if not types_of(template):
+        return decode(trace, iter(()), template)
+    name = getattr(variant.alternatives[0], "name", "")
+    message = f"cannot access local variable '{name}' where it is not associated with a value"
+    payload = trace.emit("variant_get", [variant.value], {"tag": tag, "message": message})
+    return unpack(trace, payload, template)

@@ -1,0 +1,118 @@
+"""`and`, `or`, `not`, chained comparison, `is` and `in` on symbolic values: Python's value semantics and short circuit."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.runtime.convert_if import if_exp, predicate, switch
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.structure import Const
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList, Variant
+
+Thunk = Callable[[], Any]
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def and_(trace: Any, first: Any, thunks: Sequence[Thunk]) -> Any:
+    """Return what `first and ...` gives."""
+    for i, thunk in enumerate(thunks):
+        if trace.is_symbolic(first):
+            value = first
+            return if_exp(trace, value, lambda: and_(trace, thunk(), thunks[i + 1 :]), lambda: value)  # noqa: B023
+        if not first:
+            return first
+        first = thunk()
+    return first
+
+
+def or_(trace: Any, first: Any, thunks: Sequence[Thunk]) -> Any:
+    """Return what `first or ...` gives."""
+    for i, thunk in enumerate(thunks):
+        if trace.is_symbolic(first):
+            value = first
+            return if_exp(trace, value, lambda: value, lambda: or_(trace, thunk(), thunks[i + 1 :]))  # noqa: B023
+        if first:
+            return first
+        first = thunk()
+    return first
+
+
+def not_(trace: Any, x: Any) -> Any:
+    """Return what `not x` gives."""
+    if not trace.is_symbolic(x):
+        return not x
+    return Scalar(trace.emit("scalar_not", [as_bool(trace, x).value]))
+
+
+def as_bool(trace: Any, x: Any) -> Scalar:
+    """Return the truth of a symbolic value as a symbolic bool."""
+    if isinstance(x, SymbolicList):
+        return Scalar(trace.emit("list_len", [x.value])) > 0
+    value = predicate(trace, x)
+    scalar = Scalar(value) if not hasattr(value.type, "dtype") else trace.item(trace.wrap(value))
+    return scalar
+
+
+def compare(trace: Any, first: Any, ops: Sequence[str], thunks: Sequence[Thunk]) -> Any:
+    """Return what a chained comparison gives; each operand is evaluated once, and only as far as needed."""
+    second = thunks[0]()
+    result = compare_one(trace, first, ops[0], second)
+    if len(ops) == 1:
+        return result
+    return and_(trace, result, [lambda: compare(trace, second, ops[1:], thunks[1:])])
+
+
+def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
+    """Return what one comparison gives."""
+    if op in ("is", "is not"):
+        return is_(trace, a, b, op == "is not")
+    if op in ("in", "not in"):
+        return in_(trace, a, b, op == "not in")
+    if isinstance(a, Variant):
+        return switch(trace, a, lambda x: compare_one(trace, x, op, b))
+    if isinstance(b, Variant):
+        return switch(trace, b, lambda x: compare_one(trace, a, op, x))
+    return COMPARISONS[op](a, b)
+
+
+def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:
+    """Return what `a is b` (or `is not`) gives."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Variant):
+            return _is_alternative(trace, one, other, negate)
+    return (a is not b) if negate else (a is b)
+
+
+def _is_alternative(trace: Any, variant: Variant, other: Any, negate: bool) -> Any:
+    tags = [
+        i
+        for i, t in enumerate(variant.alternatives)
+        if i and isinstance(t, Const) and t.object is other
+    ]
+    found: Any = False
+    tag = Scalar(trace.emit("variant_tag", [variant.value]))
+    for i in tags:
+        found = tag == i if found is False else found | (tag == i)
+    return not_(trace, found) if negate else found
+
+
+def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
+    """Return what `a in container` (or `not in`) gives."""
+    content = trace.content(container)
+    if isinstance(content, Tensor):
+        found: Any = trace.item((content == a).any())
+    elif isinstance(content, (list, tuple)) and (trace.is_symbolic(a) or any(map(trace.is_symbolic, content))):
+        found = False
+        for item in content:
+            one = True if item is a else item == a
+            found = or_(trace, found, [lambda one=one: one])
+        found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
+    else:
+        found = a in content
+    return not_(trace, found) if negate else found

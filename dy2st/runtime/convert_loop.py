@@ -1,0 +1,233 @@
+"""`while` and `for` on symbolic values: the body is traced once for all turns.
+
+Which local variables and log entries a loop carries, and with which templates, is found by tracing the body until what
+leaves a turn fits what enters it: what stays the same object is a constant of the loop, everything else becomes as
+general as needed. Loops over Python numbers are rolled likewise, and unrolled where the body needs their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.errors import NeedsPythonValue, StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Value
+from dy2st.ir.types import INT
+from dy2st.runtime.convert_if import Diverged, if_, predicate, seen_template
+from dy2st.runtime.log import Key
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.structure import Template, decode, encode, meet, types_of
+from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
+
+Thunk = Callable[[], Any]
+SHORT = 4
+"""Loops over at most so many Python values are unrolled."""
+MOST_ATTEMPTS = 16
+
+
+def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:
+    """Run a `while` statement; Python turns are run as they come, from the first symbolic test on it is a loop op."""
+    go = test()
+    while not trace.is_symbolic(go):
+        if not go:
+            return
+        body()
+        go = test()
+
+    def turn() -> Any:
+        body()
+        return test()
+
+    Loop(trace, get, set, names).run_while(go, turn)
+
+
+def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+         names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
+    """Run a `for` statement; `test` is False once it was left by `break`."""
+    symbolic = iterable_of(trace, iterable)
+    if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
+        unrolled(trace, iterable, body, get, set, names, test)
+        return
+    if symbolic.must_roll:
+        _rolled(trace, symbolic, body, get, set, names, test)
+        return
+    before, mark = get(), trace.checkpoint()
+    try:
+        _rolled(trace, symbolic, body, get, set, names, test)
+    except (NeedsPythonValue, StructureError):
+        trace.rollback(mark)
+        set(before)
+        unrolled(trace, iterable, body, get, set, names, test)
+
+
+def unrolled(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+             names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
+    """Run the turns of a Python iterable one after the other; after a symbolic `break` each stands under a `cond`."""
+    for item in trace.iterate(iterable):
+        go = True if test is None else test()
+        if trace.is_symbolic(go):
+            if_(trace, go, lambda item=item: body(item), lambda: None, get, set, names)
+        elif go:
+            body(item)
+        else:
+            return
+
+
+def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+            names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
+    if isinstance(items.length, int) and items.length == 0:
+        return
+    Loop(trace, get, set, names).run_for(items, body, test)
+
+
+class Loop:
+    """One symbolic loop while it is traced."""
+
+    def __init__(self, trace: Any, get: Thunk, set: Callable[[Any], None], names: Sequence[str]):
+        self.trace, self.get, self.set, self.names = trace, get, set, list(names)
+        self.place = user_location()
+        self.before = tuple(get())
+        self.keys: list[Key] = []
+        self.entering: dict[Any, Any] = dict(enumerate(self.before))
+        self.templates: dict[Any, Template] = {}
+
+    # ---- the two kinds ---------------------------------------------------------------------------------------------
+    def run_while(self, go: Any, turn: Thunk) -> None:
+        """Emit a `while_loop`: `go` decides the first turn, what `turn` returns each further one."""
+        pred = predicate(self.trace, go)
+        child, after = self._settle(turn)
+        with self.trace.inside(child, self.writes):
+            last = child.scalar(after) if isinstance(after, bool) else child.use(predicate(self.trace, after))
+        self._finish(child, "while_loop", pred, [last], {}, 0)
+
+    def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> None:
+        """Emit a `for_loop`, or a `while_loop` that counts where the loop can be left early."""
+        trace = self.trace
+        if test is None:
+            index: list[Scalar] = []
+
+            def enter(child: Builder) -> None:
+                index[:] = [Scalar(child.argument(INT, "i"))]
+
+            child, _ = self._settle(lambda: body(items.get(index[0])), enter)
+            self._finish(child, "for_loop", trace.scalar(items.length), [], {"reverse": False}, 1)
+            return
+        counter = len(self.before)
+        self.entering[counter] = 0
+        self.names.append("the turn")
+        outer_get, outer_set = self.get, self.set
+        position: list[Any] = [0]
+        self.get = lambda: (*outer_get(), position[0])
+
+        def put(values: Any) -> None:
+            position[0] = values[-1]
+            outer_set(values[:-1])
+
+        self.set = put
+        self.before = (*self.before, 0)
+
+        def turn() -> Any:
+            body(items.get(position[0]))
+            position[0] = position[0] + 1
+            return trace.both(trace.as_scalar(position[0]) < items.length, test)
+
+        first = test()
+        start = items.length > 0 if isinstance(items.length, int) else trace.as_scalar(0) < items.length
+        go = trace.both(start, lambda: first)
+        if not trace.is_symbolic(go):
+            if not go:
+                return
+            go = Scalar(trace.builder.scalar(True))
+        self.run_while(go, turn)
+
+    # ---- finding what is carried -----------------------------------------------------------------------------------
+    def _settle(self, turn: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:
+        """Trace the turn until what leaves it fits what enters; return its builder and what it returned."""
+        trace = self.trace
+        for i, x in self.entering.items():
+            self.templates[i] = seen_template(trace, None, x)
+        for _ in range(MOST_ATTEMPTS):
+            child = trace.builder.child()
+            if enter is not None:
+                enter(child)
+            mark = trace.checkpoint()
+            stable, after = self._attempt(child, turn)
+            if stable:
+                return child, after
+            trace.rollback(mark)
+        raise self._error("the values that this loop carries do not settle")
+
+    def _attempt(self, child: Builder, turn: Thunk) -> tuple[bool, Any]:
+        trace = self.trace
+        self.writes: dict[Key, Any] = {}
+        entries: list[Value] = []
+        objects: dict[Any, Any] = {}
+        with trace.inside(child, self.writes):
+            for slot, template in self.templates.items():
+                values = [child.argument(t) for t in map(child.named, types_of(template))]
+                entries += values
+                objects[slot] = decode(trace, iter(values), template)
+            for key in self.keys:
+                trace.commit_joined(key, objects[key])
+            self.set(tuple(objects[i] for i in range(len(self.before))))
+            try:
+                after = turn()
+            except Diverged:
+                raise self._error("this loop raises at every turn") from None
+            left = dict(enumerate(self.get()))
+        self.entries = entries
+        found = [key for key in self.writes if key not in self.keys]
+        for key in found:
+            self.entering[key] = trace.current(key)
+            self.templates[key] = seen_template(trace, key, self.entering[key])
+        self.keys += found
+        left.update({key: self.writes.get(key, self.entering[key]) for key in self.keys})
+        self.left = left
+        stable = not found
+        for slot, x in left.items():
+            met = self._meet(slot, child, x)
+            if met != self.templates[slot]:
+                self.templates[slot] = met
+                stable = False
+        return stable, after
+
+    def _meet(self, slot: Any, child: Builder, x: Any) -> Template:
+        trace = self.trace
+        with trace.inside(child, self.writes):
+            leaving = seen_template(trace, slot if isinstance(slot, tuple) else None, x)
+        try:
+            return meet(self.templates[slot], leaving, trace)
+        except StructureError as error:
+            name = self.names[slot] if isinstance(slot, int) else str(slot[0])
+            raise self._error(f"`{name}` cannot be carried by this loop: {error.reason}") from None
+
+    def _finish(self, child: Builder, op: str, head: Value, first: list[Value], attributes: Any, offset: int) -> None:
+        """Close the block and emit the loop; the local variables and log entries are its results."""
+        trace = self.trace
+        results = list(first)
+        with trace.inside(child, self.writes):
+            for slot, template in self.templates.items():
+                results += encode(trace, self.left[slot], template)
+        child.block.results = [child.use(v) for v in results]
+        initial: list[Value] = []
+        for slot, template in self.templates.items():
+            initial += encode(trace, self.entering[slot], template)
+        b: Builder = trace.builder
+        turn = child.block.arguments[:offset]
+        child.block.arguments[:] = [*turn, *self.entries, *child.captures.values()]
+        before, b.location = b.location, self.place
+        operands = [head, *initial, *child.captures]
+        made = b.operation(op, operands, {"carried": len(initial), **attributes}, [child.block])
+        b.location = before
+        values = iter(made.results)
+        joined = {slot: decode(trace, values, t) for slot, t in self.templates.items()}
+        for key in self.keys:
+            trace.commit_joined(key, joined[key])
+        self.set(tuple(joined[i] for i in range(len(self.before))))
+
+    def _error(self, message: str) -> StructureError:
+        return StructureError(
+            message, file=self.place.file if self.place else None, line=self.place.line if self.place else None
+        )

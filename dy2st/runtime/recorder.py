@@ -1,0 +1,272 @@
+"""The Recorder appends what happens to tensors to a Program; a trace and a hand-built Program are both recorders.
+
+It reads and writes through the write log: a tensor's elements are its payload until something was written in place,
+then the log's entry; a view of a written base is computed again from the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
+from dy2st.ir.builder import Builder
+from dy2st.ir.context import current
+from dy2st.ir.program import Value
+from dy2st.ir.types import INT, ScalarType, TensorType, is_optional
+from dy2st.ops.base import Op
+from dy2st.runtime.dispatch import View
+from dy2st.runtime.log import MISSING, Key, WriteLog
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.variant import Variant
+
+
+class Recorder:
+    """Record operations on tensors; `builder` stands where the next one goes."""
+
+    def __init__(self, builder: Builder):
+        self.root = builder
+        self.builder = builder
+        self.log = WriteLog()
+        self.needs: set[Value] = set()
+        """Values through which a gradient flows."""
+        self.rng_arguments: dict[str, Value] = {}
+
+    # ---- values --------------------------------------------------------------------------------------------------
+    def value_of(self, t: Tensor) -> Value:
+        """Return the value that a tensor has here."""
+        written = self.log.get(("data", id(t)))
+        if written is not MISSING:
+            return written._payload
+        if t._view is not None:
+            return self._view_value(t)
+        payload = t._payload
+        return payload if isinstance(payload, Value) else self.state(t)
+
+    def state(self, t: Tensor) -> Value:
+        """Return the value of a tensor that comes from outside of the Program."""
+        raise needs_value("a tensor from outside was used in a Program that is being built")
+
+    def _view_value(self, t: Tensor) -> Value:
+        view: View = t._view
+        base = self.value_of(view.base)
+        if isinstance(t._payload, Value) and t._seen is base:
+            return t._payload
+        again = self.apply(view.op, (view.base, *view.operands), view.attributes)
+        return again._payload
+
+    def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
+        """Return a tensor with this value."""
+        if not stop_gradient:
+            self.needs.add(value)
+        return Tensor(value, stop_gradient)
+
+    def stops(self, t: Tensor) -> bool:
+        """Say whether no gradient flows into a tensor."""
+        written = self.log.get(("data", id(t)))
+        if written is not MISSING:
+            return written.stop_gradient
+        if t._view is not None and t._seen is not self.value_of(t._view.base):
+            return self.stops(t._view.base)
+        return t.stop_gradient
+
+    def scalar(self, x: Any) -> Value:
+        """Return a number (Python's or symbolic, or a tensor of one element) as a scalar value."""
+        if isinstance(x, Scalar):
+            return x.value
+        if isinstance(x, Tensor):
+            return self.item(x).value
+        return self.builder.scalar(x)
+
+    def emit(self, name: str, operands: Sequence[Value], attributes: dict[str, Any] | None = None) -> Any:
+        """Append an op on values."""
+        return self.builder.emit(name, operands, attributes)
+
+    # ---- what tensors ask ----------------------------------------------------------------------------------------
+    def apply(self, op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Append an op on tensors and numbers; return a tensor, a number, or a tuple of them."""
+        if any(isinstance(x, Variant) for x in operands):
+            return self.apply_to_variants(op, operands, attributes)
+        values: list[Value] = []
+        flows = False
+        grad = current().grad and op.differentiable
+        for x in operands:
+            if isinstance(x, Tensor):
+                value = self.value_of(x)
+                if grad and not self.stops(x):
+                    flows = True
+                elif value in self.needs or (not grad and not self.stops(x)):
+                    value = self.detached(value)
+            else:
+                value = self.scalar(x)
+            values.append(value)
+        if op.elementwise:
+            values = self.builder.broadcast_all(values)
+        results = self.builder.operation(op, values, attributes).results
+        made = tuple(self._result(v, flows) for v in results)
+        if op.is_view and isinstance(made[0], Tensor):
+            base = operands[0]
+            made[0]._view = View(base, op, operands[1:], attributes)
+            made[0]._seen = self.value_of(base)  # type: ignore[assignment]
+        return made[0] if len(made) == 1 else made
+
+    def _result(self, value: Value, flows: bool) -> Any:
+        if isinstance(value.type, ScalarType):
+            return Scalar(value)
+        if not isinstance(value.type, TensorType):
+            return value
+        return self.wrap(value, not (flows and value.type.dtype.is_differentiable))
+
+    def detached(self, value: Value) -> Value:
+        """Return a value through which no gradient flows."""
+        if not (isinstance(value.type, TensorType) and value.type.dtype.is_differentiable):
+            return value
+        return self.builder.emit("detach", [value])
+
+    def apply_to_variants(self, op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Append an op of which an operand is a variant."""
+        raise needs_value("a value that is one of several things was used in a Program built by hand")
+
+    def shape_of(self, t: Tensor) -> list[Any]:
+        """Return the extents of a tensor: ints where they are known, else symbolic ints."""
+        value = self.value_of(t)
+        assert isinstance(value.type, TensorType)
+        extents: list[Any] = []
+        for axis, extent in enumerate(value.type.shape):
+            known = isinstance(extent, int)
+            extents.append(extent if known else Scalar(self.builder.emit("dim", [value], {"axis": axis})))
+        return extents
+
+    def item(self, t: Tensor) -> Scalar:
+        """Return the one element of a tensor as a symbolic number."""
+        return Scalar(self.builder.emit("item", [self.value_of(t)]))
+
+    def numpy_of(self, t: Tensor) -> Any:
+        """Refuse: a symbolic tensor has no array yet."""
+        raise needs_value("numpy() of a tensor of a Program that is being built was asked for")
+
+    # ---- writes --------------------------------------------------------------------------------------------------
+    def write(self, t: Tensor, new: Tensor) -> None:
+        """Write the elements of `t` in place: into the log, and through a view into its base."""
+        value = self._fitted(t, new)
+        flows = not self.stops(new) and current().grad
+        if t._view is None:
+            self.log.set(("data", id(t)), t, self.wrap(value, not flows))
+            return
+        view: View = t._view
+        base = self.value_of(view.base)
+        operands = [self.value_of(x) if isinstance(x, Tensor) else self.scalar(x) for x in view.operands]
+        whole = view.op.unview(self.builder, base, value, operands, **view.attributes)
+        self.write(view.base, self.wrap(whole, not flows and self.stops(view.base)))
+
+    def _fitted(self, t: Tensor, new: Tensor) -> Value:
+        """Return the value of `new` in the dtype and shape of `t`."""
+        old, value, b = self.value_of(t), self.value_of(new), self.builder
+        assert isinstance(old.type, TensorType) and isinstance(value.type, TensorType)
+        if value.type.dtype is not old.type.dtype:
+            value = b.emit("cast", [value], {"dtype": old.type.dtype})
+        if value.type.shape != old.type.shape:
+            value = b.broadcast_to(value, b.shape(old.type))
+        return value
+
+    def read_grad(self, t: Tensor) -> Tensor | None:
+        """Return the gradient of a tensor as it stands here."""
+        found = self.log.get(("grad", id(t)))
+        return t._grad if found is MISSING else found
+
+    def write_grad(self, t: Tensor, grad: Tensor | None) -> None:
+        """Set the gradient of a tensor in the log."""
+        self.log.set(("grad", id(t)), t, grad)
+
+    # ---- random numbers ------------------------------------------------------------------------------------------
+    def next_draw(self) -> tuple[Scalar, Scalar]:
+        """Return the seed and the number of the next draw; the number is a state of the Program."""
+        drawn = self.log.get(("rng",))
+        if drawn is MISSING:
+            drawn = Scalar(self.rng_draw())
+        self.log.set(("rng",), None, Scalar(self.builder.emit("scalar_add", [drawn.value, self.builder.scalar(1)])))
+        return Scalar(self.rng_seed()), drawn
+
+    def rng_seed(self) -> Value:
+        """Return the seed as an argument of the Program."""
+        return self._rng_argument("seed")
+
+    def rng_draw(self) -> Value:
+        """Return the draw number at the start as an argument of the Program."""
+        return self._rng_argument("draw")
+
+    def _rng_argument(self, name: str) -> Value:
+        if name not in self.rng_arguments:
+            self.rng_arguments[name] = self.root.argument(INT, name)
+        return self.rng_arguments[name]
+
+    # ---- derivatives ---------------------------------------------------------------------------------------------
+    def grad(
+        self, outs: Sequence[Tensor], ins: Sequence[Tensor], seeds: Sequence[Tensor | None], blocked: Sequence[Tensor]
+    ) -> list[Tensor | None]:
+        """Append the gradients of `outs` with respect to `ins`."""
+        cts: Cotangents = {}
+        for out, seed in zip(outs, seeds, strict=True):
+            value = self.builder.use(self.value_of(out))
+            ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
+            cts[value] = accumulate(self.builder, cts.get(value), ct)
+        stop = {self.value_of(t) for t in blocked}
+        found = self.pull(cts, [self.value_of(t) for t in ins], stop)
+        return [None if ct is None else self.wrap(self._dense(ct, self.value_of(x)), False)
+                for ct, x in zip(found, ins, strict=True)]  # fmt: skip
+
+    def _dense(self, ct: Value, like: Value) -> Value:
+        return self.builder.emit("variant_or_zeros", [ct, like], {"tag": 1}) if is_optional(ct.type) else ct
+
+    def pull(self, cts: Cotangents, roots: Sequence[Value], stop: set[Value]) -> list[Value | None]:
+        """Pull cotangents back to `roots` through this block and the blocks around it."""
+        b, level = self.builder, self.builder
+        totals: dict[Value, Value] = {}
+        while True:
+            inside = [v for v in roots if v.block is level.block]
+            entries = dict(level.captures)
+            wanted = [*inside, *(a for a in entries.values() if a not in stop)]
+            pulled = pull_back(b, level.block, wanted, cts, blocked=stop)
+            for v in inside:
+                if v in pulled:
+                    totals[v] = pulled[v]
+            if level.parent is None:
+                return [totals.get(v) for v in roots]
+            cts = {outer: pulled[a] for outer, a in entries.items() if a in pulled}
+            level = level.parent
+
+    def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
+        """Append the gradients of `outs` at every leaf that needs one and add them to the leaves' gradients."""
+        leaves = [t for t in self.leaves() if not self.stops(t)]
+        cts: Cotangents = {}
+        for out, seed in zip(outs, seeds, strict=True):
+            value = self.builder.use(self.value_of(out))
+            ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
+            cts[value] = accumulate(self.builder, cts.get(value), ct)
+        for leaf, ct in zip(leaves, self.pull(cts, [self.leaf_value(t) for t in leaves], set()), strict=True):
+            if ct is None:
+                continue
+            so_far = self.read_grad(leaf)
+            gradient = self.wrap(self._dense(ct, self.leaf_value(leaf)))
+            self.write_grad(leaf, gradient if so_far is None else so_far + gradient)
+
+    def leaves(self) -> list[Tensor]:
+        """Return the tensors from outside that this Program reads."""
+        return []
+
+    def leaf_value(self, t: Tensor) -> Value:
+        """Return the value with which a leaf entered."""
+        return self.value_of(t)
+
+    @contextmanager
+    def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:
+        """Stand in a block, with its writes visible, for the length of a `with`."""
+        before = self.builder
+        self.builder = builder
+        try:
+            with self.log.fork(overlay):
+                yield
+        finally:
+            self.builder = before

@@ -1,0 +1,400 @@
+"""Templates: what a Python object looks like to a Program.
+
+Values cross the edges of blocks (branches, loop turns, the Program itself) as `ir.Value`s; Python objects do not. A
+template says how an object is made of them, so that one mechanism serves branches, loops, arguments and results:
+
+    template_of(trace, x)      the template that fits `x` exactly; what is no tensor or symbolic number is a constant
+    meet(a, b)                 the template that fits what either fits: a variant where nothing simpler does
+    encode(trace, x, t)        the values of `x` seen as `t`, emitted where the builder stands
+    decode(trace, values, t)   the object again
+
+Lists keep their identity: a list is a constant here and its content is an entry of the write log with a template of
+its own (`Items`, or `ListOf` when the length differs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.ir.program import Value
+from dy2st.ir.types import (
+    UNSET,
+    ConstType,
+    ListType,
+    ScalarType,
+    TensorType,
+    TupleType,
+    Type,
+    VariantType,
+)
+from dy2st.ops.control import join
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList, Variant
+
+MOST_ALTERNATIVES = 9
+"""Alternatives of one variant, "unset" included."""
+
+
+class Template:
+    """Base of the templates; they are immutable and compared by value."""
+
+
+@dataclass(frozen=True)
+class Const(Template):
+    """One Python object, the same every time."""
+
+    object: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and same_constant(self.object, other.object)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class Unset(Template):
+    """A variable that was not assigned."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unset)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class TensorLike(Template):
+    """A tensor of this type."""
+
+    type: TensorType
+    stop_gradient: bool
+
+
+@dataclass(frozen=True)
+class Number(Template):
+    """A symbolic Python number."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Items(Template):
+    """A tuple, or the content of a list or dict, item by item. `kind` is the Python type, `keys` those of a dict."""
+
+    kind: type
+    items: tuple[Template, ...]
+    keys: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class NewList(Template):
+    """A list that is made anew, with content of this template."""
+
+    content: Template
+
+
+@dataclass(frozen=True)
+class ListOf(Template):
+    """The content of a list of unknown length."""
+
+    element: Template
+
+
+@dataclass(frozen=True)
+class OneOf(Template):
+    """A variant; alternative 0 is `Unset`."""
+
+    alternatives: tuple[Template, ...]
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Say whether two Python objects are the same constant: identical, or equal immutables of one type."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return a == b and str(a) == str(b)
+    if isinstance(a, (bool, int, str, bytes, complex, range, frozenset)):
+        return a == b
+    return type(a).__module__.startswith("dy2st.dtypes") and a is b
+
+
+# ---- template of an object -------------------------------------------------------------------------------------------
+
+
+def template_of(trace: Any, x: Any) -> Template:
+    """Return the template that fits `x` exactly."""
+    if isinstance(x, Tensor):
+        value = trace.value_of(x)
+        return TensorLike(value.type, trace.stops(x))
+    if isinstance(x, Scalar):
+        return Number(x.kind)
+    if isinstance(x, Variant):
+        return OneOf(x.alternatives)
+    if isinstance(x, SymbolicList):
+        return ListOf(x.element)
+    if isinstance(x, Undefined):
+        return Unset(x.name)
+    if isinstance(x, tuple):
+        return Items(type(x), tuple(template_of(trace, i) for i in x))
+    return Const(x)
+
+
+def content_template(trace: Any, content: Any) -> Template:
+    """Return the template of the content of a list or dict (an entry of the write log)."""
+    if isinstance(content, list):
+        return Items(list, tuple(template_of(trace, i) for i in content))
+    if isinstance(content, dict):
+        return Items(dict, tuple(template_of(trace, i) for i in content.values()), tuple(content))
+    return template_of(trace, content)
+
+
+# ---- meeting ---------------------------------------------------------------------------------------------------------
+
+
+def meet(a: Template, b: Template, trace: Any) -> Template:
+    """Return the template that fits what either fits."""
+    if a == b:
+        return a
+    if isinstance(a, TensorLike) and isinstance(b, TensorLike):
+        if a.type.dtype is b.type.dtype and a.type.rank == b.type.rank:
+            return TensorLike(join(a.type, b.type), a.stop_gradient and b.stop_gradient)  # type: ignore[arg-type]
+    kind = _number_kind(a)
+    if kind is not None and kind == _number_kind(b):
+        return Number(kind)
+    if isinstance(a, Items) and isinstance(b, Items) and a.kind is b.kind and a.keys == b.keys:
+        if len(a.items) == len(b.items):
+            return Items(a.kind, tuple(meet(p, q, trace) for p, q in zip(a.items, b.items, strict=True)), a.keys)
+        if a.kind is list:
+            return _list_of([*a.items, *b.items], trace)
+    if isinstance(a, Items) and isinstance(b, Items) and a.kind is b.kind is dict:
+        return _meet_dicts(a, b, trace)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, ListOf) and isinstance(other, Items) and other.kind is list:
+            return _list_of([one.element, *other.items], trace)
+        if isinstance(one, ListOf) and isinstance(other, ListOf):
+            return ListOf(meet(one.element, other.element, trace))
+        if isinstance(one, NewList) and isinstance(other, Const) and isinstance(other.object, list):
+            return NewList(meet(one.content, content_template(trace, trace.content(other.object)), trace))
+    if isinstance(a, NewList) and isinstance(b, NewList):
+        return NewList(meet(a.content, b.content, trace))
+    if isinstance(a, Const) and isinstance(b, Const) and isinstance(a.object, list) and isinstance(b.object, list):
+        first, second = (content_template(trace, trace.content(c.object)) for c in (a, b))
+        return NewList(meet(first, second, trace))
+    return _one_of(a, b, trace)
+
+
+def _number_kind(t: Template) -> str | None:
+    if isinstance(t, Number):
+        return t.kind
+    if isinstance(t, Const) and type(t.object) in (bool, int, float):
+        return type(t.object).__name__
+    return None
+
+
+def _list_of(items: Sequence[Template], trace: Any) -> Template:
+    element = items[0]
+    for item in items[1:]:
+        element = meet(element, item, trace)
+    return ListOf(general(element))
+
+
+def general(t: Template) -> Template:
+    """Return a template for elements of a list: constants that are numbers become numbers."""
+    kind = _number_kind(t)
+    if kind is not None:
+        return Number(kind)
+    if isinstance(t, Items):
+        return Items(t.kind, tuple(map(general, t.items)), t.keys)
+    return t
+
+
+def _meet_dicts(a: Items, b: Items, trace: Any) -> Template:
+    mine, theirs = dict(zip(a.keys or (), a.items, strict=True)), dict(zip(b.keys or (), b.items, strict=True))
+    keys = tuple(dict.fromkeys([*mine, *theirs]))
+    absent = Unset("")
+    return Items(dict, tuple(meet(mine.get(k, absent), theirs.get(k, absent), trace) for k in keys), keys)
+
+
+def _one_of(a: Template, b: Template, trace: Any) -> Template:
+    found: list[Template] = [Unset("")]
+    for one in (a, b):
+        for alternative in one.alternatives if isinstance(one, OneOf) else (one,):
+            _add_alternative(found, alternative, trace)
+    if len(found) > MOST_ALTERNATIVES:
+        raise StructureError(f"a value would be one of more than {MOST_ALTERNATIVES - 1} different things")
+    names = [t.name for t in (a, b) if isinstance(t, Unset)]
+    found[0] = Unset(names[0] if names else "")
+    return OneOf(tuple(found))
+
+
+def _add_alternative(found: list[Template], alternative: Template, trace: Any) -> None:
+    if isinstance(alternative, Unset):
+        return
+    for i, known in enumerate(found):
+        if known == alternative:
+            return
+        if i and _alike(known, alternative):
+            found[i] = meet(known, alternative, trace)
+            return
+    found.append(alternative)
+
+
+def _alike(a: Template, b: Template) -> bool:
+    """Say whether two alternatives meet without a variant."""
+    if isinstance(a, TensorLike) and isinstance(b, TensorLike):
+        return a.type.dtype is b.type.dtype and a.type.rank == b.type.rank
+    if _number_kind(a) is not None:
+        return _number_kind(a) == _number_kind(b)
+    return isinstance(a, (ListOf, NewList)) and type(a) is type(b)
+
+
+# ---- types, values, objects ------------------------------------------------------------------------------------------
+
+
+def types_of(t: Template) -> list[Type]:
+    """Return the types of the values that an object of this template is made of."""
+    if isinstance(t, (Const, Unset)):
+        return []
+    if isinstance(t, TensorLike):
+        return [t.type]
+    if isinstance(t, Number):
+        return [ScalarType(t.kind)]
+    if isinstance(t, Items):
+        return [x for i in t.items for x in types_of(i)]
+    if isinstance(t, NewList):
+        return types_of(t.content)
+    if isinstance(t, ListOf):
+        return [ListType(_packed(t.element))]
+    assert isinstance(t, OneOf)
+    return [VariantType((UNSET, *(_packed(a) for a in t.alternatives[1:])))]
+
+
+def _packed(t: Template) -> Type:
+    """Return the one type of an alternative or a list element."""
+    if isinstance(t, Const):
+        simple = t.object is None or isinstance(t.object, (bool, int, float, str))
+        return ConstType(t.object) if simple else ConstType(f"<{type(t.object).__name__}>")
+    types = types_of(t)
+    return types[0] if len(types) == 1 and not isinstance(t, Items) else TupleType(tuple(types))
+
+
+def encode(trace: Any, x: Any, t: Template) -> list[Value]:
+    """Return the values of `x` seen as `t`, emitted where the builder stands."""
+    b = trace.builder
+    if isinstance(t, (Const, Unset)):
+        return []
+    if isinstance(t, TensorLike):
+        return [b.use(trace.value_of(x))]
+    if isinstance(t, Number):
+        return [b.use(trace.scalar(x))]
+    if isinstance(t, Items):
+        x = trace.content(x)
+        parts = list(x.get(k, Undefined("")) for k in t.keys) if t.keys is not None else list(x)
+        return [v for part, item in zip(parts, t.items, strict=True) for v in encode(trace, part, item)]
+    if isinstance(t, NewList):
+        return encode(trace, trace.content(x), t.content)
+    if isinstance(t, ListOf):
+        return [_encode_list(trace, trace.content(x), t)]
+    assert isinstance(t, OneOf)
+    return [_encode_variant(trace, x, t)]
+
+
+def _encode_list(trace: Any, x: Any, t: ListOf) -> Value:
+    kind = trace.builder.named(types_of(t)[0])
+    if isinstance(x, SymbolicList):
+        if x.element == t.element:
+            return trace.builder.use(x.value)
+        raise StructureError("the elements of a list change their type inside of a loop or branch")
+    items = [pack(trace, item, t.element) for item in x]
+    return trace.builder.emit("list_new", items, {"type": kind})
+
+
+def pack(trace: Any, x: Any, t: Template) -> Value:
+    """Return one value for an element of a list."""
+    values = encode(trace, x, t)
+    if len(values) == 1 and not isinstance(t, Items):
+        return values[0]
+    return trace.builder.emit("tuple_new", values)
+
+
+def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
+    b, kind = trace.builder, trace.builder.named(types_of(t)[0])
+    if isinstance(x, Variant):
+        if x.alternatives == t.alternatives:
+            return b.use(x.value)
+        tags = tuple(_place(a, t) for a in x.alternatives)
+        return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
+    tag = _place(template_of(trace, x), t)
+    values = encode(trace, x, t.alternatives[tag])
+    if isinstance(t.alternatives[tag], Items) and isinstance(_packed(t.alternatives[tag]), TupleType):
+        values = [b.emit("tuple_new", values)]
+    return b.emit("variant_new", values, {"type": kind, "tag": tag})
+
+
+def _place(a: Template, t: OneOf) -> int:
+    """Return the number of the alternative of `t` that fits `a`."""
+    if isinstance(a, Unset):
+        return 0
+    for i, alternative in enumerate(t.alternatives):
+        if i and (alternative == a or _alike(alternative, a) or _fits_items(alternative, a)):
+            return i
+    raise StructureError("a value is none of the alternatives that it was seen as")
+
+
+def _fits_items(alternative: Template, a: Template) -> bool:
+    return (
+        isinstance(alternative, Items)
+        and isinstance(a, Items)
+        and a.kind is alternative.kind
+        and len(a.items) == len(alternative.items)
+        and all(p == q or _alike(p, q) or isinstance(p, OneOf) for p, q in zip(alternative.items, a.items, strict=True))
+    )
+
+
+def decode(trace: Any, values: Iterator[Value], t: Template) -> Any:
+    """Return the object that `values` make up; takes from `values` what it needs."""
+    if isinstance(t, Const):
+        return t.object
+    if isinstance(t, Unset):
+        return Undefined(t.name)
+    if isinstance(t, TensorLike):
+        return trace.wrap(next(values), t.stop_gradient)
+    if isinstance(t, Number):
+        return Scalar(next(values))
+    if isinstance(t, Items):
+        return _rebuild(t, [decode(trace, values, i) for i in t.items])
+    if isinstance(t, NewList):
+        fresh: list[Any] = []
+        trace.log.set(("items", id(fresh)), fresh, decode(trace, values, t.content))
+        return fresh
+    if isinstance(t, ListOf):
+        return SymbolicList(next(values), t.element)
+    assert isinstance(t, OneOf)
+    return Variant(next(values), t.alternatives)
+
+
+def _rebuild(t: Items, items: list[Any]) -> Any:
+    if t.keys is not None:
+        return {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
+    if t.kind is tuple or t.kind is list:
+        return t.kind(items)
+    return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
+
+
+def unpack(trace: Any, value: Value, t: Template) -> Any:
+    """Return the object of a list element or of a variant's payload."""
+    if isinstance(value.type, TupleType):
+        parts = trace.builder.operation("tuple_get", [value]).results
+        return decode(trace, iter(parts), t)
+    return decode(trace, iter([value]), t)
+

@@ -1,0 +1,103 @@
+"""What a `for` loop can run over with a symbolic turn number: ranges, tensors, lists of unknown length, and
+`enumerate`, `zip` and `reversed` of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.structure import unpack
+from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.variant import SymbolicList
+
+
+@dataclass(frozen=True)
+class SymbolicIterable:
+    """A sequence of `length` items of which `get(i)` is the i-th; `must_roll` where Python cannot run through it."""
+
+    length: Any
+    get: Callable[[Any], Any]
+    must_roll: bool
+
+
+def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
+    """Return how to run over `x` with a symbolic turn number, None when only Python can."""
+    if isinstance(x, SymbolicIterable):
+        return x
+    if isinstance(x, range):
+        return SymbolicIterable(len(x), lambda i: _member(i, x.start, x.step), False)
+    if isinstance(x, Tensor):
+        if x.ndim == 0:
+            raise TypeError("iteration over a 0-D tensor")
+        length = x.shape[0]
+        return SymbolicIterable(length, lambda i: x[i], not isinstance(length, int))
+    content = trace.content(x) if isinstance(x, list) else x
+    if isinstance(content, SymbolicList):
+        items = content
+        length = Scalar(trace.emit("list_len", [items.value]))
+        return SymbolicIterable(length, lambda i: list_item(trace, items, i), True)
+    return None
+
+
+def list_item(trace: Any, items: SymbolicList, i: Any) -> Any:
+    """Return element i of a list of unknown length."""
+    return unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
+
+
+def symbolic_range(trace: Any, *bounds: Any) -> SymbolicIterable:
+    """Return `range(...)` of numbers of which at least one is symbolic."""
+    numbers = [trace.item(b) if isinstance(b, Tensor) else b for b in bounds]
+    for number in numbers:
+        if isinstance(number, float) or (isinstance(number, Scalar) and number.kind == "float"):
+            raise TypeError("'float' object cannot be interpreted as an integer")
+    start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    step = numbers[2] if len(numbers) == 3 else 1
+    if isinstance(step, int) and step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    span = trace.as_scalar(stop) - start if not isinstance(start, int) or start else trace.as_scalar(stop)
+    turns = span if isinstance(step, int) and step == 1 else -((-span) // step)
+    count = Scalar(trace.emit("scalar_max", [trace.scalar(turns), trace.scalar(0)]))
+    return SymbolicIterable(count, lambda i: _member(i, start, step), True)
+
+
+def _member(i: Any, start: Any, step: Any) -> Any:
+    """Return member i of a range."""
+    scaled = i if isinstance(step, int) and step == 1 else i * step
+    return scaled if isinstance(start, int) and start == 0 else scaled + start
+
+
+def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
+    """Return `enumerate(...)`; Python's own where Python can run through it."""
+    items = iterable_of(trace, iterable)
+    if items is None or not items.must_roll:
+        return enumerate(trace.iterate(iterable), start)
+    return SymbolicIterable(items.length, lambda i: (i + start, items.get(i)), True)
+
+
+def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
+    """Return `zip(...)`; Python's own where Python can run through all of them."""
+    found = [iterable_of(trace, x) for x in iterables]
+    if not any(f is not None and f.must_roll for f in found):
+        return zip(*(trace.iterate(x) for x in iterables), strict=strict)
+    rolled = [f if f is not None else _python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
+    length = trace.as_scalar(rolled[0].length)
+    for other in rolled[1:]:
+        length = Scalar(trace.emit("scalar_min", [length.value, trace.scalar(other.length)]))
+    return SymbolicIterable(length, lambda i: tuple(f.get(i) for f in rolled), True)
+
+
+def _python_items(trace: Any, x: Any) -> SymbolicIterable:
+    if not isinstance(x, (list, tuple)):
+        raise needs_value(f"zip() of a {type(x).__name__} with something whose length only the run will tell")
+    return SymbolicIterable(len(trace.content(x)), lambda i: trace.item_of(x, i), False)
+
+
+def symbolic_reversed(trace: Any, iterable: Any) -> Any:
+    """Return `reversed(...)`; Python's own where Python can run through it."""
+    items = iterable_of(trace, iterable)
+    if items is None or not items.must_roll:
+        content = trace.content(iterable)
+        return reversed(list(trace.iterate(content))) if isinstance(content, Tensor) else reversed(content)
+    return SymbolicIterable(items.length, lambda i: items.get(items.length - 1 - i), True)

@@ -1,0 +1,76 @@
+"""All passes together: random Programs mean the same before and after, and stay valid."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from dy2st.errors import InvalidProgram
+from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_program
+from dy2st.ir.printer import to_text
+from dy2st.ir.program import Program
+from dy2st.ir.verifier import verify
+from dy2st.passes import DEFAULT, Pass, optimise, run_pipeline
+from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.plan import compile_plan
+from tests.passes.random_programs import bits, inputs, outcome, programs
+
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+CASES = [inputs(3, 2, True), inputs(1, 0, False), inputs(0, -1, True)]
+
+
+@SETTINGS
+@given(programs())
+def test_a_plan_means_what_the_interpreter_means(program: Program) -> None:
+    plan = compile_plan(program)
+    for case in CASES:
+        before = bits(case)
+        want = outcome(lambda given: evaluate(program, given), case)
+        assert outcome(plan.run, case) == want, to_text(program)
+        assert outcome(plan.run, case) == want, "a second run differs"
+        assert bits(case) == before, "inputs were changed"
+
+
+@SETTINGS
+@given(programs())
+def test_optimised_programs_mean_the_same(program: Program) -> None:
+    text = to_text(program)
+    optimised = optimise(program, verify=True)
+    assert to_text(program) == text, "the Program that was given changed"
+    plan = compile_plan(optimised)
+    for case in CASES:
+        want = outcome(lambda given: evaluate(program, given), case)
+        assert outcome(lambda given: evaluate(optimised, given), case) == want, text
+        assert outcome(plan.run, case) == want, text
+
+
+@pytest.mark.parametrize("one", list(dict.fromkeys(type(p) for p in DEFAULT)), ids=lambda p: p.name)
+@settings(SETTINGS, max_examples=25)
+@given(program=programs())
+def test_each_pass_alone_keeps_the_meaning_and_settles(one: type[Pass], program: Program) -> None:
+    changed = clone_program(program)
+    for turn in range(12):
+        if not one().apply(changed):
+            break
+        verify(changed)
+    else:
+        pytest.fail(f"{one.name} still finds something to do after {turn} turns")
+    for case in CASES:
+        want = outcome(lambda given: evaluate(program, given), case)
+        assert outcome(lambda given: evaluate(changed, given), case) == want
+
+
+def test_the_pass_that_breaks_a_program_is_named() -> None:
+    class Breaks(Pass):
+        """Take away what the results are computed from."""
+
+        name = "breaks"
+
+        def apply(self, program: Program) -> bool:
+            program.block.operations.clear()
+            return True
+
+    program = Program()
+    b = Builder(program.block)
+    program.block.results = [b.scalar(1)]
+    with pytest.raises(InvalidProgram, match="the pass 'breaks' broke a rule of the IR"):
+        run_pipeline(program, [Breaks()], verify=True)
