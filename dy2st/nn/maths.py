@@ -11,6 +11,7 @@ from typing import Any
 from dy2st.dtypes import float64
 from dy2st.functions import math
 from dy2st.functions.creation import zeros_like
+from dy2st.functions.manipulation import concat
 from dy2st.functions.operands import cast_to, op, pair
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
@@ -23,7 +24,7 @@ class ArrayMaths:
         self.xp = xp
         self.sqrt, self.abs, self.sign, self.where = xp.sqrt, xp.abs, xp.sign, xp.where
         self.maximum, self.minimum, self.square = xp.maximum, xp.minimum, xp.square
-        self.zeros_like = xp.zeros_like
+        self.zeros_like, self.concat = xp.zeros_like, xp.concatenate
 
     def like(self, x: Any, other: Any) -> Any:
         """Return a number or array in the dtype of `other`."""
@@ -43,7 +44,7 @@ class TensorMaths:
 
     sqrt, abs, sign, square = (staticmethod(f) for f in (math.sqrt, math.abs, math.sign, math.square))
     maximum, minimum = staticmethod(math.maximum), staticmethod(math.minimum)
-    zeros_like = staticmethod(zeros_like)
+    zeros_like, concat = staticmethod(zeros_like), staticmethod(concat)
     _where = op("where")
 
     def where(self, condition: Tensor, x: Any, y: Any) -> Tensor:

@@ -233,19 +233,18 @@ class OptionalAdd(Op):
 
 def add_values(a: Any, b: Any) -> Any:
     """Add two run-time cotangents: arrays, optionals (pairs), lists and bundles of optionals."""
-    if isinstance(a, Bundle):
-        return Bundle([add_values(p, q) for p, q in zip(a.items, b.items, strict=True)])
-    if isinstance(a, list):
-        if len(a) < len(b):
-            a, b = b, a
-        return [add_values(p, q) for p, q in zip(a, b)] + a[len(b) :]
     if isinstance(a, tuple) and isinstance(b, tuple):
         if a[0] == 0 or b[0] == 0:
             return b if a[0] == 0 else a
         return (a[0], add_values(a[1], b[1]))
     if isinstance(a, tuple):
-        a, b = b, a
+        return b if a[0] == 0 else add_values(a[1], b)
     if isinstance(b, tuple):
         return a if b[0] == 0 else add_values(a, b[1])
+    if isinstance(a, Bundle):
+        return Bundle([add_values(p, q) for p, q in zip(a.items, b.items, strict=True)])
+    if isinstance(a, list):
+        if len(a) < len(b):
+            a, b = b, a
+        return [add_values(p, q) for p, q in zip(a, b, strict=False)] + a[len(b) :]
     return (a + b)[...]  # the index keeps a 0-D sum an array
-

@@ -208,7 +208,7 @@ class Walk:
             else:
                 arguments.append(self.result(node, i))
         arguments += [cts[i] for i in seeded]
-        return self.collect(pullback.compiled, arguments, pullback.found, len(arrays))
+        return self.collect(pullback.compiled, arguments, pullback.found, [None] * len(arrays))
 
     def pull_program(self, node: Node, made: ProgramCall, cts: list[Any]) -> list[Any]:
         """Return the cotangents of the inputs of a recorded Program call."""
@@ -226,14 +226,19 @@ class Walk:
             values = self.execute(again.forward, [self.operand(node, i, v) for i, v in enumerate(made.raw)], made.xp)
             residuals, pullback = values[len(node.results) :], again
         arguments = [*residuals, *(cts[i] for i in seeded)]
-        return self.collect(pullback.backward, arguments, pullback.found, len(node.edges), made.xp)
+        whole = [v.type for v in made.compiled.program.block.arguments]
+        return self.collect(pullback.backward, arguments, pullback.found, whole, made.xp)
 
-    def collect(self, compiled: Compiled, arguments: list[Any], found: Sequence[int], count: int, xp: Any = None) -> Any:
-        """Run a pull-back; return a list of `count` cotangents, None where there is none."""
+    def collect(
+        self, compiled: Compiled, arguments: list[Any], found: Sequence[int], kinds: Sequence[Type | None], xp: Any = None
+    ) -> Any:
+        """Run a pull-back; return a cotangent for each operand (of these types), None where there is none."""
         xp = xp or next((namespace_of(_raw(a)) for a in arguments if hasattr(_raw(a), "dtype")), np)
-        pulled: list[Any] = [None] * count
+        pulled: list[Any] = [None] * len(kinds)
         for i, ct, kind in zip(found, self.execute(compiled, arguments, xp), compiled.result_types, strict=True):
-            pulled[i] = self.dense(ct, kind) if is_optional(kind) else ct
+            primal = kinds[i]
+            dense = is_optional(kind) and (primal is None or not is_optional(primal))
+            pulled[i] = self.dense(ct, kind) if dense else ct
         return pulled
 
     def execute(self, compiled: Compiled, arguments: list[Any], xp: Any) -> list[Any]:

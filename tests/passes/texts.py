@@ -12,7 +12,7 @@ from dy2st.passes import Pass
 def program(text: str) -> Program:
     """Read a Program; a text without functions is the body of `main`, its first line the arguments."""
     if "func " not in text:
-        head, _, body = text.strip().partition("\n")
+        head, _, body = text.partition("\n")
         text = f"func main({head.strip()}) {{\n{body}\n}}\n"
     made = parse(f"program main\n{text}")
     verify(made)
