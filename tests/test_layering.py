@@ -26,6 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "passes",
         "autodiff",
         "runtime",
+        "files",
         "functions",
         "nn regularizer",
         "optimizer",

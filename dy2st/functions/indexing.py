@@ -20,7 +20,7 @@ from dy2st.runtime.places import move, namespace_of, place_of
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 
-_INDEX, _INDEX_SET, _STACK = op("index"), op("index_set"), op("stack")
+_INDEX, _INDEX_SET, _STACK, _SQUEEZE = op("index"), op("index_set"), op("stack"), op("squeeze")
 _ALL = ("slice", None, None, None)
 _INTS = (int, np.integer)
 
@@ -38,7 +38,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     """Write a value, broadcast and cast to the dtype of x, at x[key]."""
     spec, operands = parse(x, key)
     context = current()
-    new = _value(x, value)
+    new = _fitted(_value(x, value), _rank(x, spec, operands))
     if context.trace is None and (not context.grad or (x.stop_gradient and new.stop_gradient)):
         _set_at_once(x, new, spec, operands)
         return
@@ -70,6 +70,24 @@ def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, (list, tuple)):
         value = sequence(value)
     return cast_to(tensor(value, "setitem"), x.dtype)
+
+
+def _fitted(value: Tensor, rank: int) -> Tensor:
+    """Return a value without leading axes of extent 1 that the region has not, as NumPy does."""
+    extra = value.ndim - rank
+    if extra <= 0 or any(not isinstance(e, int) or e != 1 for e in value.shape[:extra]):
+        return value
+    return apply(_SQUEEZE, value, axes=tuple(range(extra)))
+
+
+def _rank(x: Tensor, spec: Spec, operands: list[Any]) -> int:
+    """Return the rank of x[spec]."""
+    given = [t for t in operands if isinstance(t, Tensor)]
+    advanced = [1 if t.dtype.is_bool else t.ndim for t in given]
+    spanned = sum(t.ndim if t.dtype.is_bool else 1 for t in given)
+    plain = sum(item[0] in ("slice", "int") for item in spec)
+    kept = sum(item[0] in ("slice", "new") for item in spec)
+    return kept + max(advanced, default=0) + x.ndim - plain - spanned
 
 
 def _narrowed(value: Any, x: Tensor) -> Any:

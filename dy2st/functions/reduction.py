@@ -7,7 +7,7 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.operands import all_axes, cast_to, default_dtype, floating, one_axis, op, tensor, whole
+from dy2st.functions.operands import all_axes, cast_to, default_dtype, floating, number, one_axis, op, tensor, whole
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -245,7 +245,7 @@ def median(
         low = cast_to(low, dtype) * 0.5 + cast_to(other, dtype) * 0.5
     if x.dtype.kind == "f":
         some = apply(_ANY, x != x, axis=(axis_of,), keepdim=False)
-        low = apply(op("where"), some, low * float("nan"), low)
+        low = apply(op("where"), some, number(float("nan"), low.dtype, low), low)
     if not keepdim:
         return low
     shape = [1] * rank if axis is None else [1 if i == axis_of else e for i, e in enumerate(given.shape)]
@@ -300,7 +300,7 @@ def _quantile(x: Tensor, axis: int, q: float, interpolation: str) -> Tensor:
         weight = 0.5 if interpolation == "midpoint" else share
         low = low + (_pick(ordered, axis, below + 1) - low) * weight
     some = apply(_ANY, x != x, axis=(axis,), keepdim=False)
-    return apply(op("where"), some, low * float("nan"), low)
+    return apply(op("where"), some, number(float("nan"), low.dtype, low), low)
 
 
 def _pick(x: Tensor, axis: int, place: Any) -> Tensor:

@@ -121,13 +121,23 @@ def gather_nd(x: Any, index: Any, name: str | None = None) -> Tensor:
     >>> paddle.gather_nd(paddle.to_tensor([[1, 2], [3, 4]]), paddle.to_tensor([[1, 0]])).tolist()
     [3]
     """
-    return apply(_GATHER_ND, tensor(x, "gather_nd"), tensor(index, "gather_nd"))
+    x, index = tensor(x, "gather_nd"), tensor(index, "gather_nd")
+    return apply(_GATHER_ND, x, index, depth=_depth(index, "gather_nd"))
+
+
+def _depth(index: Tensor, name: str) -> int:
+    """Return the extent of the last axis: on how many axes `index` names places."""
+    depth = index.shape[-1] if index.ndim else 0
+    if not isinstance(depth, int):
+        raise ValueError(f"{name}: the last extent of the index must be known while tracing; reshape it to [..., k]")
+    return depth
 
 
 def scatter_nd_add(x: Any, index: Any, updates: Any, name: str | None = None) -> Tensor:
     """Return x with updates added at places as in `gather_nd`; places that repeat add up."""
     x, updates = pair(x, updates, "scatter_nd_add")
-    return apply(_SCATTER_ND, x, updates, tensor(index, "scatter_nd_add"))
+    index = tensor(index, "scatter_nd_add")
+    return apply(_SCATTER_ND, x, updates, index, depth=_depth(index, "scatter_nd_add"))
 
 
 def scatter_nd(index: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:

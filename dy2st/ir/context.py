@@ -24,6 +24,9 @@ class Process:
     to_static_enabled: bool = True
     names: Any = None
     initializers: Any = None
+    programs: Any = None
+    """The default (main, startup) of hand-built Programs."""
+    scope: Any = None
 
 
 @dataclass(frozen=True, slots=True)

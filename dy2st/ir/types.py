@@ -113,8 +113,8 @@ INT, FLOAT, BOOL = ScalarType("int"), ScalarType("float"), ScalarType("bool")
 
 
 def optional(of: Type) -> VariantType:
-    """Return the variant of `unset` and `of`; an optional stays as it is."""
-    return of if is_optional(of) else VariantType((UNSET, of))  # pyright: ignore[reportReturnType]
+    """Return the variant of `unset` and `of`; a variant, of which `unset` is an alternative already, stays as it is."""
+    return of if isinstance(of, VariantType) else VariantType((UNSET, of))
 
 
 def is_optional(t: Type) -> bool:

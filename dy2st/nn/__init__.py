@@ -1,0 +1,30 @@
+"""Layers and what they are built of."""
+
+from dy2st.nn import functional, initializer
+from dy2st.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
+from dy2st.nn.layer import Layer
+from dy2st.nn.layers.activation import (
+    CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax,
+    Maxout, Mish, PReLU, ReLU, ReLU6, RReLU, Sigmoid, SiLU, Silu, Softmax, Softmax2D, Softplus, Softshrink, Softsign,
+    Swish, Tanh, Tanhshrink, ThresholdedReLU,
+)  # fmt: skip
+from dy2st.nn.layers.containers import LayerDict, LayerList, ParameterDict, ParameterList, Sequential
+from dy2st.nn.layers.conv import Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
+from dy2st.nn.layers.dropout import AlphaDropout, Dropout, Dropout2D, Dropout3D, FeatureAlphaDropout
+from dy2st.nn.layers.linear import Bilinear, Embedding, Linear
+from dy2st.nn.layers.loss import (
+    BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CosineSimilarity, CrossEntropyLoss, GaussianNLLLoss,
+    HingeEmbeddingLoss, KLDivLoss, L1Loss, MarginRankingLoss, MSELoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss,
+    MultiMarginLoss, NLLLoss, PairwiseDistance, PoissonNLLLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)  # fmt: skip
+from dy2st.nn.layers.norm import (
+    BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D, GroupNorm, InstanceNorm1D, InstanceNorm2D, InstanceNorm3D,
+    LayerNorm, LocalResponseNorm, RMSNorm, SyncBatchNorm,
+)  # fmt: skip
+from dy2st.nn.layers.pooling import (
+    AdaptiveAvgPool1D, AdaptiveAvgPool2D, AdaptiveAvgPool3D, AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D,
+    AvgPool1D, AvgPool2D, AvgPool3D, LPPool1D, LPPool2D, MaxPool1D, MaxPool2D, MaxPool3D,
+)  # fmt: skip
+from dy2st.nn.param_attr import ParamAttr
+from dy2st.runtime.parameter import Parameter

@@ -27,6 +27,24 @@ def default_dtype() -> DType:
 
 def create_parameter(
     shape: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Initializer | None = None,
+) -> Parameter | None:
+    """Return a new parameter that belongs to no layer.
+
+    >>> import dy2st as paddle
+    >>> paddle.create_parameter([2, 3], "float32").shape
+    [2, 3]
+    """
+    dtype = default_dtype() if dtype is None else dtypes.dtype(dtype)
+    return make_parameter(shape, attr, dtype, is_bias, default_initializer, name=name)
+
+
+def make_parameter(
+    shape: Any,
     attr: Any,
     dtype: DType,
     is_bias: bool,

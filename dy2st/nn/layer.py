@@ -13,7 +13,7 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.ir.context import current, replaced
 from dy2st.nn import layer_state, layer_to
-from dy2st.nn.create_parameter import create_parameter, default_dtype
+from dy2st.nn.create_parameter import default_dtype, make_parameter
 from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
 from dy2st.runtime import unique_name
 from dy2st.runtime.parameter import Parameter
@@ -172,7 +172,7 @@ class Layer:
     ) -> Parameter | None:
         """Create a parameter (assign it to an attribute to register it); None where `attr` is False."""
         dtype = self._dtype if dtype is None else dtypes.dtype(dtype)
-        return create_parameter(shape, attr, dtype, is_bias, default_initializer, owner=self._full_name)
+        return make_parameter(shape, attr, dtype, is_bias, default_initializer, owner=self._full_name)
 
     def create_tensor(self, name: str | None = None, persistable: bool = False, dtype: Any = None) -> Tensor:
         """Create an empty tensor of this layer's dtype."""

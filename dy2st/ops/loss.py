@@ -56,7 +56,7 @@ class SoftmaxCrossEntropy(Op):
         at = b.where(ignored, b.zeros_like(labels), labels)
         mean = b.sum(b.mul(b.softmax(logits, axis=axis), dx), axis=(axis,), keepdim=True)
         change = b.sub(mean, b.take_along_axis(dx, at, axis=axis))
-        return b.where(ignored, b.zeros_like(change), change)
+        return b.where(ignored, b.zeros_like(outs[0]), change)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         labels = np.array([[2], [-100], [0]])

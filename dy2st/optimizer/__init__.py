@@ -1,0 +1,25 @@
+"""Optimizers: rules that update parameters by their gradients."""
+
+from dy2st.optimizer import lr
+from dy2st.optimizer.adam import Adam, Adamax, AdamW, Lamb, NAdam, RAdam
+from dy2st.optimizer.adaptive import Adadelta, Adagrad, RMSProp
+from dy2st.optimizer.first_order import ASGD, SGD, Momentum, Rprop
+from dy2st.optimizer.optimizer import Optimizer
+
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lamb",
+    "Momentum",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSProp",
+    "Rprop",
+    "lr",
+]

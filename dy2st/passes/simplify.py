@@ -73,12 +73,12 @@ class _Simplify:
         name = operation.op.name
         if operation.blocks:
             return self.control(operation, block)
+        changed = name in MERGED and MERGED[name](operation)  # 3.
         same = EXACT[name](operation) if name in EXACT else None
         if name == "tuple_get" and self.unpacked(operation):  # 7.
             return True
         if same is not None and self.stands_in(same, operation, sharing):
             return True
-        changed = name in MERGED and MERGED[name](operation)  # 3.
         self.kept.append(operation)
         return self.known(operation, block) or changed
 
@@ -87,7 +87,7 @@ class _Simplify:
         if source is None or source.op.name != "tuple_new":
             return False
         pairs = list(zip(operation.results, source.operands, strict=True))
-        if not all(a.type == self.replacements.now(b).type for a, b in pairs):
+        if not all(self.replacements.unify(a.type, self.replacements.now(b).type) for a, b in pairs):
             return False
         return all(self.replacements.replace(a, b) for a, b in pairs)
 

@@ -8,7 +8,7 @@ lambdas and generator expressions run later.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,13 +50,19 @@ class Scopes:
     """All scopes of one outermost function.
 
     `immediate` are generated functions that stand for comprehensions: they run only where they are called.
+    `dropped` are variables of functions that were bound by statements that are gone (dead code binds, too).
     """
 
-    def __init__(self, root: tree.Function, immediate: Iterable[ast.AST] = ()):
+    def __init__(
+        self,
+        root: tree.Function,
+        immediate: Iterable[ast.AST] = (),
+        dropped: Mapping[ast.AST, Iterable[str]] | None = None,
+    ):
         self.of: dict[ast.AST, Scope] = {}
         self.where: dict[ast.Name, Scope] = {}
         self.names: dict[Scope, list[ast.Name]] = {}
-        self._immediate = frozenset(immediate)
+        self._immediate, self._dropped = frozenset(immediate), dropped or {}
         self.root = self._function(root, None)
         self.captured: dict[Scope, set[str]] = {scope: set() for scope in self.of.values()}
         self.rebound: dict[Scope, set[str]] = {scope: set() for scope in self.of.values()}
@@ -102,6 +108,7 @@ class Scopes:
         for param in tree.parameters(node.args):
             scope.local[param.id] = None
             self.where[param] = scope
+        scope.local.update(dict.fromkeys(self._dropped.get(node, ())))
         body = node.body if isinstance(node.body, list) else [node.body]
         for item in body:
             self._visit(item, scope)

@@ -17,12 +17,12 @@ from dy2st.runtime.plan import Plan, compile_plan
 class Compiled:
     """Hold a Program, its plans (one an array module) and its pull-backs; safe to use from several threads."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, optimised: Program | None = None):
         self.program = program
         self._lock = threading.RLock()
         self._plans: dict[Any, Plan] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
-        self._optimised: Program | None = None
+        self._optimised = optimised
 
     @property
     def optimised(self) -> Program:

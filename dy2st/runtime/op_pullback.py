@@ -16,7 +16,7 @@ from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import pull_back
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Program, Value
+from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
@@ -95,31 +95,50 @@ def _derive(
             here = back.argument(value.type)
             back.rename(value, here)
             places[here] = (kind, i, 0)
-    _take_extents(back, arguments, places)
+    _take_extents(back, arguments, b.block.operations, places)
     cts = [back.argument(outs[i].type) for i in seeded]
     pulled = pull_back(back, b.block, [arguments[i] for i in wanted], dict(zip([outs[i] for i in seeded], cts)))
     found = tuple(i for i in wanted if arguments[i] in pulled)
     if back.residuals:
         raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
     back.block.results = [back.use(pulled[arguments[i]]) for i in found]
-    used = {v for o in back.block.walk() for v in o.operands} | set(back.block.results)
+    used = _drop_dead(back.block)
     kept = [a for a in places if a in used]
     back.block.arguments[:] = [*kept, *cts]
     return OpPullback(Compiled(Program({"main": back.block})), tuple(places[a] for a in kept), found)
 
 
-def _take_extents(back: BackwardBuilder, arguments: Sequence[Value], places: dict[Value, tuple[str, int, int]]) -> None:
+def _drop_dead(block: Block) -> set[Value]:
+    """Drop operations whose results nobody uses; return the values that are used."""
+    used, kept = set(block.results), []
+    for operation in reversed(block.operations):
+        if operation.op.effect or operation.op.may_raise or not used.isdisjoint(operation.results):
+            used.update(operation.operands)
+            kept.append(operation)
+    block.operations[:] = reversed(kept)
+    return used
+
+
+def _take_extents(
+    back: BackwardBuilder,
+    arguments: Sequence[Value],
+    forward: Sequence[Operation],
+    places: dict[Value, tuple[str, int, int]],
+) -> None:
     """Let extents come as numbers, so that no operand is kept for its shape alone."""
     back._extents.clear()
-    seen: set[Extent] = set()
+    numbers: dict[Extent, Value] = {}
     for i, argument in enumerate(arguments):
         if isinstance(argument.type, TensorType):
             for axis, extent in enumerate(argument.type.shape):
-                if isinstance(extent, Dim) and extent not in seen:
-                    seen.add(extent)
-                    here = back.block.add_argument(ScalarType("int", extent))
+                if isinstance(extent, Dim) and extent not in numbers:
+                    here = numbers[extent] = back.block.add_argument(ScalarType("int", extent))
                     back.provide(extent, here)
                     places[here] = ("extent", i, axis)
+    for operation in forward:
+        extent = operation.results[0].type.extent if operation.name == "dim" else None  # type: ignore[union-attr]
+        if extent in numbers:
+            back.rename(operation.results[0], numbers[extent])
 
 
 def _type(one: Any) -> Type:

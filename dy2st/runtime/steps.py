@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from dy2st.runtime.kernels import ELLIPSIS_OUT
 
 Registers = list[Any]
@@ -41,7 +43,14 @@ def ufunc_step(f: Callable[..., Any], slots: Sequence[int], out: int, into: int 
     return _stored(f, slots, out)
 
 
+def _by_name(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `f` with its last operand as `out`: NumPy 2.4 takes it by name only in maximum and minimum."""
+    return lambda *operands: f(*operands[:-1], out=operands[-1])
+
+
 def _ufunc_into(f: Callable[..., Any], slots: Sequence[int], out: int, into: int) -> Step:
+    if f in (np.maximum, np.minimum):
+        f = _by_name(f)
     if len(slots) == 1:
 
         def unary(r: Registers) -> None:

@@ -43,6 +43,8 @@ class Node:
         edges, versions = edges_of(operands)
         outs = [t._payload for t in results]
         linear = op.linear_together or (op.linear_in if len(op.linear_in) == 1 else ())
+        if linear and not op.variadic and any(e is not None and i not in linear for i, e in enumerate(edges)):
+            linear = ()  # linear in some operands only, as a quotient is, and another one needs a gradient
         if linear:
             ghosts = op.variadic
             arrays = [

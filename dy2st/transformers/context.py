@@ -30,6 +30,7 @@ class Context:
     helper: str = "_dy"
     native: set[ast.AST] = field(default_factory=set[ast.AST])  # statements and expressions that stay Python
     unbound: dict[ast.AST, bool] = field(default_factory=dict[ast.AST, bool])  # reads that may find nothing
+    locals: dict[ast.AST, list[str]] = field(default_factory=dict[ast.AST, list[str]])  # as the user wrote them
     comprehensions: dict[str, ast.AST] = field(default_factory=dict[str, ast.AST])
     loop_tests: dict[ast.AST, ast.expr] = field(default_factory=dict[ast.AST, ast.expr])
     variables: set[str] = field(default_factory=set[str])  # made up by transformers

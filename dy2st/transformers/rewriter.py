@@ -24,7 +24,7 @@ class Rewriter:
 
     def __init__(self, context: Context, expressions: Mapping[str, Rule], statements: Mapping[str, Rule]):
         self.context = context
-        self.scopes = Scopes(context.root, context.comprehensions.values())
+        self.scopes = Scopes(context.root, context.comprehensions.values(), context.locals)
         self.scope: Scope = self.scopes.root
         self.bindings = Bindings()
         self.before: list[ast.stmt] = []

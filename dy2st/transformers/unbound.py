@@ -1,4 +1,4 @@
-"""Find the reads that may find no value (the tree stays as it is; `context.unbound` is filled).
+"""Find the reads that may find no value, and all local variables (the tree stays; the context is filled).
 
 Looked at while `break`, `continue` and `return` still are jumps, as then the most reads are proven.
 """
@@ -17,3 +17,4 @@ def transform(root: Any, context: Context) -> None:
     scopes = Scopes(root)
     for scope in scopes.functions():
         context.unbound.update(Definite(scopes, scope).unproven)
+        context.locals[scope.node] = [name for name in scope.local if scope.resolve(name) is scope]

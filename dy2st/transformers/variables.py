@@ -25,7 +25,7 @@ _CONVERTED = ("If", "While", "For")
 
 def transform(root: Any, context: Context) -> None:
     """Plan every construct of every function."""
-    scopes = Scopes(root, context.comprehensions.values())
+    scopes = Scopes(root, context.comprehensions.values(), context.locals)
     for scope in scopes.functions():
         _Function(scopes, scope, context).plan()
     _mark_reads_from_inside(scopes, context)
@@ -41,6 +41,7 @@ class _Function:
 
     def plan(self) -> None:
         node: Any = self.scope.node
+        params = {param.id for param in tree.parameters(node.args)}
         self.blocks(node)
         for read in self.context.unbound:
             name: Any = read
@@ -48,8 +49,9 @@ class _Function:
                 self.late.add(name.id)
         for name in self.deferred_walruses(node):
             self.late.add(name)
+        still_bound = {*self.bindings.names(node.body), *params}
+        self.late.update(name for name in self.scope.local if name not in still_bound)  # by dead code only
         self.context.unset[node] = self.late
-        params = {param.id for param in tree.parameters(node.args)}
         self.context.placeholders[node] = [
             name for name in self.scope.local if name in self.late and name not in params and self.mine(name)
         ]

@@ -188,8 +188,8 @@ def outcome(run: Any, given: list[Any]) -> Any:
 
 def bits(value: Any) -> Any:
     """Return a value with arrays as (type, shape, numbers): NaN is NaN, whatever its sign."""
-    if isinstance(value, list):
-        return [bits(v) for v in value]
+    if isinstance(value, (list, tuple)):
+        return [type(value), *map(bits, value)]
     if isinstance(value, np.ndarray):
         numbers = ["nan" if np.isnan(e) else e.tobytes() for e in value.reshape(-1)]
         return value.dtype.str, value.shape, numbers

@@ -64,7 +64,11 @@ def test_a_new_operand_is_added() -> None:
         second="%z",
         between="",
     )
-    becomes(MERGE, pair(second="%p, %y").replace(one, f"{one}, %y: float32[N]"), after.replace(one, f"{one}, %y: float32[N]"))
+    becomes(
+        MERGE,
+        pair(second="%p, %y").replace(one, f"{one}, %y: float32[N]"),
+        after.replace(one, f"{one}, %y: float32[N]"),
+    )
 
 
 def test_another_predicate_or_an_operand_from_between_keeps_them_apart() -> None:
@@ -100,21 +104,16 @@ def test_what_may_raise_does_not_pass_an_effect() -> None:
 
 
 def test_nested_conds_are_joined_too() -> None:
-    body = raising("").partition("\n")[2].rpartition("return")[0]
-    before = f"""%k: int, %p: bool, %n: int
-        %r: int = for_loop(%k, %n, %p) {{carried=1, reverse=false}} {{
+    inside = raising("").partition("\n")[2].rpartition("return")[0]
+    loop = """%k: int, %o: bool, %m: int
+        %r: int = for_loop(%k, %m, %o) {{carried=1, reverse=false}} {{
           body(%i: int, %n: int, %p: bool) {{
-            {body}
+            {0}
             return %b
           }}
         }}
-        return %r""".replace("%n: int\n", "%m: int\n", 1).replace("(%k, %n", "(%k, %m").replace(
-        "%p: bool, %m", "%o: bool, %m"
-    ).replace("%m, %p)", "%m, %o)")
-    after = """%k: int, %o: bool, %m: int
-        %r: int = for_loop(%k, %m, %o) {carried=1, reverse=false} {
-          body(%i: int, %n: int, %p: bool) {
-            %a: int, %b: int = cond(%p, %n) {
+        return %r"""
+    joined = """%a: int, %b: int = cond(%p, %n) {
               then(%u: int) {
                 %c: int = scalar_floordiv(%u, %u)
                 return %u, %c
@@ -122,9 +121,5 @@ def test_nested_conds_are_joined_too() -> None:
               else(%v: int) {
                 return %v, %v
               }
-            }
-            return %b
-          }
-        }
-        return %r"""
-    becomes(MERGE, before, after)
+            }"""
+    becomes(MERGE, loop.format(inside), loop.format(joined))

@@ -48,12 +48,12 @@ def test_optimised_programs_mean_the_same(program: Program) -> None:
 @given(program=programs())
 def test_each_pass_alone_keeps_the_meaning_and_settles(one: type[Pass], program: Program) -> None:
     changed = clone_program(program)
-    for turn in range(12):
+    for _ in range(12):
         if not one().apply(changed):
             break
         verify(changed)
     else:
-        pytest.fail(f"{one.name} still finds something to do after {turn} turns")
+        pytest.fail(f"{one.name} still finds something to do after 12 turns")
     for case in CASES:
         want = outcome(lambda given: evaluate(program, given), case)
         assert outcome(lambda given: evaluate(changed, given), case) == want

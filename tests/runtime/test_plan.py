@@ -13,12 +13,13 @@ from dy2st import dtypes
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import REGISTRY, lookup
 from dy2st.ir.program import Program, Value
-from dy2st.ir.types import BOOL, INT, ListType, TensorType
+from dy2st.ir.types import BOOL, INT, ListType, ScalarType, TensorType, Type
 from dy2st.runtime.block_compiler import Functions
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.kernels import bare_ufunc
 from dy2st.runtime.plan import compile_plan
 from dy2st.shapes import symbol
+from tests.passes.random_programs import bits
 
 VECTOR = TensorType(dtypes.float32, (symbol("N"),))
 POINT = TensorType(dtypes.float32, ())
@@ -83,6 +84,32 @@ def test_ops_that_call_themselves_fresh_share_no_memory() -> None:
             assert all(m.flags.writeable for m in results), name
             checked.append(name)
     assert checked
+
+
+def sampled() -> list[str]:
+    rng = np.random.default_rng(0)
+    return [name for name, op in REGISTRY.items() if not op.blocks and any(True for _ in op.samples(rng))]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sampled())
+def test_a_plan_of_one_op_means_eval(name: str) -> None:
+    op = lookup(name)
+    for sample in op.samples(np.random.default_rng(1)):  # type: ignore[attr-defined]
+        b = Builder()
+        program = built(
+            b, *b.operation(op, [b.argument(type_of(o)) for o in sample.operands], sample.attributes).results
+        )
+        made = compile_plan(program).run(sample.operands)
+        assert bits(made) == bits(evaluate(program, sample.operands))
+        tensors = [isinstance(v.type, TensorType) for v in program.block.results]
+        assert [isinstance(m, np.ndarray) for m in made] == tensors
+
+
+def type_of(operand: Any) -> Type:
+    """Return the type of a sample's operand."""
+    if isinstance(operand, np.ndarray):
+        return TensorType(dtypes.of_array(operand), operand.shape)
+    return ScalarType(dtypes.kind_of_number(operand), operand if type(operand) is int else None)
 
 
 # ---- buffers ---------------------------------------------------------------------------------------------------------

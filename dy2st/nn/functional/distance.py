@@ -8,7 +8,7 @@ from typing import Any
 from dy2st.functions import math
 from dy2st.functions.creation import arange
 from dy2st.functions.operands import cast_to, floating, op, tensor, together
-from dy2st.nn.functional.cross_entropy import softmax_with_cross_entropy
+from dy2st.nn.functional.classification import softmax_with_cross_entropy
 from dy2st.nn.functional.loss import binary_cross_entropy_with_logits
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss, weighted

@@ -8,7 +8,7 @@ from typing import Any
 from dy2st.functions import math
 from dy2st.functions.operands import floating, together
 from dy2st.nn.functional.activation import log_sigmoid, sigmoid, softplus
-from dy2st.nn.functional.embedding import one_hot
+from dy2st.nn.functional.lookup import one_hot
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss, weighted
 from dy2st.runtime.tensor import Tensor

@@ -9,7 +9,7 @@ from dy2st.functions.assigning import set_value
 from dy2st.functions.creation import ones, zeros
 from dy2st.functions.operands import cast_to, floating, one_axis, op
 from dy2st.ir.context import replaced
-from dy2st.nn.functional.pad import pad_pairs
+from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.pooling import avg_pool2d
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor

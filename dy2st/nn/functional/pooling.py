@@ -7,7 +7,7 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions.operands import cast_to, floating, op, tensor
-from dy2st.nn.functional.pad import pad_pairs
+from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.window_arguments import channels_last, each, paddings, to_first, to_last
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor

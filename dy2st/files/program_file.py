@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.jit import safetensors_io, strict_json
+from dy2st.files import safetensors_io, strict_json
 
 SUFFIX = ".dy2st"
 FORMAT = "dy2st"

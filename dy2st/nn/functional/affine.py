@@ -25,7 +25,10 @@ def linear(x: Any, weight: Tensor, bias: Tensor | None = None, name: str | None 
     _check(x, weight)
     if x.dtype is not weight.dtype:
         x, weight = together((x, weight), "linear")
-    out = apply(_MATMUL, x, weight)
+    flat = x if x.ndim == 2 else x.reshape([-1, weight.shape[0]])
+    out = apply(_MATMUL, flat, weight, transpose_x=False, transpose_y=False)
+    if x.ndim != 2:
+        out = out.reshape([*x.shape[:-1], weight.shape[1]])
     if bias is None:
         return out
     return apply(_ADD, out, bias) if bias.dtype is out.dtype else out + bias

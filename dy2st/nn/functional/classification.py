@@ -9,7 +9,7 @@ from dy2st.functions import math
 from dy2st.functions.operands import cast_to, floating, one_axis, op, tensor
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss
-from dy2st.nn.functional.softmax import log_softmax, softmax
+from dy2st.nn.functional.softmax_family import log_softmax, softmax
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.jit import safetensors_io, strict_json
+from dy2st.files import safetensors_io, strict_json
 
 FORMAT = "dy2st-state"
 VERSION = 1

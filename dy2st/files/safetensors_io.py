@@ -30,7 +30,7 @@ import numpy as np
 
 from dy2st.dtypes import of_array
 from dy2st.errors import FileFormatError
-from dy2st.jit import atomic, strict_json
+from dy2st.files import atomic, strict_json
 
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000

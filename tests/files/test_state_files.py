@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from dy2st.errors import FileFormatError
-from dy2st.jit import files, safetensors_io, state_files
+from dy2st.files import program_file as files
+from dy2st.files import safetensors_io, state_files
 
 
 def through(path: Path, obj: Any) -> Any:

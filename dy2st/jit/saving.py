@@ -1,0 +1,323 @@
+"""What `jit.save` writes: every method under to_static, traced anew as the layer is now, for training and for use.
+
+Programs are traced for saving and not taken from the cache: all inputs then let gradients flow, and what was read of
+Python objects has the values of this moment. The kinds of calls come from the input_spec, or from the calls so far.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import ConversionError, TraceError
+from dy2st.ir.clone import clone_block
+from dy2st.ir.context import replaced
+from dy2st.ir.equality import structurally_equal
+from dy2st.ir.program import Program
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.saved_program import SavedCall, SavedLayer, SavedMethod, Target, call_to_json
+from dy2st.jit.signature import Flattened, Leaf, flatten, rebuild
+from dy2st.jit.state_names import StateNames
+from dy2st.jit.static_function import StaticFunction, bind_specs, flat_specs
+from dy2st.jit.template_data import NotSaveable, template_to_json
+from dy2st.jit.trace import Guard, StateSlot
+from dy2st.nn.layer import Layer
+from dy2st.runtime.structure import Const, Number, types_of
+from dy2st.runtime.tensor import Tensor
+from dy2st.static.input_spec import InputSpec
+
+
+@dataclass
+class KindOfCall:
+    """Arguments that stand for a kind of call: samples, and what is declared of them by leaf name."""
+
+    values: dict[str, Any]
+    specs: dict[str, InputSpec]
+    open_numbers: set[str]
+
+
+def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool]) -> SavedLayer:
+    """Trace what a file holds of a Layer or function; `reserved` tells the names that a loaded layer has itself."""
+    forward, others = static_functions(model, input_spec)
+    owner = model if isinstance(model, Layer) else forward._instance
+    names = StateNames(owner, forward._function)
+    program = Program({}, "forward")
+    methods: dict[str, SavedMethod] = {}
+    for name, static in {"forward": forward, **others}.items():
+        if name != "forward" and reserved(name):
+            raise ValueError(f"a method cannot be saved under the name '{name}': loaded layers have that name themselves")
+        spec = input_spec if name == "forward" else None
+        methods[name] = _Saver(name, static, owner, names, program, reserved).method(kinds_of_call(static, spec))
+    training = owner.training if isinstance(owner, Layer) else True
+    return SavedLayer(program, methods, names.state(), training)
+
+
+def static_functions(model: Any, input_spec: Sequence[Any] | None) -> tuple[StaticFunction, dict[str, StaticFunction]]:
+    """Return what to trace as `forward`, and the other methods under to_static that have a Program or a declaration."""
+    if not isinstance(model, Layer):
+        if not isinstance(model, StaticFunction):
+            if not callable(model):
+                raise TypeError(f"jit.save takes a Layer or a function, not {type(model).__name__}")
+            bound = isinstance(model, types.MethodType)
+            instance = model.__self__ if bound else None  # type: ignore[union-attr]
+            model = StaticFunction(model.__func__ if bound else model, input_spec, True, instance)  # type: ignore[union-attr]
+        return model, {}
+    found: dict[str, StaticFunction] = {}
+    for name in dict.fromkeys([*vars(type(model)), *dir(type(model))]):
+        static = getattr(model, name, None) if isinstance(_static_attribute(type(model), name), StaticFunction) else None
+        if isinstance(static, StaticFunction) and (len(static._cache) or static._input_spec is not None):
+            found[name] = static
+    forward = model.forward
+    found.pop("forward", None)
+    return forward if isinstance(forward, StaticFunction) else to_trace(forward, input_spec), found
+
+
+def _static_attribute(kind: type, name: str) -> Any:
+    return inspect.getattr_static(kind, name, None)
+
+
+def to_trace(function: Any, input_spec: Sequence[Any] | None) -> StaticFunction:
+    """Return a plain forward under to_static, without touching its layer."""
+    bound = isinstance(function, types.MethodType)
+    return StaticFunction(function.__func__ if bound else function, input_spec, True, function.__self__ if bound else None)
+
+
+def kinds_of_call(static: StaticFunction, input_spec: Sequence[Any] | None) -> list[KindOfCall]:
+    """Return the kinds of calls to save: the declared one, or those that were made."""
+    declared = static._input_spec if input_spec is None else input_spec
+    if declared is not None:
+        values = bind_specs(static._signature, list(declared))
+        return [KindOfCall(_samples(values), flat_specs(static._signature, list(declared)), set())]
+    found: dict[str, KindOfCall] = {}
+    for program in static._cache:
+        found.setdefault(*_kind_of(program))
+    if not found:
+        name = static._function.__qualname__
+        raise ValueError(f"`{name}` has no Program yet: give jit.save an input_spec, or call the function once before")
+    return list(found.values())
+
+
+def _kind_of(program: ConcreteProgram) -> tuple[str, KindOfCall]:
+    """Return what a Program was traced for, and a text that is the same for all Programs of that kind."""
+    leaves: list[Any] = []
+    specs: dict[str, InputSpec] = {}
+    numbers: set[str] = set()
+    for argument, name in zip(program.traced.program.block.arguments, program.names, strict=False):
+        kind = argument.type
+        if isinstance(kind, TensorType):
+            spec = InputSpec([e if isinstance(e, int) else None for e in kind.shape], kind.dtype)
+            specs[name] = spec
+            leaves.append(_sample(spec))
+        else:
+            assert isinstance(kind, ScalarType)
+            numbers.add(name)
+            leaves.append({"int": 1, "float": 1.0, "bool": True}[kind.kind])
+    values = {name: rebuild(tree, leaves) for name, tree in program.tree.items()}
+    return f"{program.tree}{specs}{sorted(numbers)}", KindOfCall(values, specs, numbers)
+
+
+def _samples(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_samples, x))
+    if isinstance(x, dict):
+        return {k: _samples(v) for k, v in x.items()}
+    return _sample(x) if isinstance(x, InputSpec) else x
+
+
+def _sample(spec: InputSpec) -> Tensor:
+    return Tensor(np.ones([1 if e < 0 else e for e in spec.shape], spec.dtype.numpy), spec.stop_gradient)
+
+
+class _Saver:
+    """Traces one method for saving."""
+
+    def __init__(
+        self, name: str, static: StaticFunction, owner: Any, names: StateNames, program: Program,
+        reserved: Callable[[str], bool],
+    ):  # fmt: skip
+        self.name, self.owner, self.names, self.program = name, owner, names, program
+        self.reserved = reserved
+        self.static = self._with_hooks(static) if name == "forward" else static
+
+    def _with_hooks(self, static: StaticFunction) -> StaticFunction:
+        """Return a function that runs the layer's hooks too, with the parameters of its forward."""
+        layer = self.owner
+        if not isinstance(layer, Layer) or not (layer._forward_pre_hooks or layer._forward_post_hooks):
+            return static
+
+        def forward(*args: Any, **keywords: Any) -> Any:
+            return layer(*args, **keywords)
+
+        forward.__signature__ = static._signature  # type: ignore[attr-defined]
+        return StaticFunction(forward, static._input_spec, True)
+
+    def method(self, kinds: list[KindOfCall]) -> SavedMethod:
+        made = SavedMethod(self.static._signature)
+        for kind in kinds:
+            traced = list(self._modes(kind))
+            calls = [(mode, *self._call(*one)) for mode, one in traced]
+            if len(calls) == 2 and self._same(calls[0], calls[1]):
+                del calls[1]
+                made.calls.append(self._placed(None, *calls[0][1:]))
+                continue
+            made.calls += [self._placed(mode if isinstance(self.owner, Layer) else None, *rest) for mode, *rest in calls]
+        return made
+
+    # ---- tracing ---------------------------------------------------------------------------------------------------
+    def _modes(self, kind: KindOfCall) -> Iterator[tuple[str, tuple[ConcreteProgram, Flattened, KindOfCall]]]:
+        """Yield the Programs for the mode in which the layer is and for the other one."""
+        layer = self.owner
+        if not isinstance(layer, Layer):
+            yield "train", self._trace(kind)
+            return
+        modes = [(below, below.training) for below in layer.sublayers(include_self=True)]
+        now = layer.training
+        yield _mode(now), self._trace(kind)
+        try:
+            for below, _ in modes:
+                below.training = not now
+            other = self._trace(kind)
+        except Exception as error:  # any error of the user's code: this mode cannot be saved, the other one is
+            warnings.warn(
+                f"`{self.static._function.__qualname__}` is saved for {_purpose(now)} only: traced for "
+                f"{_purpose(not now)} it raised {type(error).__name__}: {error}",
+                UserWarning,
+                stacklevel=6,
+            )
+            return
+        finally:
+            for below, before in modes:
+                below.training = before
+        yield _mode(not now), other
+
+    def _trace(self, kind: KindOfCall) -> tuple[ConcreteProgram, Flattened, KindOfCall]:
+        made = flatten(kind.values, kind.open_numbers)
+        context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
+        try:
+            with replaced(trace=None, grad=True, **context):
+                return self.static._traced(made, kind.specs), made, kind
+        except (ConversionError, TraceError) as error:
+            name = self.static._function.__qualname__
+            raise TraceError(f"`{name}` cannot be saved because it cannot become a Program: {error}") from error
+
+    # ---- what a file says of a trace -------------------------------------------------------------------------------
+    def _call(self, program: ConcreteProgram, made: Flattened, kind: KindOfCall) -> tuple[SavedCall, Program]:
+        traced = program.traced
+        inputs = len(made.leaves)
+        state: list[str] = []
+        arguments = traced.program.block.arguments
+        for argument, name in zip(arguments, made.names, strict=False):
+            argument.name = (kind.specs[name].name or name) if name in kind.specs else name
+        for argument, (slot, _) in zip(arguments[inputs:], traced.state, strict=True):
+            name = self.names.name(slot) if isinstance(slot, StateSlot) else f"?{slot}"
+            argument.name = name.lstrip("?")
+            state.append(name)
+        writes = self._kept_writes(program)
+        call = SavedCall("", None, made.tree, inputs, state, traced.output, traced.seeded, writes)
+        call_to_json(call)  # what a file cannot hold is named before anything is written
+        return call, traced.program
+
+    def _kept_writes(self, program: ConcreteProgram) -> list[tuple[Target, Any]]:
+        """Return the writes that a loaded layer can make; the results of the others leave the Program."""
+        traced, block = program.traced, program.traced.program.block
+        results, at = block.results[: traced.outputs], traced.outputs
+        kept: list[tuple[Target, Any]] = []
+        for key, owner, template in traced.writes:
+            values = block.results[at : at + len(types_of(template))]
+            at += len(values)
+            target = self._target(key, owner)
+            if target is None or not self._fits(target, template):
+                continue
+            if target.kind == "attribute":
+                self._warn_of_number(program, key, template)
+            kept.append((target, template))
+            results = [*results, *values]
+        block.results = results
+        return kept
+
+    def _target(self, key: tuple[Any, ...], owner: Any) -> Target | None:
+        if key[0] == "rng":
+            return Target("random")
+        if key[0] in ("data", "grad"):
+            name = self.names.known(owner)
+            return None if name is None else Target("elements" if key[0] == "data" else "gradient", name)
+        if key[0] != "attr":
+            return None
+        path = self.names.path(owner, key[2])
+        if path is None:
+            before = getattr(owner, key[2], None)
+            path = self.names.known(before) if before is not None else None
+        elif self.reserved(path):
+            raise ValueError(f"forward sets the attribute '{path}', which loaded layers have themselves: rename it")
+        return None if path is None else Target("attribute", path)
+
+    def _fits(self, target: Target, template: Any) -> bool:
+        try:
+            template_to_json(template, f"attribute '{target.name}'")
+        except NotSaveable as error:
+            warnings.warn(f"a loaded layer will not set it: {error}", UserWarning, stacklevel=9)
+            return False
+        return True
+
+    def _warn_of_number(self, program: ConcreteProgram, key: tuple[Any, ...], template: Any) -> None:
+        """Warn of a Python number that forward reads and changes: in a file it is what it is now."""
+        number = isinstance(template, Number) or (isinstance(template, Const) and type(template.object) in (int, float))
+        read = any(isinstance(g, Guard) and (id(g.owner), g.name) == key[1:] for g in program.traced.guards)
+        if number and read:
+            warnings.warn(
+                f"forward changes the Python number '{key[2]}' that it also reads; a loaded layer starts each call from "
+                "what it is now. Make it a tensor buffer (register_buffer) to have it change",
+                UserWarning,
+                stacklevel=9,
+            )
+
+    # ---- the Program -----------------------------------------------------------------------------------------------
+    def _same(self, a: tuple[Any, SavedCall, Program], b: tuple[Any, SavedCall, Program]) -> bool:
+        return call_to_json(a[1]) == call_to_json(b[1]) and structurally_equal(a[2], b[2], locations=True)
+
+    def _placed(self, mode: str | None, call: SavedCall, program: Program) -> SavedCall:
+        """Add a traced Program to that of the file, its functions under names of their own."""
+        taken, number = self.program.functions, 0
+        name = self.name if mode != "eval" else f"{self.name}_eval"
+        entry = name
+        while entry in taken:
+            number += 1
+            entry = f"{name}.{number}"
+        names = {f: entry if f == program.entry else f"{entry}.{f}" for f in program.functions}
+        for f, block in program.functions.items():
+            copy = taken[names[f]] = clone_block(block)
+            for operation in copy.walk():
+                if operation.name == "call":
+                    operation.attributes["function"] = names[operation.attributes["function"]]
+        call.function, call.mode = entry, mode
+        return call
+
+
+def leaf_names(call: SavedCall) -> dict[int, str]:
+    """Return the argument in which each input stands."""
+    found: dict[int, str] = {}
+
+    def visit(tree: Any, name: str) -> None:
+        if isinstance(tree, Leaf):
+            found.setdefault(tree.index, name)
+        for i, item in enumerate(getattr(tree, "items", None) or ()):
+            visit(item, f"{name}[{tree.keys[i]!r}]" if tree.keys is not None else f"{name}[{i}]")
+
+    for name, tree in call.arguments.items():
+        visit(tree, name)
+    return found
+
+
+def _mode(training: bool) -> str:
+    return "train" if training else "eval"
+
+
+def _purpose(training: bool) -> str:
+    return "training" if training else "evaluation"

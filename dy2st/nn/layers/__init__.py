@@ -1,0 +1,1 @@
+"""Layers by subject; `dy2st.nn` has all their names."""

@@ -1,0 +1,146 @@
+"""Convolution layers and their transposes, over one to three axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dy2st.nn.functional import conv as F
+from dy2st.nn.functional.padding import pad
+from dy2st.nn.functional.window_arguments import channels_last, each
+from dy2st.nn.initializer.distributions import Normal
+from dy2st.nn.layer import Layer
+from dy2st.runtime.tensor import Tensor
+
+_FORMATS = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
+_PAD_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _Windows(Layer):
+    """What convolutions and their transposes keep."""
+
+    rank: int
+
+    def _keep(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int, data_format: str | None,
+    ) -> None:  # fmt: skip
+        name, rank = type(self).__name__, self.rank
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not divide into {groups} groups")
+        self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups
+        self._kernel_size = each(kernel_size, rank, "kernel_size", name)
+        self._stride, self._padding, self._dilation = stride, padding, dilation
+        self._data_format = data_format or _FORMATS[rank]
+        self._last = channels_last(self._data_format, rank, name)
+
+    def extra_repr(self) -> str:
+        parts = f"{self._in_channels}, {self._out_channels}, kernel_size={list(self._kernel_size)}"
+        for what in ("stride", "padding", "dilation", "groups"):
+            value = getattr(self, f"_{what}")
+            if value != (0 if what == "padding" else 1):
+                parts += f", {what}={value}"
+        return f"{parts}, data_format={self._data_format}"
+
+
+class _Conv(_Windows):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, padding_mode: str = "zeros", weight_attr: Any = None,
+        bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(dtype=dtype)
+        self._keep(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, data_format)
+        if padding_mode not in _PAD_MODES:
+            names = ", ".join(_PAD_MODES)
+            raise ValueError(f"{type(self).__name__}: padding_mode must be one of {names}, not {padding_mode!r}")
+        self._padding_mode = padding_mode
+        shape = [out_channels, in_channels // groups, *self._kernel_size]
+        spread = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
+        self.weight = self.create_parameter(shape, weight_attr, default_initializer=spread)
+        self.bias = self.create_parameter([out_channels], bias_attr if bias else False, is_bias=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        padding = self._padding
+        if self._padding_mode != "zeros":
+            x, padding = pad(x, self._around(), self._padding_mode, data_format=self._data_format), 0
+        how = (self._stride, padding, self._dilation, self._groups, self._data_format)
+        return getattr(F, f"conv{self.rank}d")(x, self.weight, self.bias, *how)
+
+    def _around(self) -> list[int]:
+        """Return the padding as `pad` takes it: the last axis first."""
+        if self._padding == "SAME":
+            total = [(k - 1) * d for k, d in zip(self._kernel_size, each(self._dilation, self.rank, "dilation", "Conv"), strict=True)]
+            pairs = [(t // 2, t - t // 2) for t in total]
+        else:
+            pairs = [(p, p) for p in each(self._padding, self.rank, "padding", type(self).__name__)]
+        return [width for pair in reversed(pairs) for width in pair]
+
+
+class Conv1D(_Conv):
+    """Convolution of [batch, channels, length]."""
+
+    rank = 1
+
+
+class Conv2D(_Conv):
+    """Convolution of images; the weight is [out_channels, in_channels / groups, height, width].
+
+    >>> import dy2st as paddle
+    >>> paddle.nn.Conv2D(3, 8, 3, padding=1)(paddle.zeros([1, 3, 5, 5])).shape
+    [1, 8, 5, 5]
+    """
+
+    rank = 2
+
+
+class Conv3D(_Conv):
+    """Convolution of volumes."""
+
+    rank = 3
+
+
+class _ConvTranspose(_Windows):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None,
+        data_format: str | None = None,
+    ):  # fmt: skip
+        super().__init__(dtype=None)
+        self._keep(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, data_format)
+        self._output_padding = output_padding
+        self.weight = self.create_parameter([in_channels, out_channels // groups, *self._kernel_size], weight_attr)
+        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        return getattr(F, f"conv{self.rank}d_transpose")(
+            x, self.weight, self.bias, stride=self._stride, padding=self._padding,
+            output_padding=0 if output_size is not None else self._output_padding, dilation=self._dilation,
+            groups=self._groups, output_size=output_size, data_format=self._data_format,
+        )  # fmt: skip
+
+
+class Conv1DTranspose(_ConvTranspose):
+    """Transposed convolution of [batch, channels, length]."""
+
+    rank = 1
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None,
+        data_format: str = "NCL",
+    ):  # fmt: skip
+        where = (stride, padding, output_padding, dilation, groups)
+        super().__init__(in_channels, out_channels, kernel_size, *where, weight_attr, bias_attr, data_format)
+
+
+class Conv2DTranspose(_ConvTranspose):
+    """Transposed convolution of images; the weight is [in_channels, out_channels / groups, height, width]."""
+
+    rank = 2
+
+
+class Conv3DTranspose(_ConvTranspose):
+    """Transposed convolution of volumes."""
+
+    rank = 3

@@ -1,0 +1,45 @@
+"""Pooling layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.nn.functional import adaptive_pooling as A
+from dy2st.nn.functional import pooling as F
+from dy2st.nn.layer import Layer
+from dy2st.nn.layers.from_function import REQUIRED, layer_of
+
+
+def _pool(name: str, function: Any, **options: Any) -> type[Layer]:
+    doc = f"{function.__doc__.splitlines()[0]}"
+    return layer_of(name, function, doc, __name__, kernel_size=REQUIRED, stride=None, padding=0, **options)
+
+
+def _adaptive(name: str, function: Any, **options: Any) -> type[Layer]:
+    return layer_of(name, function, f"{function.__doc__.splitlines()[0]}", __name__, output_size=REQUIRED, **options)
+
+
+MaxPool1D = _pool("MaxPool1D", F.max_pool1d, return_mask=False, ceil_mode=False)
+MaxPool2D = _pool("MaxPool2D", F.max_pool2d, return_mask=False, ceil_mode=False, data_format="NCHW")
+MaxPool3D = _pool("MaxPool3D", F.max_pool3d, return_mask=False, ceil_mode=False, data_format="NCDHW")
+AvgPool1D = _pool("AvgPool1D", F.avg_pool1d, exclusive=True, ceil_mode=False)
+AvgPool2D = _pool(
+    "AvgPool2D", F.avg_pool2d, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW"
+)
+AvgPool3D = _pool(
+    "AvgPool3D", F.avg_pool3d, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCDHW"
+)
+LPPool1D = layer_of(
+    "LPPool1D", F.lp_pool1d, "Return p-norms of windows of [batch, channels, length].", __name__, norm_type=REQUIRED,
+    kernel_size=REQUIRED, stride=None, padding=0, ceil_mode=False, data_format="NCL",
+)  # fmt: skip
+LPPool2D = layer_of(
+    "LPPool2D", F.lp_pool2d, "Return p-norms of windows of images.", __name__, norm_type=REQUIRED,
+    kernel_size=REQUIRED, stride=None, padding=0, ceil_mode=False, data_format="NCHW",
+)  # fmt: skip
+AdaptiveAvgPool1D = _adaptive("AdaptiveAvgPool1D", A.adaptive_avg_pool1d)
+AdaptiveAvgPool2D = _adaptive("AdaptiveAvgPool2D", A.adaptive_avg_pool2d, data_format="NCHW")
+AdaptiveAvgPool3D = _adaptive("AdaptiveAvgPool3D", A.adaptive_avg_pool3d, data_format="NCDHW")
+AdaptiveMaxPool1D = _adaptive("AdaptiveMaxPool1D", A.adaptive_max_pool1d, return_mask=False)
+AdaptiveMaxPool2D = _adaptive("AdaptiveMaxPool2D", A.adaptive_max_pool2d, return_mask=False)
+AdaptiveMaxPool3D = _adaptive("AdaptiveMaxPool3D", A.adaptive_max_pool3d, return_mask=False)

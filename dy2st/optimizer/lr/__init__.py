@@ -1,0 +1,40 @@
+"""Learning-rate schedulers."""
+
+from dy2st.optimizer.lr.base import LRScheduler
+from dy2st.optimizer.lr.cycle import CyclicLR, LinearWarmup, OneCycleLR, ReduceOnPlateau
+from dy2st.optimizer.lr.decay import (
+    CosineAnnealingDecay,
+    CosineAnnealingWarmRestarts,
+    ExponentialDecay,
+    InverseTimeDecay,
+    LambdaDecay,
+    LinearLR,
+    MultiplicativeDecay,
+    MultiStepDecay,
+    NaturalExpDecay,
+    NoamDecay,
+    PiecewiseDecay,
+    PolynomialDecay,
+    StepDecay,
+)
+
+__all__ = [
+    "CosineAnnealingDecay",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LRScheduler",
+    "LambdaDecay",
+    "LinearLR",
+    "LinearWarmup",
+    "MultiStepDecay",
+    "MultiplicativeDecay",
+    "NaturalExpDecay",
+    "NoamDecay",
+    "OneCycleLR",
+    "PiecewiseDecay",
+    "PolynomialDecay",
+    "ReduceOnPlateau",
+    "StepDecay",
+]

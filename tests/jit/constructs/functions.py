@@ -1,0 +1,302 @@
+"""Functions: nested calls, closures, decorators, partial, generators, recursion, methods, foreign calls."""
+
+import functools
+
+import numpy as np
+
+import dy2st as paddle
+from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+
+def helper(x, k=2, *more, bias=0.0, **words):
+    if x.sum() > 0:
+        return x * k + bias
+    return x - k + sum(more) + words.get("extra", 0)
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(*args, **keywords):
+        return function(*args, **keywords) * 10
+
+    return wrapper
+
+
+@decorated
+def times(x, k):
+    return x * k if x.sum() > 0 else x
+
+
+@functools.lru_cache
+def scale_for(k):
+    return k * 2.5
+
+
+class Scaler:
+    factor = 3
+
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x):
+        return x * self.k if x.sum() > 0 else x
+
+    @staticmethod
+    def double(x):
+        return x * 2 if x.sum() > 0 else x
+
+    @classmethod
+    def make(cls, x):
+        return x * cls.factor
+
+    @property
+    def half(self):
+        return self.k / 2
+
+
+class Child(Scaler):
+    def __call__(self, x):
+        return super().__call__(x) + 1
+
+
+@case(POS, NEG, holds="cond")
+def nested_call(x):
+    return helper(x) + helper(x, 3, bias=1.0)
+
+
+@case(POS, NEG, holds="cond")
+def star_arguments(x):
+    args, words = (4, 1, 2), {"bias": 0.5, "extra": 7}
+    return helper(x, *args, **words)
+
+
+@case(POS, NEG, holds="cond")
+def closure_reads(x):
+    k = 5
+
+    def g(v):
+        return v * k if v.sum() > 0 else v
+
+    k = 6
+    return g(x)
+
+
+@case(POS, NEG, holds="cond")
+def closure_rebinding(x):
+    count = 0
+
+    def g(v):
+        nonlocal count
+        if v.sum() > 0:
+            count += 1
+        return v * 2
+
+    return g(x) + g(x), count
+
+
+@case(POS, NEG, holds="cond")
+def lambdas(x):
+    g = lambda v, k=3: v * k if v.sum() > 0 else v
+    return g(x) + g(x, k=2)
+
+
+@case(POS, NEG, holds="cond")
+def partial(x):
+    g = functools.partial(helper, k=7, bias=1.0)
+    return g(x)
+
+
+@case(POS, NEG, holds="cond")
+def decorator_with_wraps(x):
+    return times(x, 2)
+
+
+@case(POS)
+def lru_cache(x):
+    return x * scale_for(2) + scale_for(2)
+
+
+@case(POS, NEG, holds="cond")
+def callable_object_and_super(x):
+    return Scaler(2)(x) + Child(3)(x)
+
+
+@case(POS, NEG, holds="cond")
+def static_class_and_property(x):
+    scaler = Scaler(4)
+    return Scaler.double(x) + scaler.double(x) + Scaler.make(x) + scaler.make(x) * scaler.half
+
+
+@case(POS, NEG, holds="cond")
+def generator_function(x):
+    def parts(v):
+        yield v
+        yield v * 2
+        yield v * 3
+
+    total = x * 0
+    for part in parts(x):
+        if part.sum() > 0:
+            total = total + part
+    return total
+
+
+@case(POS)
+def generator_expression(x):
+    return sum(x * k for k in [1, 2, 3]), list(x + k for k in (1, 2))
+
+
+@case((s(3), 4),)
+def recursion_on_python_number(x, depth):
+    def power(v, d):
+        return v if d == 0 else v * power(v, d - 1)
+
+    return power(x, depth)
+
+
+@case(POS, NEG, holds="cond")
+def mutual_python_recursion(x):
+    def even(v, k):
+        return v if k == 0 else odd(v * 2, k - 1)
+
+    def odd(v, k):
+        if v.sum() > 0:
+            v = v + 1
+        return even(v, k - 1)
+
+    return even(x, 4)
+
+
+@case(POS, NEG, holds="cond")
+def keyword_only_and_defaults(x):
+    def g(v, /, a=1, *, b=2):
+        return v * a + b if v.sum() > 0 else v - b
+
+    return g(x) + g(x, 3, b=4)
+
+
+@case(POS)
+def functions_in_containers(x):
+    table = {"double": lambda v: v * 2, "square": lambda v: v * v}
+    out = x
+    for name in ["double", "square"]:
+        out = table[name](out)
+    return out
+
+
+@case(POS, NEG, holds="cond")
+def inner_class(x):
+    class Net:
+        def __init__(self, k):
+            self.k = k
+
+        def run(self, v):
+            if v.sum() > 0:
+                return v * self.k
+            return v
+
+    return Net(4).run(x)
+
+
+@case(POS)
+def numpy_of_constants(x):
+    table = np.arange(6).reshape(2, 3)
+    return x * float(np.sqrt(table[1, 1])) + table.shape[1]
+
+
+@case(f([[1, 2], [3, 4]]), f([[1, 2, 3]]))
+def shape_arithmetic(x):
+    rows, columns = x.shape
+    y = x.reshape([rows * columns])
+    z = paddle.zeros([rows, columns + 1])
+    return y, z, rows * 2 + columns // 2, x.shape[-1] / 2, x.size, x.ndim
+
+
+@case(f(1, 2, 3), f(4, 5))
+def item_and_float(x):
+    total = x.sum().item()
+    return x * total, total, float(x.max()) + 1
+
+
+@case(f(1, 2, 3), f(4, 5))
+def f_string_in_print(x):
+    print(f"sum {x.sum()} rows {len(x)} max {float(x.max()):.2f} {'text':>6}", x.shape[0], sep="|")
+    return x
+
+
+@case(POS, NEG, holds="cond")
+def prints_in_branches(x):
+    print("before", x)
+    if x.sum() > 0:
+        print("positive", x.sum())
+    else:
+        print("negative")
+    print("after")
+    return x
+
+
+@case(n(3), n(1), holds="for_loop")
+def prints_in_loop(k):
+    for i in range(k):
+        print("turn", i, i * 2.5)
+    return k
+
+
+@case(POS, NEG, holds="cond")
+def random_in_branch(x):
+    paddle.seed(7)
+    if x.sum() > 0:
+        y = x + paddle.rand([2])
+    else:
+        y = x
+    return y + paddle.randn([2])
+
+
+@case((POS, n(3)), (POS, n(0)), holds="for_loop")
+def random_in_loop(x, k):
+    for _ in range(k):
+        x = x + paddle.uniform([2])
+    return x + paddle.uniform([2])
+
+
+@case(f([[1, 2], [3, 4]]))
+def slices_with_symbolic_ends(x):
+    k = x.shape[0] - 1
+    return x[:k], x[k:], x[-1:k], x[0 : x.shape[1], ::1]
+
+
+@case(f(1, 2, 3, 4), f(1, 2))
+def arange_and_full(x):
+    i = paddle.arange(len(x))
+    return x * i, paddle.full([len(x), 2], 3.0), paddle.ones(x.shape)
+
+
+@case(f(1, 2, 3, 4), f(1, 2), holds="cond")
+def length_condition(x):
+    k = 1 if len(x) % 4 == 0 else 2
+    return x * k, k
+
+
+@case(POS, NEG)
+def dtype_and_name_reads(x):
+    if x.dtype == paddle.float32:
+        y = x * 2
+    else:
+        y = x
+    return y, str(x.dtype), x.ndim == 1, isinstance(x, paddle.Tensor), type(x) is paddle.Tensor
+
+
+@case(POS, NEG, holds="cond")
+def getattr_hasattr(x):
+    y = getattr(x, "sum")()
+    return y if hasattr(x, "mean") and y > 0 else getattr(x, "missing", y * 2)
+
+
+@case((n(5),), (n(0),), holds=())
+def recursion_on_tensor(k):
+    def factorial(v):
+        if v <= 1:
+            return paddle.ones([], "int64")
+        return v * factorial(v - 1)
+
+    return factorial(k)
