@@ -47,7 +47,7 @@ def pull_back(
         so_far = _taken_lists(operation, active, cts)
         for operand, ct in zip(operands, pull_operation(b, operation, active, given, so_far), strict=False):
             if ct is not None and operand in active:
-                cts[operand] = accumulate(b, cts.get(operand), conform(b, ct, operand.type))
+                cts[operand] = accumulate(b, cts.get(operand), ct)
         b.location = before
     return {v: cts[v] for v in roots if v in cts}
 
