@@ -44,30 +44,17 @@ def pull_back(
             continue
         before, b.location = b.location, operation.location
         operands = list(operation.operands)  # a loop gets more of them, its tapes
-        so_far = _taken_lists(operation, active, cts)
-        for operand, ct in zip(operands, pull_operation(b, operation, active, given, so_far), strict=False):
+        for operand, ct in zip(operands, pull_operation(b, operation, active, given)):
             if ct is not None and operand in active:
                 cts[operand] = accumulate(b, cts.get(operand), ct)
         b.location = before
     return {v: cts[v] for v in roots if v in cts}
 
 
-def _taken_lists(operation: Operation, active: set[Value], cts: Cotangents) -> Cotangents:
-    """Take the cotangents so far of list operands, so that the rule adds to them in place of adding whole lists."""
-    if operation.name in CONTROL:
-        return {}
-    lists = dict.fromkeys(v for v in operation.operands if isinstance(v.type, ListType) and v in active and v in cts)
-    return {v: cts.pop(v) for v in lists if operation.operands.count(v) == 1 and v in cts}
-
-
 def pull_operation(
-    b: Builder,
-    operation: Operation,
-    active: set[Value],
-    cts: Sequence[Value | None],
-    so_far: Cotangents | None = None,
+    b: Builder, operation: Operation, active: set[Value], cts: Sequence[Value | None]
 ) -> Sequence[Value | None]:
-    """Emit the cotangents of the operands of one operation; those in `so_far` (lists) are added to."""
+    """Emit the cotangents of the operands of one operation."""
     rule = CONTROL.get(operation.name)
     if rule is not None:
         return rule(b, operation, active, cts)
