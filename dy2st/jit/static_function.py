@@ -128,7 +128,7 @@ class StaticFunction:
         try:
             values = bind(self._signature, args, keywords)
             made = flatten(values, self._open_numbers)
-            program = self._program(made)
+            program, made = self._program(made)
             if program is None:
                 return self.dygraph_function(*args, **keywords)
             return program.run(made.leaves)
@@ -140,8 +140,11 @@ class StaticFunction:
         """The function as it was written."""
         return self.__dy2st_function__
 
-    def _program(self, made: Flattened) -> ConcreteProgram | None:
-        """Return the Program for a call, traced now if there is none; None when the call falls back."""
+    def _program(self, made: Flattened) -> tuple[ConcreteProgram | None, Flattened]:
+        """Return the Program for a call, traced now if there is none, and the arguments as it takes them.
+
+        The Program is None when the call falls back.
+        """
         specs = self._specs()
         if specs:
             check_specs(specs, made)
@@ -150,15 +153,17 @@ class StaticFunction:
         program = self._cache.find(key)
         if program is not None:
             self._last = program
-            return program
+            return program, made
         with self._lock:
             program = self._cache.find(key)
             if program is None:
-                program = self._trace(key, made, specs)
+                program, made = self._trace(key, made, specs)
             self._last = program
-            return program
+            return program, made
 
-    def _trace(self, key: Any, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram | None:
+    def _trace(
+        self, key: Any, made: Flattened, specs: dict[str, InputSpec]
+    ) -> tuple[ConcreteProgram | None, Flattened]:
         if self._open_changed_number(made):
             values = rebuild_values(made)
             return self._program(flatten(values, self._open_numbers))
@@ -169,10 +174,10 @@ class StaticFunction:
                 self._close_numbers(made)
                 return self._program(flatten(rebuild_values(made), self._open_numbers))
             self._fall_back(error)
-            return None
+            return None, made
         self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}")
         self._cache.add(key, program)
-        return program
+        return program, made
 
     def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
         def make_inputs(t: Trace) -> tuple[list[Value], Any, Any]:
@@ -267,7 +272,7 @@ class StaticFunction:
         context = current()
         key = (made.key, context.grad, _amp_key(context.amp))
         with self._lock:
-            program = self._cache.find(key) or self._trace(key, made, {**self._specs(), **specs})
+            program = self._cache.find(key) or self._trace(key, made, {**self._specs(), **specs})[0]
             self._last = program
             return program
 

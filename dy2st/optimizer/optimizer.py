@@ -150,8 +150,12 @@ class Optimizer:
         clip = group.get("grad_clip", self._grad_clip)
         if current().trace is not None:
             with replaced(grad=False):
+                trace = current().trace
                 for p, g in clip(pairs) if clip is not None else pairs:
-                    self.update_in_trace(p, g, group)
+                    if hasattr(trace, "update"):
+                        trace.update(self, p, g, group)
+                    else:
+                        self.update_in_trace(p, g, group)
             return
         grads = [g.array("a gradient") for _, g in pairs]
         with np.errstate(all="ignore"):

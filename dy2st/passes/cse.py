@@ -14,7 +14,7 @@ Before                          After
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -105,12 +105,13 @@ def identity(attribute: Any) -> Any:
 
     1, 1.0 and True differ, so do 0.0 and -0.0; NaN is equal to itself.
     """
-    if isinstance(attribute, dict):
-        return tuple((name, identity(value)) for name, value in sorted(attribute.items()))
-    if isinstance(attribute, tuple):
-        return tuple(map(identity, attribute))
+    if isinstance(attribute, (dict, tuple)):
+        items = cast("Any", attribute)
+        pairs = sorted(items.items()) if isinstance(attribute, dict) else items
+        return tuple(map(identity, pairs))
     if isinstance(attribute, np.ndarray):
-        return (attribute.dtype.str, attribute.shape, attribute.tobytes())
+        array = cast("Any", attribute)
+        return (array.dtype.str, array.shape, array.tobytes())
     if isinstance(attribute, DType):
         return attribute.name
     return (type(attribute), repr(attribute) if isinstance(attribute, float) else attribute)

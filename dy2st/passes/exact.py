@@ -7,7 +7,7 @@ that it no longer needs the one before it, and says whether it did.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from dy2st.passes.fold import constant_of
 
 def uniform(value: Value) -> Any:
     """Return the one number that all elements of a tensor are known to be, as a 0-D array, else None."""
-    content = constant_of(value)
-    if isinstance(content, np.ndarray):
-        same = content.size and all(e.tobytes() == content.flat[0].tobytes() for e in content.flat[1:65])
-        return content.reshape(-1)[:1].reshape(()) if same and content.size <= 65 else None
+    if isinstance(content := constant_of(value), np.ndarray):
+        return _only_element(content)
     operation = value.operation
     if operation is None:
         return None
@@ -30,6 +28,14 @@ def uniform(value: Value) -> Any:
     if operation.op.name in ("ones_like", "zeros_like") and isinstance(value.type, TensorType):
         return np.array(operation.op.name == "ones_like", value.type.dtype.numpy)
     return None
+
+
+def _only_element(array: Any) -> Any:
+    """Return the element that all of a small array are, bit by bit, as a 0-D array."""
+    elements = array.reshape(-1)
+    if not 1 <= elements.size <= 65 or any(e.tobytes() != elements[0].tobytes() for e in elements):
+        return None
+    return elements[:1].reshape(())
 
 
 def _is(value: Value, number: int) -> bool:
@@ -99,7 +105,8 @@ def _variant_get(operation: Operation) -> Value | None:
 
 
 def _list_get(operation: Operation) -> Value | None:
-    items, at = operation.operands[0].operation, constant_of(operation.operands[1])
+    items = operation.operands[0].operation
+    at = cast("Any", constant_of(operation.operands[1]))
     if items is None or items.op.name != "list_new" or at is None:
         return None
     return items.operands[at] if -len(items.operands) <= at < len(items.operands) else None

@@ -15,7 +15,7 @@ Before                                  After
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -83,8 +83,8 @@ class _Fold:
         except Exception:
             return None  # the run raises it, at the user's line, if it gets here
         results = operation.results
-        several = len(results) != 1 or isinstance(made, tuple)
-        values = [_content(m, v) for m, v in zip(made if several else (made,), results, strict=True)]
+        several = cast("Any", made if len(results) != 1 or isinstance(made, tuple) else (made,))
+        values = [_content(m, v) for m, v in zip(several, results, strict=True)]
         return values if all(self.fits(c, v) for c, v in zip(values, results, strict=True)) else None
 
     def fits(self, content: Any, value: Value) -> bool:
@@ -92,7 +92,9 @@ class _Fold:
         scalar = isinstance(value.type, ScalarType)
         if scalar and not isinstance(content, (bool, int, float)):
             return False
-        if (content.bit_length() > _BITS) if isinstance(content, int) else (not scalar and content.size > _LARGEST):
+        if isinstance(content, int) and content.bit_length() > _BITS:
+            return False
+        if not scalar and cast("Any", content).size > _LARGEST:
             return False
         found = lookup("scalar_constant" if scalar else "constant").infer(value=content)
         if isinstance(found, tuple) or not self.replacements.unify(value.type, found):

@@ -7,7 +7,7 @@ Program makes itself: then the old symbol is rewritten everywhere in the functio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Value
@@ -152,8 +152,9 @@ def _rename_in(operation: Operation, names: dict[str, Extent]) -> None:
 def _renamed_attribute(attribute: Any, names: dict[str, Extent]) -> Any:
     if isinstance(attribute, Type):
         return renamed_type(attribute, names)
-    if isinstance(attribute, tuple) and any(isinstance(a, (Type, tuple)) for a in attribute):
-        return tuple(_renamed_attribute(a, names) for a in attribute)
+    if isinstance(attribute, tuple):
+        items = cast("Any", attribute)
+        return tuple(_renamed_attribute(a, names) for a in items)
     return attribute
 
 

@@ -230,7 +230,7 @@ def _counted(operation: Operation) -> int | None:
 def truth(value: Value) -> bool | None:
     """Return the truth of a predicate that is constant, else None."""
     content = constant_of(value)
-    if content is None or (isinstance(content, np.ndarray) and content.size != 1):
+    if content is None or np.size(content) != 1:
         return None
     return bool(content)
 

@@ -149,11 +149,7 @@ class _BlockCompiler:
         (made,) = results
         out = self.frame.place(made, slots[0] if slots else None)
         if _may_wrap(operation):
-            inner = f
-
-            def f(*operands: Any) -> Any:
-                return single(inner(*operands))
-
+            return store_step(_unwrapping(f), slots, out, self.xp if self._rank0(made) else None)
         return store_step(f, slots, out, self.xp if self._rank0(made) else None)
 
     def _rank0(self, value: Value) -> bool:
@@ -210,6 +206,11 @@ class _BlockCompiler:
         if not apart or any(map(is_container, types)):
             self.owned.difference_update(passed)
         self.owned.update(v for v, own in zip(operation.results, owned, strict=True) if own)
+
+
+def _unwrapping(f: Any) -> Any:
+    """Return `f` for an op whose one result may come in a tuple."""
+    return lambda *operands: single(f(*operands))
 
 
 def _may_wrap(operation: Operation) -> bool:

@@ -146,7 +146,7 @@ def _stored(f: Callable[..., Any], slots: Sequence[int], out: int) -> Step:
     return several
 
 
-def several_step(f: Callable[..., Any], slots: Sequence[int], outs: Sequence[int | None], rank0: Sequence[bool],
+def several_step(f: Callable[..., Any], slots: Sequence[int], outs: Sequence[int], rank0: Sequence[bool],
                  xp: Any) -> Step:  # fmt: skip
     """Return the step of an op with several results, or none."""
     read = take(slots)
