@@ -71,12 +71,13 @@ class Layer:
     @property
     def training(self) -> bool:
         """Whether the layer trains (dropout drops, batch norm measures) or is used."""
-        trace = current().trace
-        if trace is not None and hasattr(trace, "note_read"):
-            trace.note_read(self, "training")
         if "_training" not in self.__dict__:
             raise AttributeError("training")
-        return self.__dict__["_training"]
+        training = self.__dict__["_training"]
+        trace = current().trace
+        if trace is not None and hasattr(trace, "note_attribute"):
+            trace.note_attribute(self, "training", training)
+        return training
 
     @training.setter
     def training(self, training: bool) -> None:

@@ -7,7 +7,7 @@ that it no longer needs the one before it, and says whether it did.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -106,8 +106,8 @@ def _variant_get(operation: Operation) -> Value | None:
 
 def _list_get(operation: Operation) -> Value | None:
     items = operation.operands[0].operation
-    at = cast("Any", constant_of(operation.operands[1]))
-    if items is None or items.op.name != "list_new" or at is None:
+    at = constant_of(operation.operands[1])
+    if items is None or items.op.name != "list_new" or not isinstance(at, int):
         return None
     return items.operands[at] if -len(items.operands) <= at < len(items.operands) else None
 
