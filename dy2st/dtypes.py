@@ -7,7 +7,7 @@ tensors) the wider type, or the float type, is taken. Python numbers never widen
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,7 @@ def of_array(array: Any) -> DType:
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote(a: DType, b: DType) -> DType:
     """Return the type in which tensors of types `a` and `b` meet.
 

@@ -65,7 +65,9 @@ class MissingExtraError(Dy2stError, ImportError):
     """An optional package that is not installed; the text names the extra to install."""
 
     def __init__(self, package: str, extra: str, purpose: str):
-        super().__init__(f"{purpose} needs the package '{package}', which is not installed: pip install 'dy2st[{extra}]'")
+        super().__init__(
+            f"{purpose} needs the package '{package}', which is not installed: pip install 'dy2st[{extra}]'"
+        )
 
 
 def located(message: str, file: str | None, line: int | None, hint: str | None = None) -> str:

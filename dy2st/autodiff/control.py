@@ -49,9 +49,7 @@ def pull_cond(
     return [None, *branch_on(b, predicate, sides[0], sides[1], found[0], found[1])]
 
 
-def _store_in_branch(
-    operation: Operation, which: int, side: BackwardBuilder, value: Value, argument: Value
-) -> None:
+def _store_in_branch(operation: Operation, which: int, side: BackwardBuilder, value: Value, argument: Value) -> None:
     """Make a value of one branch an optional result of the forward `cond`; the backward branch unwraps it."""
     here, there = operation.blocks[which], operation.blocks[1 - which]
     kind = optional(value.type)
@@ -164,9 +162,7 @@ def _count_turns(operation: Operation) -> Value:
     return result
 
 
-def _store_on_tape(
-    operation: Operation, side: BackwardBuilder, index: Value, value: Value, argument: Value
-) -> None:
+def _store_on_tape(operation: Operation, side: BackwardBuilder, index: Value, value: Value, argument: Value) -> None:
     """Append a value of the body to a list at every turn; the backward body reads its slot."""
     body = operation.blocks[0]
     kind = ListType(side.outside(operation, value.type))

@@ -18,7 +18,9 @@ Tangents = dict[Value, Value]
 Mapping = dict[Value, Value]
 
 
-def push_forward(b: Builder, block: Block, mapping: Mapping | None, tangents: Tangents, stop: int | None = None) -> None:
+def push_forward(
+    b: Builder, block: Block, mapping: Mapping | None, tangents: Tangents, stop: int | None = None
+) -> None:
     """Emit the tangents of the values of `block`; they enter `tangents`.
 
     With a `mapping` (old value -> new value, the arguments already in it) the operations are copied into `b`; without
@@ -68,9 +70,7 @@ def _copy(b: Builder, operation: Operation, mapping: Mapping) -> None:
         mapping[old] = new
 
 
-def _enter(
-    inner: Builder, arguments: Sequence[Value], tangents_of: Sequence[bool]
-) -> tuple[Mapping, Tangents]:
+def _enter(inner: Builder, arguments: Sequence[Value], tangents_of: Sequence[bool]) -> tuple[Mapping, Tangents]:
     """Make the arguments of a rebuilt block: the primals, then a tangent for each that has one."""
     mapping: Mapping = {a: inner.argument(a.type, a.name) for a in arguments}
     tangents: Tangents = {}

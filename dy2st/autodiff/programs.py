@@ -1,8 +1,8 @@
 """Derivatives of whole Programs: Program in, Program out.
 
-    vjp(program, wrt)   the forward Program (results, then residuals) and the backward Program
-                        (residuals, then cotangents of the results that have one) -> cotangents of `wrt`
-    jvp(program, wrt)   (arguments, then tangents of `wrt`) -> (results, then their tangents)
+vjp(program, wrt)   the forward Program (results, then residuals) and the backward Program
+(residuals, then cotangents of the results that have one) -> cotangents of `wrt`
+jvp(program, wrt)   (arguments, then tangents of `wrt`) -> (results, then their tangents)
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import dy2st.autodiff.control  # fills the table of control rules
-from dy2st.autodiff.activity import active_values
 from dy2st.autodiff.forward import push_forward
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
@@ -99,6 +98,3 @@ def jvp(program: Program, wrt: Sequence[int]) -> tuple[Program, tuple[int, ...]]
     b.block.results = [*(mapping[v] for v in source.results), *(tangents[source.results[i]] for i in live)]
     functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
     return Program({**functions, program.entry: b.block}, program.entry), live
-
-
-

@@ -66,9 +66,7 @@ def pull_operation(
     if missing and len(cts) == 1:
         return lift(b, cts[0], lambda inner, ct: pull_operation(inner, operation, active, [ct]))  # type: ignore[arg-type]
     if missing:
-        cts = [
-            b.variant_or_zeros(ct, operation.results[i], tag=1) if i in missing else ct for i, ct in enumerate(cts)
-        ]
+        cts = [b.variant_or_zeros(ct, operation.results[i], tag=1) if i in missing else ct for i, ct in enumerate(cts)]
     return _transpose_rule(b, operation, active, cts)
 
 
@@ -122,9 +120,7 @@ def accumulate(b: Builder, so_far: Value | None, ct: Value) -> Value:
     return b.emit("optional_add", [so_far, ct])
 
 
-def lift(
-    b: Builder, ct: Value, rule: Callable[[Builder, Value], Sequence[Value | None]]
-) -> Sequence[Value | None]:
+def lift(b: Builder, ct: Value, rule: Callable[[Builder, Value], Sequence[Value | None]]) -> Sequence[Value | None]:
     """Emit `rule` on the payload of an optional cotangent under `cond`; what it gives is optional in turn."""
     is_set = set_flag(b, ct)
     then = b.child()

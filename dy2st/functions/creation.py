@@ -273,9 +273,7 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | Non
     return apply(_LINSPACE, _number_of(start), _number_of(stop), whole(num, "linspace"), dtype=wanted)
 
 
-def logspace(
-    start: Any, stop: Any, num: Any, base: float = 10.0, dtype: Any = None, name: str | None = None
-) -> Tensor:
+def logspace(start: Any, stop: Any, num: Any, base: float = 10.0, dtype: Any = None, name: str | None = None) -> Tensor:
     """Return base ** e for `num` exponents e from start to stop, with equal steps."""
     wanted = default_dtype() if dtype is None else as_dtype(dtype)
     exponents = linspace(start, stop, num, dtypes.float64)

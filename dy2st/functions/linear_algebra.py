@@ -41,7 +41,7 @@ def _with_vector(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> 
     if left == 0 or right == 0:
         raise ValueError(f"matmul needs operands of rank 1 or more, not {x.shape} and {y.shape}")
     inner_x = x.shape[-2] if transpose_x and left > 1 else x.shape[-1]
-    inner_y = y.shape[-1] if transpose_y and right > 1 or right == 1 else y.shape[-2]
+    inner_y = y.shape[-1] if (transpose_y and right > 1) or right == 1 else y.shape[-2]
     if isinstance(inner_x, int) and isinstance(inner_y, int) and inner_x != inner_y:
         raise ValueError(f"matmul: the inner extents differ: {x.shape} and {y.shape} ({inner_x} against {inner_y})")
     if left == 1:
@@ -302,6 +302,3 @@ def cov(
     count = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
     result = matmul(centred, centred, transpose_y=True) / count
     return manipulation.reshape(result, []) if result.shape == [1, 1] else result
-
-
-

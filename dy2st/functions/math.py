@@ -10,8 +10,8 @@ from numpy import finfo as _finfo
 from dy2st import dtypes
 from dy2st.functions.assigning import clone, write
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.operands import binary, cast_to, default_dtype, floating, number, op, pair, tensor
 from dy2st.functions.operands import NUMBERS as _NUMBERS
+from dy2st.functions.operands import binary, cast_to, default_dtype, floating, number, op, pair, tensor
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor

@@ -29,36 +29,237 @@ from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
-_MATH = (
-    "abs acos acosh add add_n asin asinh atan atan2 atanh ceil clamp clip copysign cos cosh deg2rad digamma divide erf "
-    "erfinv exp expm1 floor floor_divide floor_mod fmax fmin frac gammaln heaviside hypot increment ldexp lerp lgamma log "
-    "log10 log1p log2 logaddexp logit maximum minimum mod multiply nan_to_num neg negative polygamma pow rad2deg "
-    "reciprocal remainder round rsqrt scale sgn sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc"
-).split()
-_COMPARISON = (
-    "allclose bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor eq "
-    "equal equal_all ge greater greater_equal greater_than gt is_complex is_empty is_floating_point is_integer is_tensor "
-    "isclose isfinite isinf isnan isneginf isposinf le less less_equal less_than logical_and logical_not logical_or "
-    "logical_xor lt ne not_equal signbit"
-).split()
-_REDUCTION = (
-    "all amax amin any argmax argmin count_nonzero cummax cummin cumprod cumsum logcumsumexp logsumexp max mean median "
-    "min nanmean nansum prod quantile std sum var"
-).split()
-_LINEAR = (
-    "addmm baddbmm bmm cov cross dist dot inner kron matmul matrix_power matrix_transpose mm mv norm outer t tensordot "
-    "trace vecdot"
-).split()
-_MANIPULATION = (
-    "broadcast_to cast chunk diag diag_embed diagflat diagonal expand expand_as flatten flip moveaxis permute "
-    "repeat_interleave reshape roll rot90 split squeeze stack swapaxes swapdims tensor_split tile transpose tril triu "
-    "unbind unflatten unsqueeze unstack view view_as concat ravel"
-).split()
-_SEARCH = (
-    "argsort argwhere bincount bucketize gather gather_nd index_add index_fill index_put index_sample index_select "
-    "kthvalue masked_fill masked_scatter masked_select msort narrow nonzero put_along_axis scatter scatter_add "
-    "scatter_nd_add scatter_reduce slice sort strided_slice take take_along_axis topk unique unique_consecutive multiplex"
-).split()
+_MATH = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "add_n",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "clamp",
+    "clip",
+    "copysign",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "digamma",
+    "divide",
+    "erf",
+    "erfinv",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "floor_mod",
+    "fmax",
+    "fmin",
+    "frac",
+    "gammaln",
+    "heaviside",
+    "hypot",
+    "increment",
+    "ldexp",
+    "lerp",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logit",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "nan_to_num",
+    "neg",
+    "negative",
+    "polygamma",
+    "pow",
+    "rad2deg",
+    "reciprocal",
+    "remainder",
+    "round",
+    "rsqrt",
+    "scale",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "stanh",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+]
+_COMPARISON = [
+    "allclose",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "eq",
+    "equal",
+    "equal_all",
+    "ge",
+    "greater",
+    "greater_equal",
+    "greater_than",
+    "gt",
+    "is_complex",
+    "is_empty",
+    "is_floating_point",
+    "is_integer",
+    "is_tensor",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "le",
+    "less",
+    "less_equal",
+    "less_than",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "lt",
+    "ne",
+    "not_equal",
+    "signbit",
+]
+_REDUCTION = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "logcumsumexp",
+    "logsumexp",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "nanmean",
+    "nansum",
+    "prod",
+    "quantile",
+    "std",
+    "sum",
+    "var",
+]
+_LINEAR = [
+    "addmm",
+    "baddbmm",
+    "bmm",
+    "cov",
+    "cross",
+    "dist",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matrix_power",
+    "matrix_transpose",
+    "mm",
+    "mv",
+    "norm",
+    "outer",
+    "t",
+    "tensordot",
+    "trace",
+    "vecdot",
+]
+_MANIPULATION = [
+    "broadcast_to",
+    "cast",
+    "chunk",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "expand",
+    "expand_as",
+    "flatten",
+    "flip",
+    "moveaxis",
+    "permute",
+    "repeat_interleave",
+    "reshape",
+    "roll",
+    "rot90",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "swapdims",
+    "tensor_split",
+    "tile",
+    "transpose",
+    "tril",
+    "triu",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+    "unstack",
+    "view",
+    "view_as",
+    "concat",
+    "ravel",
+]
+_SEARCH = [
+    "argsort",
+    "argwhere",
+    "bincount",
+    "bucketize",
+    "gather",
+    "gather_nd",
+    "index_add",
+    "index_fill",
+    "index_put",
+    "index_sample",
+    "index_select",
+    "kthvalue",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "msort",
+    "narrow",
+    "nonzero",
+    "put_along_axis",
+    "scatter",
+    "scatter_add",
+    "scatter_nd_add",
+    "scatter_reduce",
+    "slice",
+    "sort",
+    "strided_slice",
+    "take",
+    "take_along_axis",
+    "topk",
+    "unique",
+    "unique_consecutive",
+    "multiplex",
+]
 _RANDOM = ("bernoulli", "multinomial")
 _TWINS = {"div": math.divide, "div_": INPLACE["divide_"], "sub": math.subtract, "sub_": INPLACE["subtract_"],
           "mul": math.multiply, "mul_": INPLACE["multiply_"]}  # fmt: skip
@@ -84,7 +285,9 @@ def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHan
     Raises RuntimeError where x needs no gradient.
     """
     if x.stop_gradient:
-        raise RuntimeError("a hook on a tensor that needs no gradient (its stop_gradient is True) would never be called")
+        raise RuntimeError(
+            "a hook on a tensor that needs no gradient (its stop_gradient is True) would never be called"
+        )
     if current().trace is not None:
         return current().trace.register_hook(x, hook)
     if x._node is None:
@@ -160,7 +363,9 @@ def to(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
             device, dtype = arg.place, arg.dtype
         elif isinstance(arg, bool) or arg is None:
             continue
-        elif isinstance(arg, places.Place) or (isinstance(arg, str) and arg.partition(":")[0] in ("cpu", "gpu", "cuda")):
+        elif isinstance(arg, places.Place) or (
+            isinstance(arg, str) and arg.partition(":")[0] in ("cpu", "gpu", "cuda")
+        ):
             device = arg
         else:
             dtype = arg

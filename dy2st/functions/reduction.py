@@ -63,7 +63,9 @@ def prod(
     return _into(out, result if dtype is None else cast_to(result, as_dtype(dtype)))
 
 
-def max(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def max(
+    x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """Return the largest element over axes (all when None), NaN if one is; ValueError over no elements.
 
     >>> import dy2st as paddle
@@ -73,7 +75,9 @@ def max(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None
     return _into(out, _reduce(_MAX, "max", x, axis, keepdim))
 
 
-def min(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def min(
+    x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """Return the smallest element over axes (all when None), NaN if one is; ValueError over no elements."""
     return _into(out, _reduce(_MIN, "min", x, axis, keepdim))
 
@@ -135,9 +139,7 @@ def count_nonzero(x: Any, axis: Any = None, keepdim: bool = False, name: str | N
     return _reduce(_SUM, "count_nonzero", x != 0, axis, keepdim)
 
 
-def nansum(
-    x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
-) -> Tensor:
+def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """Return the sum over axes in which NaN counts as 0."""
     return sum(_without_nan(tensor(x, "nansum")), axis, dtype, keepdim)
 
@@ -227,9 +229,7 @@ def _along(x: Any, axis: Any, name: str) -> tuple[Tensor, int]:
     return x, one_axis(axis, x.ndim, name)
 
 
-def median(
-    x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None
-) -> Tensor:
+def median(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Tensor:
     """Return the middle element over an axis (all when None); mode "avg" takes the mean of two, "min" the lower one."""
     if mode not in ("avg", "min"):
         raise ValueError(f"median: mode is {mode!r}, not 'avg' or 'min'")
@@ -260,7 +260,9 @@ def quantile(
     `q` is a number, or a list of them, which gives a first axis.
     """
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise ValueError(f"quantile: interpolation is {interpolation!r}, not linear, lower, higher, midpoint or nearest")
+        raise ValueError(
+            f"quantile: interpolation is {interpolation!r}, not linear, lower, higher, midpoint or nearest"
+        )
     x = floating(x, "quantile")
     if isinstance(q, Tensor):
         q = q.tolist()

@@ -69,7 +69,7 @@ def kthvalue(
     """Return the k-th smallest element along an axis, the last when None, and its index."""
     x, axis = _along(x, -1 if axis is None else axis, "kthvalue")
     values, places = topk(x, k, axis, largest=False)
-    spec = ((*(_WHOLE,) * axis, ("slice", k - 1, k, None)) if keepdim else (*(_WHOLE,) * axis, ("int", k - 1)))
+    spec = (*(_WHOLE,) * axis, ("slice", k - 1, k, None)) if keepdim else (*(_WHOLE,) * axis, ("int", k - 1))
     return apply(_INDEX, values, spec=spec), apply(_INDEX, places, spec=spec)
 
 
@@ -358,7 +358,8 @@ def crop(x: Any, shape: Any = None, offsets: Any = None, name: str | None = None
     starts = [0] * x.ndim if offsets is None else integers(offsets, "crop")
     extents = x.shape if shape is None else integers(shape, "crop")
     key = [
-        builtins.slice(a, None if isinstance(e, int) and e == -1 else a + e) for a, e in zip(starts, extents, strict=True)
+        builtins.slice(a, None if isinstance(e, int) and e == -1 else a + e)
+        for a, e in zip(starts, extents, strict=True)
     ]
     return x[tuple(key)]
 

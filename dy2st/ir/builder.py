@@ -286,7 +286,9 @@ class Builder:
         fixed = sorted({e for e in extents if isinstance(e, int) and e != 1})
         loose = list(dict.fromkeys(e for e in extents if isinstance(e, Dim)))
         if len(fixed) > 1:
-            raise ValueError(f"operands could not be broadcast together: extents {' and '.join(map(str, fixed))} differ")
+            raise ValueError(
+                f"operands could not be broadcast together: extents {' and '.join(map(str, fixed))} differ"
+            )
         if not loose:
             return fixed[0] if fixed else 1
         if not fixed and len(loose) == 1:

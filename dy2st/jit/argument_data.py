@@ -110,7 +110,9 @@ def collect(tree: Any, x: Any, name: str, leaves: list[Any]) -> None:
             raise ValueError(f"argument '{name}' was saved as {tree.value!r} and cannot be {_shown(x)}")
     elif tree.keys is not None:
         if not isinstance(x, dict) or list(x) != tree.keys:
-            raise ValueError(f"argument '{name}' was saved as a dict with the keys {_words(tree.keys)}, not {_shown(x)}")
+            raise ValueError(
+                f"argument '{name}' was saved as a dict with the keys {_words(tree.keys)}, not {_shown(x)}"
+            )
         for key, item in zip(tree.keys, tree.items, strict=True):
             collect(item, x[key], f"{name}[{key!r}]", leaves)
     else:

@@ -194,7 +194,9 @@ class Helper:
         if isinstance(value, Undefined):
             raise UnboundLocalError(Undefined(name).message)
         if isinstance(value, Variant) and len(value.alternatives) == 2:
-            return convert_if.alternative(current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1)
+            return convert_if.alternative(
+                current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1
+            )
         if isinstance(value, Variant) and not value.alternatives[0].name:  # type: ignore[attr-defined]
             return Variant(value.value, (Unset(name), *value.alternatives[1:]))
         return value

@@ -11,7 +11,6 @@ import numpy as np
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
-
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.structure import (
     Const,
@@ -124,6 +123,3 @@ def _splitter(kind: TupleType) -> Compiled:
     b = Builder()
     b.block.results = b.operation("tuple_get", [b.argument(kind)]).results
     return Compiled(Program({"main": b.block}))
-
-
-

@@ -260,9 +260,7 @@ def _check_results(call: SavedCall, block: Block, where: str) -> None:
 def fits_array(declared: TensorType, array: Any) -> bool:
     """Say whether an array is of a tensor type; a symbolic extent takes any."""
     same = array.dtype == declared.dtype.numpy and array.ndim == declared.rank
-    return same and all(
-        not isinstance(e, int) or e == n for e, n in zip(declared.shape, array.shape, strict=True)
-    )
+    return same and all(not isinstance(e, int) or e == n for e, n in zip(declared.shape, array.shape, strict=True))
 
 
 def _is_path(name: Any) -> bool:

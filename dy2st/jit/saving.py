@@ -52,7 +52,9 @@ def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable
     methods: dict[str, SavedMethod] = {}
     for name, static in {"forward": forward, **others}.items():
         if name != "forward" and reserved(name):
-            raise ValueError(f"a method cannot be saved under the name '{name}': loaded layers have that name themselves")
+            raise ValueError(
+                f"a method cannot be saved under the name '{name}': loaded layers have that name themselves"
+            )
         spec = input_spec if name == "forward" else None
         methods[name] = _Saver(name, static, owner, names, program, reserved).method(kinds_of_call(static, spec))
     training = owner.training if isinstance(owner, Layer) else True
@@ -71,7 +73,9 @@ def static_functions(model: Any, input_spec: Sequence[Any] | None) -> tuple[Stat
         return model, {}
     found: dict[str, StaticFunction] = {}
     for name in dict.fromkeys([*vars(type(model)), *dir(type(model))]):
-        static = getattr(model, name, None) if isinstance(_static_attribute(type(model), name), StaticFunction) else None
+        static = (
+            getattr(model, name, None) if isinstance(_static_attribute(type(model), name), StaticFunction) else None
+        )
         if isinstance(static, StaticFunction) and (len(static._cache) or static._input_spec is not None):
             found[name] = static
     forward = model.forward
@@ -86,7 +90,9 @@ def _static_attribute(kind: type, name: str) -> Any:
 def to_trace(function: Any, input_spec: Sequence[Any] | None) -> StaticFunction:
     """Return a plain forward under to_static, without touching its layer."""
     bound = isinstance(function, types.MethodType)
-    return StaticFunction(function.__func__ if bound else function, input_spec, True, function.__self__ if bound else None)
+    return StaticFunction(
+        function.__func__ if bound else function, input_spec, True, function.__self__ if bound else None
+    )
 
 
 def kinds_of_call(static: StaticFunction, input_spec: Sequence[Any] | None) -> list[KindOfCall]:
@@ -167,7 +173,9 @@ class _Saver:
                 del calls[1]
                 made.calls.append(self._placed(None, *calls[0][1:]))
                 continue
-            made.calls += [self._placed(mode if isinstance(self.owner, Layer) else None, *rest) for mode, *rest in calls]
+            made.calls += [
+                self._placed(mode if isinstance(self.owner, Layer) else None, *rest) for mode, *rest in calls
+            ]
         return made
 
     # ---- tracing ---------------------------------------------------------------------------------------------------

@@ -92,7 +92,9 @@ def template_to_json(t: Template, what: str) -> Json:
 def _key(key: Any, what: str) -> Any:
     if key is None or type(key) in (bool, int, str):
         return key
-    raise NotSaveable(f"{what} has a dict with a key of type {type(key).__name__}; only strings, ints and bools can be saved")
+    raise NotSaveable(
+        f"{what} has a dict with a key of type {type(key).__name__}; only strings, ints and bools can be saved"
+    )
 
 
 def template_from_json(data: Json, where: str, depth: int = 0) -> Template:

@@ -276,4 +276,3 @@ def trace(function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Seq
     with replaced(trace=made, grad=current().grad):
         output = made.convert(function)(*args, **keywords)
         return made.finish(inputs, output)
-

@@ -138,7 +138,9 @@ class Layer:
                 return
             if registry == "_buffers":
                 raise TypeError(f"buffer {name!r} takes a Tensor or None, not {type(value).__name__}")
-            raise TypeError(f"{name!r} is a {kind} of this layer and takes a {kind} or None, not {type(value).__name__}")
+            raise TypeError(
+                f"{name!r} is a {kind} of this layer and takes a {kind} or None, not {type(value).__name__}"
+            )
         object.__setattr__(self, name, value)
 
     def _place(self, registry: str, name: str, value: Any) -> None:
@@ -311,7 +313,9 @@ class Layer:
         """Return the parameters and all buffers, persistable or not."""
         return layer_state.state_dict(self, True, "", True, every_buffer=True)
 
-    def set_state_dict(self, state_dict: dict[str, Any], use_structured_name: bool = True) -> tuple[list[str], list[str]]:
+    def set_state_dict(
+        self, state_dict: dict[str, Any], use_structured_name: bool = True
+    ) -> tuple[list[str], list[str]]:
         """Copy values from a state dict; return the keys that were missing and those that were not expected.
 
         A key that is missing or whose shape differs is skipped with a warning.

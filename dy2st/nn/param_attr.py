@@ -59,4 +59,6 @@ def as_attr(spec: Any) -> ParamAttr | None:
         return ParamAttr(initializer=spec)
     if isinstance(spec, WeightDecayRegularizer):
         return ParamAttr(regularizer=spec)
-    raise TypeError(f"a parameter attribute is a ParamAttr, a name, an initializer, a regularizer or a bool, not {spec!r}")
+    raise TypeError(
+        f"a parameter attribute is a ParamAttr, a name, an initializer, a regularizer or a bool, not {spec!r}"
+    )

@@ -12,8 +12,8 @@ from dy2st.dtypes import DType, of_array
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType, Type, tangent_type
-from dy2st.ops.bundle import Bundle
 from dy2st.ops.base import Op, Sample, fill, fill_extents
+from dy2st.ops.bundle import Bundle
 
 
 class Constant(Op):
@@ -133,4 +133,3 @@ class Cast(Op):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((rng.normal(size=(2, 3)),), {"dtype": dtypes.float64})
         yield Sample((np.arange(3),), {"dtype": dtypes.float32}, differentiate=False)
-

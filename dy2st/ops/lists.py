@@ -451,4 +451,3 @@ def empty_tangent(b: Builder, t: Type) -> Any:
 def densify(b: Builder, tangent: Any, out: Value) -> Any:
     """Turn an optional tangent into what `out` takes: zeros where it is unset, unless `out` is optional itself."""
     return tangent if is_optional(out.type) else b.variant_or_zeros(tangent, out, tag=1)
-

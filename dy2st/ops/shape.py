@@ -195,4 +195,3 @@ class Transpose(Op):
 
 def _listed(shape: Sequence[Extent | None]) -> str:
     return "[" + ", ".join("?" if e is None else str(e) for e in shape) + "]"
-

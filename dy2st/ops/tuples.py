@@ -80,7 +80,11 @@ class TupleGet(Op):
             **attributes: Any) -> Any:  # fmt: skip
         parts = b.operation("tuple_get", [tangents[0]]).results  # type: ignore[list-item]
         return [
-            None if not is_differentiable(out.type) else part if is_optional(out.type) else b.variant_or_zeros(part, out, tag=1)
+            None
+            if not is_differentiable(out.type)
+            else part
+            if is_optional(out.type)
+            else b.variant_or_zeros(part, out, tag=1)
             for part, out in zip(parts, outs, strict=True)
         ]
 
@@ -99,4 +103,3 @@ def maybe(b: Builder, tangent: Value | None, primal: Type) -> Value:
         return tangent
     attributes = {"type": optional(tangent_type(primal)), "tag": 0 if tangent is None else 1}
     return b.emit("variant_new", [] if tangent is None else [tangent], attributes)
-

@@ -64,7 +64,9 @@ class Optimizer:
         if not isinstance(learning_rate, (int, float, LRScheduler, Tensor)):
             raise TypeError(f"the learning rate must be a number or an LRScheduler, not {type(learning_rate).__name__}")
         if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
-            raise TypeError(f"grad_clip must be a clipping such as ClipGradByGlobalNorm, not {type(grad_clip).__name__}")
+            raise TypeError(
+                f"grad_clip must be a clipping such as ClipGradByGlobalNorm, not {type(grad_clip).__name__}"
+            )
         self._name = name
         self._multi_precision = multi_precision
         self._options = options

@@ -213,9 +213,7 @@ def _same(found: types.CodeType, code: types.CodeType) -> bool:
 
 def _all_names(code: types.CodeType) -> set[str]:
     return {
-        name
-        for one in _nested(code)
-        for name in (*one.co_names, *one.co_varnames, *one.co_freevars, *one.co_cellvars)
+        name for one in _nested(code) for name in (*one.co_names, *one.co_varnames, *one.co_freevars, *one.co_cellvars)
     }
 
 

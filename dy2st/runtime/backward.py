@@ -230,7 +230,12 @@ class Walk:
         return self.collect(pullback.backward, arguments, pullback.found, whole, made.xp)
 
     def collect(
-        self, compiled: Compiled, arguments: list[Any], found: Sequence[int], kinds: Sequence[Type | None], xp: Any = None
+        self,
+        compiled: Compiled,
+        arguments: list[Any],
+        found: Sequence[int],
+        kinds: Sequence[Type | None],
+        xp: Any = None,
     ) -> Any:
         """Run a pull-back; return a cotangent for each operand (of these types), None where there is none."""
         xp = xp or next((namespace_of(_raw(a)) for a in arguments if hasattr(_raw(a), "dtype")), np)

@@ -55,7 +55,7 @@ def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tupl
     if isinstance(content, (list, tuple, dict)) and _has_symbols(trace, content):
         raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
     shown = repr(content) if conversion == "r" else ascii(content) if conversion == "a" else content
-    return format(shown, spec) if spec or not isinstance(shown, str) and conversion != "s" else str(shown), []
+    return format(shown, spec) if spec or (not isinstance(shown, str) and conversion != "s") else str(shown), []
 
 
 def _has_symbols(trace: Any, x: Any) -> bool:

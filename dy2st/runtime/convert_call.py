@@ -75,4 +75,3 @@ def plain(trace: Any, x: Any) -> Any:
     if type(x) is tuple and any(type(i) in CONTAINERS for i in x):
         return tuple(plain(trace, i) for i in x)
     return x
-

@@ -62,6 +62,8 @@ def _emit(trace: Any, error: Any) -> None:
         )
     args = () if isinstance(error, type) else error.args
     if len(args) > 1:
-        raise StructureError(f"{kind.__name__} with {len(args)} arguments is raised on a path that only the run will take")
+        raise StructureError(
+            f"{kind.__name__} with {len(args)} arguments is raised on a path that only the run will take"
+        )
     template, operands = (None, []) if not args else text_of(trace, args[0])
     trace.emit("raise", operands, {"kind": kind.__name__, "template": template})

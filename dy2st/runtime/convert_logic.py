@@ -90,11 +90,7 @@ def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:
 
 
 def _is_alternative(trace: Any, variant: Variant, other: Any, negate: bool) -> Any:
-    tags = [
-        i
-        for i, t in enumerate(variant.alternatives)
-        if i and isinstance(t, Const) and t.object is other
-    ]
+    tags = [i for i, t in enumerate(variant.alternatives) if i and isinstance(t, Const) and t.object is other]
     found: Any = False
     tag = Scalar(trace.emit("variant_tag", [variant.value]))
     for i in tags:

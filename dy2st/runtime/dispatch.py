@@ -54,7 +54,7 @@ def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, An
         out = op.eval(xp, *arrays, **attributes)
     if isinstance(out, tuple):
         return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
-    if op.is_view and op.makes_view(**attributes) or op.name == "detach":
+    if (op.is_view and op.makes_view(**attributes)) or op.name == "detach":
         made = Tensor(out)
         _note_view(op, operands, attributes, made)
         return made

@@ -27,7 +27,7 @@ class Scalar:
 
     @property
     def kind(self) -> str:
-        """"int", "float" or "bool"."""
+        """ "int", "float" or "bool"."""
         assert isinstance(self.value.type, ScalarType)
         return self.value.type.kind
 

@@ -397,4 +397,3 @@ def unpack(trace: Any, value: Value, t: Template) -> Any:
         parts = trace.builder.operation("tuple_get", [value]).results
         return decode(trace, iter(parts), t)
     return decode(trace, iter([value]), t)
-

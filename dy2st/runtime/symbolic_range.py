@@ -1,5 +1,6 @@
 """What a `for` loop can run over with a symbolic turn number: ranges, tensors, lists of unknown length, and
-`enumerate`, `zip` and `reversed` of these."""
+`enumerate`, `zip` and `reversed` of these.
+"""
 
 from __future__ import annotations
 

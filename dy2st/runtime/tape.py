@@ -23,7 +23,18 @@ Edge = Any
 class Node:
     """What made some results: edges to the operands, and what the pull-back needs."""
 
-    __slots__ = ("edges", "freed", "hooks", "name", "number", "operands", "overwritten", "results", "source", "versions")
+    __slots__ = (
+        "edges",
+        "freed",
+        "hooks",
+        "name",
+        "number",
+        "operands",
+        "overwritten",
+        "results",
+        "source",
+        "versions",
+    )
     count = 0
 
     def __init__(self, name: str, edges: list[Edge], results: Sequence[Any], source: Any):
@@ -114,7 +125,9 @@ class ProgramCall:
         self.xp = xp
 
 
-def call(tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seeded: tuple[int, ...] | None = None) -> Any:
+def call(
+    tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seeded: tuple[int, ...] | None = None
+) -> Any:
     """Run a Program on tensors, and put the call on the tape where an input needs a gradient.
 
     `tensor` is the class that wraps results; payloads may be lists and variants. `seeded` names the results whose

@@ -26,9 +26,7 @@ def recorder_now(what: str) -> ProgramRecorder:
     return trace
 
 
-def append_backward(
-    recorder: ProgramRecorder, loss: Tensor, parameters: Any = None, no_grad_set: Any = None
-) -> Pairs:
+def append_backward(recorder: ProgramRecorder, loss: Tensor, parameters: Any = None, no_grad_set: Any = None) -> Pairs:
     """Append the gradients of a loss at parameters, named `<parameter>@GRAD`; return the pairs.
 
     A parameter that the loss does not depend on has no pair. The gradient of one that only an untaken branch used is
@@ -110,9 +108,7 @@ def gradients(
             raise ValueError(f"{len(seeds)} target_gradients were given for {len(outs)} targets")
     for out, seed in zip(outs, seeds, strict=True):
         if seed is not None and seed.ndim != out.ndim:
-            raise ValueError(
-                f"the target gradient of {out.name} has {seed.ndim} axes, the target has {out.ndim}"
-            )
+            raise ValueError(f"the target gradient of {out.name} has {seed.ndim} axes, the target has {out.ndim}")
     found = recorder.grad(outs, ins, seeds, named(recorder, no_grad_set, "no_grad_set"))
     for x, g in zip(ins, found, strict=True):
         if g is not None:

@@ -89,7 +89,9 @@ class StaticParameter(Parameter):
         """Write values of the parameter's shape into a scope."""
         array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         if list(array.shape) != list(self.shape):
-            raise ValueError(f"set_value: the value has shape {list(array.shape)}, the parameter {self.name} {self.shape}")
+            raise ValueError(
+                f"set_value: the value has shape {list(array.shape)}, the parameter {self.name} {self.shape}"
+            )
         self._recorder.holder(self.name, scope, fresh=True).set(array.astype(self.dtype.numpy))
 
     def numpy(self) -> np.ndarray:

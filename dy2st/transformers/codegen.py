@@ -78,9 +78,7 @@ def _bare_parameter(param: ast.arg) -> ast.arg:
     return ast.copy_location(ast.arg(param.arg), param)
 
 
-def _renamed(
-    code: types.CodeType, name: str, qualname: str, generated: frozenset[str], mark: str
-) -> types.CodeType:
+def _renamed(code: types.CodeType, name: str, qualname: str, generated: frozenset[str], mark: str) -> types.CodeType:
     """Name a code object, and those inside it: generated ones as the function around, others as Python would."""
     is_class = not code.co_flags & 0x02  # CO_NEWLOCALS: only class bodies lack it here
     consts: list[Any] = []
@@ -90,7 +88,9 @@ def _renamed(
             if made_up:
                 consts.append(_renamed(const, name, qualname, generated, mark))
                 continue
-            prefix = "" if const.co_qualname == const.co_name else f"{qualname}." if is_class else f"{qualname}.<locals>."
+            prefix = (
+                "" if const.co_qualname == const.co_name else f"{qualname}." if is_class else f"{qualname}.<locals>."
+            )
             consts.append(_renamed(const, const.co_name, prefix + const.co_name, generated, mark))
         else:
             consts.append(qualname if is_class and const == code.co_qualname else const)

@@ -187,4 +187,3 @@ def _remember(code: types.CodeType) -> None:
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
             _remember(const)
-

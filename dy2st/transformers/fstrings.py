@@ -20,7 +20,9 @@ from dy2st.pysrc import templates
 from dy2st.pysrc.scopes import own
 from dy2st.transformers.rewriter import Rewriter
 
-_RUNS_CODE = frozenset(["Call", "Await", "Yield", "YieldFrom", "NamedExpr", "BinOp", "Compare", "Subscript", "Attribute", "UnaryOp"])
+_RUNS_CODE = frozenset(
+    ["Call", "Await", "Yield", "YieldFrom", "NamedExpr", "BinOp", "Compare", "Subscript", "Attribute", "UnaryOp"]
+)
 
 
 def lower_joined_str(rw: Rewriter, node: Any) -> Any:

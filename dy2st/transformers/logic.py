@@ -69,6 +69,4 @@ def lower_compare(rw: Rewriter, node: Any) -> Any:
     if ops[0] not in ("is", "is not", "in", "not in"):
         return node
     template = "DY.is_(A, B, NEGATE)" if ops[0].startswith("is") else "DY.in_(A, B, NEGATE)"
-    return rw.make(
-        node, template, A=node.left, B=node.comparators[0], NEGATE=templates.literal(node, "not" in ops[0])
-    )
+    return rw.make(node, template, A=node.left, B=node.comparators[0], NEGATE=templates.literal(node, "not" in ops[0]))

@@ -123,9 +123,7 @@ class _Matches:
 def _if(spot: origin.Place, test: Any, body: list[Any], orelse: list[Any]) -> Any:
     if not orelse:
         return templates.statement(spot, "if TEST:\n    BODY", TEST=test, BODY=body)
-    return templates.statement(
-        spot, "if TEST:\n    BODY\nelse:\n    ORELSE", TEST=test, BODY=body, ORELSE=orelse
-    )
+    return templates.statement(spot, "if TEST:\n    BODY\nelse:\n    ORELSE", TEST=test, BODY=body, ORELSE=orelse)
 
 
 def _simple(pattern: Any, subject: str) -> tuple[Any, list[ast.stmt]] | None:

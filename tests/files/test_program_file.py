@@ -17,10 +17,10 @@ from safetensors import safe_open
 
 from dy2st.dtypes import ALL
 from dy2st.errors import FileFormatError
-from dy2st.ir.equality import structurally_equal
-from dy2st.ir.serialize import from_json, to_json
 from dy2st.files import program_file as files
 from dy2st.files import safetensors_io
+from dy2st.ir.equality import structurally_equal
+from dy2st.ir.serialize import from_json, to_json
 from tests.ir import programs
 
 PROGRAM = {"entry": "main", "functions": {"main": {"arguments": [], "operations": [], "results": []}}}

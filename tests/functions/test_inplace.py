@@ -30,7 +30,18 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 TWO_OPERANDS = ("add subtract multiply divide floor_divide remainder mod floor_mod pow hypot ldexp copysign equal "
     "not_equal less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor").split()  # fmt: skip
 SHAPES = {"reshape": ([3, 1],), "squeeze": (), "unsqueeze": (0,), "flatten": (), "transpose": ([0],)}
-DRAWN = ("uniform_", "normal_", "exponential_", "bernoulli_", "where_", "cast_", "copy_", "fill_", "zero_", "fill_diagonal_")
+DRAWN = (
+    "uniform_",
+    "normal_",
+    "exponential_",
+    "bernoulli_",
+    "where_",
+    "cast_",
+    "copy_",
+    "fill_",
+    "zero_",
+    "fill_diagonal_",
+)
 BITS = [n for n in INPLACE if n.startswith("bitwise")]
 FORMS = [n[:-1] for n in INPLACE if n not in DRAWN and n not in BITS and n[:-1] not in SHAPES]
 
@@ -65,7 +76,10 @@ def test_a_form_writes_what_the_function_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", BITS)
 def test_a_form_on_bits_writes_what_the_function_gives(name: str) -> None:
-    x, given = paddle.to_tensor([6, 3]), () if name in ("bitwise_not_", "bitwise_invert_") else (paddle.to_tensor([1, 2]),)
+    x, given = (
+        paddle.to_tensor([6, 3]),
+        () if name in ("bitwise_not_", "bitwise_invert_") else (paddle.to_tensor([1, 2]),),
+    )
     want = getattr(paddle, name[:-1])(paddle.to_tensor([6, 3]), *given).tolist()
     assert getattr(x, name)(*given).tolist() == want
 

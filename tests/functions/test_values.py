@@ -283,4 +283,3 @@ def test_function_recorded_into_a_program_gives_the_same(name: str, args: Any, k
     verify(program)
     got = [Tensor(v) for v in Compiled(program).run(arrays, np)]
     check(tuple(got) if isinstance(results, (list, tuple)) else got[0], want)
-

@@ -92,7 +92,9 @@ def test_liveness() -> None:
 
 
 def test_handlers_keep_variables_alive() -> None:
-    root, scopes = parsed("def f(a):\n    try:\n        if a:\n            x = 1\n        g()\n    except E:\n        return x")
+    root, scopes = parsed(
+        "def f(a):\n    try:\n        if a:\n            x = 1\n        g()\n    except E:\n        return x"
+    )
     branch = root.body[0].body[0]
     assert "x" in Liveness(scopes, scopes.root).after[branch]
 

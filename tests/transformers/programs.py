@@ -104,5 +104,11 @@ def statement(draw: st.DrawFn, depth: int, in_loop: bool) -> list[str]:
 def programs(draw: st.DrawFn) -> str:
     """Draw the source of `def program(a, b)`."""
     body = [*draw(block(3, False)), f"return {draw(exprs)}"]
-    start = ["def bump():", "    nonlocal a", "    a = a + 1", "c = d = None", "del d" if draw(st.booleans()) else "pass"]
+    start = [
+        "def bump():",
+        "    nonlocal a",
+        "    a = a + 1",
+        "c = d = None",
+        "del d" if draw(st.booleans()) else "pass",
+    ]
     return "\n".join(["def program(a, b):", *_indent([*start, *body]), ""])

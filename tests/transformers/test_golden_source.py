@@ -6,7 +6,7 @@ import pytest
 
 from dy2st import transformers
 
-# ruff: noqa: F821, RET503
+# ruff: noqa: F821
 
 
 def refine(self, x, limit=1e-3):

@@ -1,37 +1,113 @@
 """Functions of neural networks, without state: activations, convolutions, pooling, norms, losses."""
 
 from dy2st.nn.functional.activation import (
-    celu, elu, elu_, gelu, glu, hardshrink, hardsigmoid, hardswish, hardtanh, hardtanh_, leaky_relu, leaky_relu_,
-    log_sigmoid, logsigmoid, maxout, mish, prelu, relu, relu6, relu_, rrelu, selu, sigmoid, silu, softplus, softshrink,
-    softsign, swiglu, swish, tanh, tanh_, tanhshrink, thresholded_relu, thresholded_relu_,
+    celu,
+    elu,
+    elu_,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    log_sigmoid,
+    logsigmoid,
+    maxout,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    relu_,
+    rrelu,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    swiglu,
+    swish,
+    tanh,
+    tanh_,
+    tanhshrink,
+    thresholded_relu,
+    thresholded_relu_,
 )  # fmt: skip
 from dy2st.nn.functional.adaptive_pooling import (
-    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
     adaptive_max_pool3d,
 )  # fmt: skip
-from dy2st.nn.functional.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
+from dy2st.nn.functional.affine import bilinear, linear
 from dy2st.nn.functional.classification import (
-    cross_entropy, label_smooth, margin_cross_entropy, nll_loss, softmax_with_cross_entropy,
+    cross_entropy,
+    label_smooth,
+    margin_cross_entropy,
+    nll_loss,
+    softmax_with_cross_entropy,
 )  # fmt: skip
+from dy2st.nn.functional.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
 from dy2st.nn.functional.distance import (
-    cosine_embedding_loss, cosine_similarity, hinge_embedding_loss, margin_ranking_loss, multi_label_margin_loss,
-    multi_label_soft_margin_loss, multi_margin_loss, npair_loss, pairwise_distance, triplet_margin_loss,
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_label_margin_loss,
+    multi_label_soft_margin_loss,
+    multi_margin_loss,
+    npair_loss,
+    pairwise_distance,
+    triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )  # fmt: skip
 from dy2st.nn.functional.dropping import (
-    alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout,
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
 )  # fmt: skip
 from dy2st.nn.functional.lookup import embedding, one_hot
-from dy2st.nn.functional.affine import bilinear, linear
 from dy2st.nn.functional.loss import (
-    binary_cross_entropy, binary_cross_entropy_with_logits, dice_loss, gaussian_nll_loss, kl_div, l1_loss, log_loss,
-    mse_loss, poisson_nll_loss, sigmoid_focal_loss, smooth_l1_loss, soft_margin_loss, square_error_cost,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    dice_loss,
+    gaussian_nll_loss,
+    kl_div,
+    l1_loss,
+    log_loss,
+    mse_loss,
+    poisson_nll_loss,
+    sigmoid_focal_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    square_error_cost,
 )  # fmt: skip
 from dy2st.nn.functional.norm import (
-    batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm,
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
 )  # fmt: skip
 from dy2st.nn.functional.padding import pad, zeropad2d
 from dy2st.nn.functional.pooling import (
-    avg_pool1d, avg_pool2d, avg_pool3d, lp_pool1d, lp_pool2d, max_pool1d, max_pool2d, max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
 )  # fmt: skip
 from dy2st.nn.functional.softmax_family import gumbel_softmax, log_softmax, softmax, softmax_

@@ -47,7 +47,9 @@ def prelu(x: Any, weight: Tensor, data_format: str = "NCHW", name: str | None = 
         shape = [1] * x.ndim
         shape[axis] = count
         if isinstance(x.shape[axis], int) and x.shape[axis] != count:
-            raise ValueError(f"prelu: {count} weights for a tensor of {x.shape[axis]} channels (data_format {data_format})")
+            raise ValueError(
+                f"prelu: {count} weights for a tensor of {x.shape[axis]} channels (data_format {data_format})"
+            )
         weight = weight.reshape(shape)
     return piecewise(x > 0, x, x * weight)
 

@@ -113,7 +113,9 @@ def _conv_transpose(
     if x.ndim != rank + 2 or weight.ndim != rank + 2:
         raise ValueError(f"{name} needs an input and filters of {rank + 2} axes, not {x.shape} and {weight.shape}")
     if isinstance(x.shape[1], int) and x.shape[1] != weight.shape[0]:
-        raise ValueError(f"{name}: the input has {x.shape[1]} channels, the filters {weight.shape} take {weight.shape[0]}")
+        raise ValueError(
+            f"{name}: the input has {x.shape[1]} channels, the filters {weight.shape} take {weight.shape[0]}"
+        )
     strides, dilations = each(stride, rank, "stride", name), each(dilation, rank, "dilation", name)
     kernel = tuple(weight.shape[2:])
     pads = paddings(padding, x, kernel, strides, dilations, name, last)

@@ -146,7 +146,9 @@ def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", nam
     known = math.maximum(label, 0)
     scores = apply(_ALONG, input, known, axis=1)
     classes = input.shape[1]
-    from_label = cast_to(known.unsqueeze(2) == arange(classes, dtype="int64").reshape([1, 1, -1]), input.dtype) * listed.unsqueeze(2)
+    from_label = cast_to(
+        known.unsqueeze(2) == arange(classes, dtype="int64").reshape([1, 1, -1]), input.dtype
+    ) * listed.unsqueeze(2)
     others = 1.0 - from_label.max(1)
     short = math.maximum(1.0 - scores.unsqueeze(2) + input.unsqueeze(1), 0.0)
     loss = (short * listed.unsqueeze(2) * others.unsqueeze(1)).sum([1, 2]) / classes

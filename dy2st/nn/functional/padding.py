@@ -99,7 +99,9 @@ def _pad_axis(x: Tensor, axis: int, low: Any, high: Any, mode: str) -> Tensor:
     most = {"reflect": extent - 1, "replicate": None, "circular": extent}[mode]
     for width in (low, high):
         if isinstance(most, int) and isinstance(width, int) and (width > most or width < 0):
-            raise ValueError(f"pad: mode {mode!r} can add from 0 to {most} elements to an axis of {extent}, not {width}")
+            raise ValueError(
+                f"pad: mode {mode!r} can add from 0 to {most} elements to an axis of {extent}, not {width}"
+            )
     places = arange(-low, extent + high, dtype="int64")
     if mode == "reflect":
         places = (extent - 1) - math.abs((extent - 1) - math.abs(places))

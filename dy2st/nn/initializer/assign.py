@@ -22,7 +22,9 @@ class Assign(Initializer):
 
     def value(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
         if self._value.size != int(np.prod(shape)):
-            raise ValueError(f"Assign: values of shape {list(self._value.shape)} for a parameter of shape {list(shape)}")
+            raise ValueError(
+                f"Assign: values of shape {list(self._value.shape)} for a parameter of shape {list(shape)}"
+            )
         return to_tensor(self._value.reshape(shape).astype(dtype.numpy))
 
 

@@ -70,7 +70,10 @@ class _Conv(_Windows):
     def _around(self) -> list[int]:
         """Return the padding as `pad` takes it: the last axis first."""
         if self._padding == "SAME":
-            total = [(k - 1) * d for k, d in zip(self._kernel_size, each(self._dilation, self.rank, "dilation", "Conv"), strict=True)]
+            total = [
+                (k - 1) * d
+                for k, d in zip(self._kernel_size, each(self._dilation, self.rank, "dilation", "Conv"), strict=True)
+            ]
             pairs = [(t // 2, t - t // 2) for t in total]
         else:
             pairs = [(p, p) for p in each(self._padding, self.rank, "padding", type(self).__name__)]

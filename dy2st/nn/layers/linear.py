@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.nn.functional.lookup import embedding
 from dy2st.nn.functional.affine import bilinear, linear
+from dy2st.nn.functional.lookup import embedding
 from dy2st.nn.initializer.assign import Assign
 from dy2st.nn.layer import Layer
 from dy2st.runtime.tensor import Tensor
@@ -73,7 +73,9 @@ class Embedding(Layer):
         self._padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self._max_norm, self._norm_type, self._scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.weight = self.create_parameter(
-            [num_embeddings, embedding_dim], weight_attr, default_initializer=None if _weight is None else Assign(_weight)
+            [num_embeddings, embedding_dim],
+            weight_attr,
+            default_initializer=None if _weight is None else Assign(_weight),
         )
         if _freeze:
             self.weight.stop_gradient = True

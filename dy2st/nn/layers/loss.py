@@ -25,9 +25,7 @@ NLLLoss = _loss("NLLLoss", C.nll_loss, weight=None, ignore_index=-100, reduction
 KLDivLoss = _loss("KLDivLoss", F.kl_div, reduction="mean", log_target=False)
 SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss, reduction="mean", delta=1.0, is_huber=True)
 SoftMarginLoss = _loss("SoftMarginLoss", F.soft_margin_loss, reduction="mean")
-PoissonNLLLoss = _loss(
-    "PoissonNLLLoss", F.poisson_nll_loss, log_input=True, full=False, epsilon=1e-8, reduction="mean"
-)
+PoissonNLLLoss = _loss("PoissonNLLLoss", F.poisson_nll_loss, log_input=True, full=False, epsilon=1e-8, reduction="mean")
 GaussianNLLLoss = _loss("GaussianNLLLoss", F.gaussian_nll_loss, full=False, epsilon=1e-6, reduction="mean")
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", D.cosine_embedding_loss, margin=0, reduction="mean")
 HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", D.hinge_embedding_loss, margin=1.0, reduction="mean")

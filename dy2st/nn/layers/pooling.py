@@ -23,9 +23,7 @@ MaxPool1D = _pool("MaxPool1D", F.max_pool1d, return_mask=False, ceil_mode=False)
 MaxPool2D = _pool("MaxPool2D", F.max_pool2d, return_mask=False, ceil_mode=False, data_format="NCHW")
 MaxPool3D = _pool("MaxPool3D", F.max_pool3d, return_mask=False, ceil_mode=False, data_format="NCDHW")
 AvgPool1D = _pool("AvgPool1D", F.avg_pool1d, exclusive=True, ceil_mode=False)
-AvgPool2D = _pool(
-    "AvgPool2D", F.avg_pool2d, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW"
-)
+AvgPool2D = _pool("AvgPool2D", F.avg_pool2d, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW")
 AvgPool3D = _pool(
     "AvgPool3D", F.avg_pool3d, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCDHW"
 )

@@ -18,7 +18,9 @@ class LinearWarmup(LRScheduler):
         last_epoch: int = -1, verbose: bool = False,
     ):  # fmt: skip
         if not isinstance(learning_rate, (int, float, LRScheduler)):
-            raise TypeError(f"LinearWarmup: the rate must be a number or a scheduler, not {type(learning_rate).__name__}")
+            raise TypeError(
+                f"LinearWarmup: the rate must be a number or a scheduler, not {type(learning_rate).__name__}"
+            )
         if end_lr <= start_lr:
             raise ValueError(f"LinearWarmup: end_lr must be above start_lr, not {end_lr} and {start_lr}")
         self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
@@ -161,7 +163,9 @@ class CyclicLR(LRScheduler):
         cycle = 1 + self.last_epoch // self.cycle_size
         done = 1.0 + self.last_epoch / self.cycle_size - cycle
         height = done / self.step_up_pct if done <= self.step_up_pct else (1 - done) / (1 - self.step_up_pct)
-        return self.base_lr + self.amplitude * height * self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        return self.base_lr + self.amplitude * height * self._scale(
+            cycle if self.scale_mode == "cycle" else self.last_epoch
+        )
 
     def _scale(self, at: float) -> float:
         if self.scale_fn is not None:

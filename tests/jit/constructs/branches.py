@@ -1,7 +1,8 @@
 """Branches: if, elif, else, ternary, match; what is set on one path, and what differs between paths."""
 
-import dy2st as paddle
 from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+import dy2st as paddle
 
 
 @case(POS, NEG, holds="cond")

@@ -3,8 +3,9 @@
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 
-import dy2st as paddle
 from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+import dy2st as paddle
 
 Point = namedtuple("Point", "a b")
 ROWS = f([[1, 1], [2, 2], [3, 3]])
@@ -315,7 +316,9 @@ def mutates_dict_argument(x, d):
     return x
 
 
-@case((POS, []),)
+@case(
+    (POS, []),
+)
 def appends_to_list_argument(x, items):
     items.append(x * 2)
     items.append(1)
@@ -385,7 +388,7 @@ def list_unpack_after_branch(x):
 
 @case((POS, n(2)), (POS, n(0)), holds="while_loop")
 def while_list_not_empty(x, k):
-    stack = [x] 
+    stack = [x]
     for i in range(k):
         stack.append(x * i)
     total = x * 0

@@ -3,8 +3,9 @@
 import contextlib
 import warnings
 
-import dy2st as paddle
 from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+import dy2st as paddle
 
 
 class Custom(ValueError):

@@ -3,9 +3,9 @@
 import functools
 
 import numpy as np
+from conversion_constructs.cases import NEG, POS, case, f, n, s
 
 import dy2st as paddle
-from conversion_constructs.cases import NEG, POS, case, f, n, s
 
 
 def helper(x, k=2, *more, bias=0.0, **words):
@@ -146,7 +146,9 @@ def generator_expression(x):
     return sum(x * k for k in [1, 2, 3]), list(x + k for k in (1, 2))
 
 
-@case((s(3), 4),)
+@case(
+    (s(3), 4),
+)
 def recursion_on_python_number(x, depth):
     def power(v, d):
         return v if d == 0 else v * power(v, d - 1)
@@ -288,7 +290,7 @@ def dtype_and_name_reads(x):
 
 @case(POS, NEG, holds="cond")
 def getattr_hasattr(x):
-    y = getattr(x, "sum")()
+    y = x.sum()
     return y if hasattr(x, "mean") and y > 0 else getattr(x, "missing", y * 2)
 
 

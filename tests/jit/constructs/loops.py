@@ -1,7 +1,8 @@
 """Loops: while, for over range, tensors and Python's containers; break, continue, else; changing state."""
 
-import dy2st as paddle
 from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+import dy2st as paddle
 
 ROWS = f([[1, 1], [2, 2], [3, 3]])
 

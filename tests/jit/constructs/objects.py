@@ -1,7 +1,8 @@
 """Attributes and side effects: layers, user objects, globals, nonlocals, state across calls, autograd inside."""
 
-import dy2st as paddle
 from conversion_constructs.cases import NEG, POS, case, f, n, s, scenario
+
+import dy2st as paddle
 from dy2st import nn
 
 TOTAL = 0

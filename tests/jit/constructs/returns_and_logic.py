@@ -1,7 +1,8 @@
 """Early return anywhere; and, or, not, comparison, built-in functions on tensors."""
 
-import dy2st as paddle
 from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+import dy2st as paddle
 
 ROWS = f([[1, 1], [2, 2], [3, 3]])
 

@@ -365,7 +365,7 @@ def only_annotated(x):
 @case((5,))
 def fstrings(x):
     w = 8
-    return f"{x!r:>{w}} {x:03d} {x=} {{}} {'a' 'b'}" + f"" + f"plain"
+    return f"{x!r:>{w}} {x:03d} {x=} {{}} {'ab'}" + f"" + f"plain"
 
 
 @case((5,))

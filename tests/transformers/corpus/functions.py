@@ -190,7 +190,7 @@ def comprehension_unset(x):
 
 @case(([3, 4],))
 def comprehension_tuple_target(xs):
-    return [a + b for a, (b, *c) in [(1, (2, 3)), (4, (5,))]], [i for i, in [(1,), (2,)]]
+    return [a + b for a, (b, *c) in [(1, (2, 3)), (4, (5,))]], [i for (i,) in [(1,), (2,)]]
 
 
 @case((2,))
