@@ -6,10 +6,11 @@ Functions on tensors are imported here by name. Subpackages, and what lives in t
 
 from __future__ import annotations
 
+import difflib as _difflib
 import importlib as _importlib
 from typing import Any as _Any
 
-from dy2st.dtypes import DType as dtype
+from dy2st.dtypes import DType as dtype  # noqa: N813 (Paddle's name of the class)
 from dy2st.dtypes import bool_ as bool
 from dy2st.dtypes import complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8
 from dy2st.functions import methods as _methods
@@ -387,9 +388,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def _hint(name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, __dir__(), n=3, cutoff=0.7)
+    near = _difflib.get_close_matches(name, __dir__(), n=3, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 OPTIONS: dict[str, int] = {"precision": 8, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 
-Part = str | tuple[str, str, str]
+Part = str | tuple[Any, ...]
 """A piece of text, or what stands for an operand: (head, conversion, format specification). `head` is "" for a number;
-for a tensor it is `Tensor` and what precedes the elements apart from the shape, e.g. "Tensor:True"."""
+for a tensor it is `Tensor` and what precedes the elements apart from the shape, e.g. "Tensor:True". Parts that are one
+text together are ("parts", parts, conversion, format specification)."""
 
 
 def format_array(array: Any, stop_gradient: bool, head: str = "Tensor") -> str:
@@ -44,7 +46,17 @@ def _whole(array: np.ndarray) -> bool:
 def render(template: tuple[Part, ...], operands: tuple[Any, ...]) -> list[str]:
     """Return the texts of a template's parts, operands put in their places."""
     rest = iter(operands)
-    return [part if isinstance(part, str) else _text(next(rest), *part) for part in template]
+    return [_part(part, rest) for part in template]
+
+
+def _part(part: Part, rest: Iterator[Any]) -> str:
+    if isinstance(part, str):
+        return part
+    if part[0] == "parts":
+        _, inside, conversion, spec = part
+        text = "".join(_part(p, rest) for p in inside)
+        return format(repr(text) if conversion == "r" else text, spec)
+    return _text(next(rest), *part)  # type: ignore[arg-type]
 
 
 def _text(value: Any, head: str, conversion: str, spec: str) -> str:

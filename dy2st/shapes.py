@@ -11,7 +11,6 @@ two extents are provably equal exactly when they compare equal. Quotients that d
 from __future__ import annotations
 
 import re
-from typing import Union
 
 Monomial = tuple[str, ...]
 Terms = tuple[tuple[Monomial, int], ...]
@@ -84,7 +83,7 @@ class Dim:
     __repr__ = __str__
 
 
-Extent = Union[int, Dim]
+Extent = int | Dim
 Shape = tuple[Extent, ...]
 
 

@@ -1,23 +1,23 @@
 """The whole job on real images: train eagerly and as a Program, compare, save, reload without the source, draw.
 
-Run it with `python3 dev.py demo`; the data set (1,797 images of handwritten digits) comes with scikit-learn.
+Run it with `python3 dev.py demo`. The data set (1,797 images of handwritten digits) comes with scikit-learn.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from model import ThinkTwice
-from rich.console import Console
-from rich.progress import track
-from rich.syntax import Syntax
-from rich.table import Table
+from showing import heading, progress, side_by_side
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -26,110 +26,157 @@ import dy2st.nn.functional as F
 from dy2st import viz
 
 BATCH = 64
-RELOAD = """
-import sys, numpy as np
-import dy2st as paddle
-try:
-    import model
-except ModuleNotFoundError:
-    pass
-else:
-    raise SystemExit("the model's source can be imported; this process should not see it")
-net = paddle.jit.load(sys.argv[1])
-net.eval()
-data = np.load(sys.argv[2])
-print(float((net(paddle.to_tensor(data["x"])).numpy().argmax(1) == data["y"]).mean()))
-"""
+AGREE = 1e-4  # losses of 200 steps may differ by no more: sums in another order round otherwise
+USE_SAVED = Path(__file__).with_name("use_saved.py")
 
 
-def digits() -> tuple[np.ndarray, ...]:
-    """Return training images, test images, training labels, test labels."""
+@dataclass
+class Data:
+    """Images of 64 pixels from 0 to 1 and their labels, for training and for the test."""
+
+    x: np.ndarray
+    y: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+@dataclass
+class Trained:
+    """A network and the loss at each step of its training."""
+
+    net: ThinkTwice
+    losses: np.ndarray
+    seconds: float
+
+
+def digits() -> Data:
+    """Return scikit-learn's digits, a quarter of them for the test."""
     images, labels = load_digits(return_X_y=True)
-    return train_test_split((images / 16).astype("float32"), labels.astype("int64"), test_size=0.25, random_state=0)
+    x, x_test, y, y_test = train_test_split(images / 16, labels, test_size=0.25, random_state=0)
+    return Data(x.astype("float32"), y.astype("int64"), x_test.astype("float32"), y_test.astype("int64"))
 
 
-def train(net: paddle.nn.Layer, x: np.ndarray, y: np.ndarray, epochs: int, title: str) -> tuple[list[float], float]:
-    """Train with Adam; return the loss of every step and the seconds that it took."""
-    optimizer = paddle.optimizer.Adam(0.01, parameters=net.parameters())
+def network(static: bool) -> ThinkTwice:
+    """Return an untrained network; the same weights whichever way it runs."""
+    paddle.seed(7)
+    net = ThinkTwice()
+    if not static:
+        return net
+    images = paddle.static.InputSpec([None, 64], "float32", "images")
+    return paddle.jit.to_static(net, input_spec=[images], full_graph=True)
+
+
+def train(net: ThinkTwice, data: Data, epochs: int, title: str) -> Trained:
+    """Train with Adam, the same batches in the same order each time."""
+    optimizer = paddle.optimizer.Adam(0.005, parameters=net.parameters())
     order = np.random.default_rng(0)
+    batches = [rows for _ in range(epochs)
+               for rows in np.array_split(order.permutation(len(data.x)), max(1, len(data.x) // BATCH))]  # fmt: skip
     losses: list[float] = []
-    steps = [s for _ in range(epochs) for s in np.array_split(order.permutation(len(x)), len(x) // BATCH)]
     start = time.perf_counter()
-    for rows in track(steps, description=title):
-        loss = F.cross_entropy(net(paddle.to_tensor(x[rows])), paddle.to_tensor(y[rows]))
+    for rows in progress(batches, title):
+        loss = loss_of(net, data.x[rows], data.y[rows])
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
         losses.append(float(loss))
-    return losses, time.perf_counter() - start
+    return Trained(net, np.array(losses), time.perf_counter() - start)
 
 
-def accuracy(net: paddle.nn.Layer, x: np.ndarray, y: np.ndarray) -> float:
+def loss_of(net: ThinkTwice, x: np.ndarray, y: np.ndarray) -> paddle.Tensor:
+    labels = paddle.to_tensor(y)
+    return sum(F.cross_entropy(logits, labels) for logits in net(paddle.to_tensor(x)))
+
+
+def accuracy(net: ThinkTwice, x: np.ndarray, y: np.ndarray) -> float:
     """Return the share of images that the network gets right."""
     net.eval()
-    return float((net(paddle.to_tensor(x)).numpy().argmax(1) == y).mean())
+    logits, _ = net(paddle.to_tensor(x))
+    net.train()
+    return float((logits.numpy().argmax(axis=1) == y).mean())
 
 
-def gradients(net: paddle.nn.Layer, x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+def gradients(net: ThinkTwice, x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     """Return the gradient of the loss at every parameter."""
     net.clear_gradients()
-    F.cross_entropy(net(paddle.to_tensor(x)), paddle.to_tensor(y)).backward()
+    loss_of(net, x, y).backward()
     return {name: p.grad.numpy() for name, p in net.named_parameters()}
+
+
+def differences(eager: Trained, static: Trained, data: Data) -> dict[str, float]:
+    """Return how far static is from eager: the losses of the whole training, then each gradient at equal weights."""
+    found = {f"loss, largest of {len(eager.losses)} steps": float(np.abs(eager.losses - static.losses).max())}
+    twin = network(static=True)
+    twin.set_state_dict(eager.net.state_dict())
+    ours, theirs = (gradients(net, data.x[:256], data.y[:256]) for net in (eager.net, twin))
+    return found | {f"gradient of {name}": float(np.abs(ours[name] - theirs[name]).max()) for name in ours}
+
+
+def save_and_draw(net: ThinkTwice, folder: Path) -> tuple[Path, Path]:
+    """Save the network and a picture of its Program; return both paths."""
+    saved, picture = folder / "think_twice.dy2st", folder / "think_twice.html"
+    paddle.jit.save(net, str(saved.with_suffix("")))
+    viz.draw(net, picture)
+    return saved, picture
+
+
+def reloaded_accuracy(saved: Path, x: np.ndarray, y: np.ndarray) -> float:
+    """Return the accuracy that a fresh process without the model's source gets from the saved file."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        data = Path(elsewhere) / "test.npz"
+        np.savez(data, x=x, y=y)
+        command = [sys.executable, "-I", str(USE_SAVED), str(saved.resolve().with_suffix("")), str(data)]
+        return float(subprocess.run(command, cwd=elsewhere, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def show_training(title: str, trained: Trained, data: Data) -> None:
+    before = int(trained.net.refined)
+    right = accuracy(trained.net, data.x_test, data.y_test)
+    twice = int(trained.net.refined) - before
+    print(f"{title}: loss {trained.losses[0]:.4f} -> {trained.losses[-1]:.4f}, {len(trained.losses)} steps in "
+          f"{trained.seconds:.1f} s; test accuracy {right:.4f}, "
+          f"{twice} of {len(data.x_test)} images went through the second stage")  # fmt: skip
+
+
+def show_conversion(net: ThinkTwice) -> None:
+    print(heading("forward: as written | as converted"))
+    print(side_by_side(textwrap.dedent(inspect.getsource(ThinkTwice.forward)), net.forward.code))
+    print(heading("the Program"))
+    print(net.forward.main_program)
+    print(net.forward.explain())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--out", type=Path, default=Path("demo_output"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    console = Console()
-    x, x_test, y, y_test = digits()
+    data = digits()
 
-    nets, losses = {}, {}
-    for mode in ("eager", "static"):
-        paddle.seed(7)
-        net = ThinkTwice()
-        if mode == "static":
-            spec = [paddle.static.InputSpec([None, 64], "float32", "images")]
-            net = paddle.jit.to_static(net, input_spec=spec, full_graph=True)
-        losses[mode], seconds = train(net, x, y, options.epochs, f"training, {mode}")
-        nets[mode] = net
-        console.print(f"{mode}: loss {losses[mode][0]:.4f} -> {losses[mode][-1]:.4f} in {seconds:.1f} s, "
-                      f"{int(net.refined)} images thought over twice")  # fmt: skip
+    print(heading("training"))
+    eager = train(network(static=False), data, options.epochs, "eager ")
+    static = train(network(static=True), data, options.epochs, "static")
+    show_training("eager ", eager, data)
+    show_training("static", static, data)
+    show_conversion(static.net)
 
-    static = nets["static"].forward
-    console.rule("the source as written, and as converted")
-    console.print(Syntax(Path(sys.modules["model"].__file__).read_text().partition("    def forward")[2], "python"))
-    console.print(Syntax(static.code, "python"))
-    console.rule("the Program")
-    print(static.main_program)
-    print(static.explain())
+    print(heading("largest difference between eager and static"))
+    found = differences(eager, static, data)
+    for what, size in found.items():
+        print(f"{what:<32} {size:.1e}")
+    if max(found.values()) > AGREE:
+        raise SystemExit(f"eager and static differ by more than {AGREE}")
 
-    console.rule("eager and static agree")
-    table = Table("quantity", "largest difference")
-    table.add_row("loss over all training steps", f"{np.abs(np.subtract(*losses.values())).max():.2e}")
-    nets["static"].set_state_dict(nets["eager"].state_dict())
-    pair = [gradients(nets[mode], x[:256], y[:256]) for mode in ("eager", "static")]
-    for name in pair[0]:
-        table.add_row(f"gradient of {name}", f"{np.abs(pair[0][name] - pair[1][name]).max():.2e}")
-    console.print(table)
-
-    path = options.out / "think_twice"
-    before = accuracy(nets["static"], x_test, y_test)
-    paddle.jit.save(nets["static"], str(path))
-    with tempfile.TemporaryDirectory() as elsewhere:
-        data = Path(elsewhere) / "test.npz"
-        np.savez(data, x=x_test, y=y_test)
-        run = subprocess.run([sys.executable, "-c", RELOAD, str(path.resolve()), str(data)], cwd=elsewhere, check=True,
-                             capture_output=True, text=True)  # fmt: skip
-    after = float(run.stdout)
-    console.print(f"test accuracy {before:.4f}; reloaded in a process without the model's source: {after:.4f}")
+    print(heading("files"))
+    before = accuracy(static.net, data.x_test, data.y_test)
+    saved, picture = save_and_draw(static.net, options.out)
+    after = reloaded_accuracy(saved, data.x_test, data.y_test)
+    print(f"{saved}: {saved.stat().st_size:,} bytes")
+    print(f"test accuracy before saving {before:.4f}; reloaded in a process without the model's source {after:.4f}")
     if before != after:
-        raise SystemExit("the reloaded model differs")
-    picture = options.out / "think_twice.html"
-    viz.draw(static, picture)
-    console.print(f"picture of the Program: {picture}")
+        raise SystemExit("the reloaded model gives another accuracy")
+    print(f"picture of the Program: {picture.resolve()}")
 
 
 if __name__ == "__main__":

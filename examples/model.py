@@ -5,9 +5,15 @@ from __future__ import annotations
 import dy2st as paddle
 import dy2st.nn.functional as F
 
+SURE = 0.9
+TURNS = 3
+
 
 class ThinkTwice(paddle.nn.Layer):
-    """Classify 8x8 images; the unsure ones are refined until they are sure or three turns are over."""
+    """Classify 8x8 images; those it is unsure of are refined until it is sure of all, or `TURNS` turns are over.
+
+    Returns the logits after all thinking, and those of the first stage, so that it can learn to be sure by itself.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -18,16 +24,17 @@ class ThinkTwice(paddle.nn.Layer):
 
     def forward(self, images):
         hidden = F.relu(self.first(images))
-        logits = self.head(hidden)
-        unsure = F.softmax(logits).max(axis=1) < 0.9
+        first = logits = self.head(hidden)
+        unsure = F.softmax(first).max(axis=1) < SURE
         if unsure.any():
             rows = paddle.nonzero(unsure).flatten()
-            state, guess = paddle.index_select(hidden, rows), paddle.index_select(logits, rows)
-            turn = paddle.zeros([], "int64")
-            while turn < 3 and (F.softmax(guess).max(axis=1) < 0.9).any():
-                state = paddle.tanh(self.refine(paddle.concat([state, F.softmax(guess)], axis=1)))
+            state, guess = hidden[rows], first[rows]
+            turn = 0
+            while turn < TURNS and (F.softmax(guess).max(axis=1) < SURE).any():
+                thought = paddle.concat([state, F.softmax(guess)], axis=1)
+                state = paddle.tanh(self.refine(thought))
                 guess = guess + self.head(state)
-                turn = turn + 1
+                turn += 1
             logits = paddle.scatter(logits, rows, guess)
-            self.refined = self.refined + rows.shape[0]
-        return logits
+            self.refined += rows.shape[0]
+        return logits, first

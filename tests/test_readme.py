@@ -1,4 +1,4 @@
-"""The README's example prints what the README says."""
+"""What README.md and docs/ show runs, prints what they say, and names files that are there."""
 
 import re
 import subprocess
@@ -7,17 +7,40 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCK = r"```{}\n(.*?)```"
+ROOT = Path(__file__).parents[1]
+SHOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("writing-*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_example_prints_what_the_readme_says(tmp_path: Path) -> None:
-    text = README.read_text(encoding="utf-8")
-    (source,) = re.findall(BLOCK.format("python"), text, re.DOTALL)
-    (output,) = re.findall(BLOCK.format("text"), text, re.DOTALL)
-    if output.strip() == "TODO":
-        pytest.skip("the README's output is not written yet")
-    example = tmp_path / "example.py"  # to_static reads the source of what it converts
+def blocks(page: Path, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
+def test_the_examples_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
+    source, output = "\n\n".join(blocks(page, "python")), "".join(blocks(page, "text"))
+    example = tmp_path / "settle.py"  # to_static reads the source of what it converts
     example.write_text(source)
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=60)
-    assert (done.stderr, done.stdout) == ("", output)
+    assert source
+    assert (done.stderr, done.stdout.replace(str(tmp_path), "/home/you")) == ("", output)
+
+
+def test_the_readme_s_example_is_short() -> None:
+    (source,) = blocks(ROOT / "README.md", "python")
+    assert len([line for line in source.splitlines() if line.strip()]) <= 15
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:dy2st|tests|docs|examples|benchmarks)/[\w/.-]+)`", text)
+    linked = [path for path in re.findall(r"\]\(([^)#:]+)\)", text)]
+    missing = [path for path in named if not (ROOT / path).exists()]
+    missing += [path for path in linked if not (page.parent / path).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_nothing_is_left_to_be_written(page: Path) -> None:
+    assert not re.search(r"\b(TODO|TBD|FIXME|XXX)\b", page.read_text(encoding="utf-8"))

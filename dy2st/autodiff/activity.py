@@ -14,7 +14,7 @@ def active_values(block: Block, roots: Iterable[Value]) -> set[Value]:
     active = {v for v in roots if is_differentiable(v.type)}
     for operation in block.operations:
         if any(v in active for v in operation.operands):
-            active.update(v for v, on in zip(operation.results, active_results(operation, active)) if on)
+            active.update(v for v, on in zip(operation.results, active_results(operation, active), strict=True) if on)
     return active
 
 
@@ -25,11 +25,11 @@ def active_results(operation: Operation, active: set[Value]) -> list[bool]:
         return [False] * len(results)
     if operation.name == "cond":
         inner = [active_values(b, _arguments(operation, b, active, 1)) for b in operation.blocks]
-        flags = [[v in s for v in b.results] for b, s in zip(operation.blocks, inner)]
+        flags = [[v in s for v in b.results] for b, s in zip(operation.blocks, inner, strict=True)]
         return [r and any(f[i] for f in flags) for i, r in enumerate(results)]
     if operation.name in ("while_loop", "for_loop"):
         entering = active_carried(operation, active)
-        return [r and on for r, on in zip(results, entering)]
+        return [r and on for r, on in zip(results, entering, strict=True)]
     return results
 
 
@@ -41,13 +41,13 @@ def active_carried(operation: Operation, active: set[Value]) -> list[bool]:
     fixed = [v in active for v in operation.operands[1 + carried :]]
     leaving = body.results if operation.name == "for_loop" else body.results[1:]
     while True:
-        roots = [a for a, flag in zip(body.arguments[offset:], [*on, *fixed]) if flag]
+        roots = [a for a, flag in zip(body.arguments[offset:], [*on, *fixed], strict=True) if flag]
         inner = active_values(body, roots)
-        after = [was or v in inner for was, v in zip(on, leaving)]
+        after = [was or v in inner for was, v in zip(on, leaving, strict=True)]
         if after == on:
             return on
         on = after
 
 
 def _arguments(operation: Operation, block: Block, active: set[Value], skip: int) -> list[Value]:
-    return [a for a, v in zip(block.arguments, operation.operands[skip:]) if v in active]
+    return [a for a, v in zip(block.arguments, operation.operands[skip:], strict=True) if v in active]

@@ -6,8 +6,10 @@ Control flow is rebuilt with the tangents beside the primals, so it needs no tap
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from dy2st.autodiff.activity import active_carried, active_results
+from dy2st.autodiff.cotangents import conform
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
@@ -49,9 +51,10 @@ def _push(
         outs = [_mapped(v, mapping) for v in operation.results]
         assert isinstance(operation.op, Op)
         made = operation.op.jvp(b, primals, given, outs, **operation.attributes)
-        for result, tangent in zip(operation.results, made if isinstance(made, (list, tuple)) else [made]):
+        parts = cast("Sequence[Any]", made) if isinstance(made, (list, tuple)) else [made]
+        for result, tangent in zip(operation.results, parts, strict=True):
             if tangent is not None:
-                tangents[result] = tangent
+                tangents[result] = conform(b, tangent, _mapped(result, mapping))
     b.location = before
 
 
@@ -63,10 +66,9 @@ def _copy(b: Builder, operation: Operation, mapping: Mapping) -> None:
     operands = [mapping[v] for v in operation.operands]
     blocks = [clone_block(inner) for inner in operation.blocks]
     made = b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
-    for old, new in zip(operation.results, made.results):
+    for old, new in zip(operation.results, made.results, strict=True):
         new.name = old.name
-        if not operation.blocks:
-            new.type = old.type
+        b.retype(new, old.type)
         mapping[old] = new
 
 
@@ -74,7 +76,7 @@ def _enter(inner: Builder, arguments: Sequence[Value], tangents_of: Sequence[boo
     """Make the arguments of a rebuilt block: the primals, then a tangent for each that has one."""
     mapping: Mapping = {a: inner.argument(a.type, a.name) for a in arguments}
     tangents: Tangents = {}
-    for a, has in zip(arguments, tangents_of):
+    for a, has in zip(arguments, tangents_of, strict=True):
         if has:
             tangents[a] = inner.argument(tangent_type(a.type))
     return mapping, tangents
@@ -104,13 +106,14 @@ def _push_cond(
     live = [
         i
         for i, v in enumerate(operation.results)
-        if is_differentiable(v.type) and any(blk.results[i] in p for blk, (_, _, p) in zip(operation.blocks, sides))
+        if is_differentiable(v.type)
+        and any(blk.results[i] in p for blk, (_, _, p) in zip(operation.blocks, sides, strict=True))
     ]
-    for block, (inner, inside, pushed) in zip(operation.blocks, sides):
+    for block, (inner, inside, pushed) in zip(operation.blocks, sides, strict=True):
         inner.block.results += [_tangent_or_zero(inner, block.results[i], inside, pushed) for i in live]
     operands = [*primals, *(t for t in given[1:] if t is not None)]
     made = b.operation("cond", operands, {}, [inner.block for inner, _, _ in sides], operation.location)
-    _leave(operation, made, live, mapping, tangents)
+    _leave(b, operation, made, live, mapping, tangents)
 
 
 def _push_loop(
@@ -123,7 +126,7 @@ def _push_loop(
 ) -> None:
     counted, carried = operation.name == "for_loop", operation.attributes["carried"]
     body = operation.blocks[0]
-    has = active_carried(operation, {v for v, t in zip(operation.operands, given) if t is not None})
+    has = active_carried(operation, {v for v, t in zip(operation.operands, given, strict=True) if t is not None})
     has += [t is not None for t in given[1 + carried :]]
     inner = Builder(Block(), None, names=b.names)
     taken = body.arguments[1:] if counted else body.arguments
@@ -142,14 +145,22 @@ def _push_loop(
     operands = [*primals[: 1 + carried], *starts, *primals[1 + carried :], *(t for t in given[1 + carried :] if t)]
     attributes = {**operation.attributes, "carried": carried + len(live)}
     made = b.operation(operation.op, operands, attributes, [inner.block], operation.location)  # type: ignore[arg-type]
-    _leave(operation, made, live, mapping, tangents)
+    _leave(b, operation, made, live, mapping, tangents)
 
 
 def _leave(
-    operation: Operation, made: Operation, live: Sequence[int], mapping: Mapping | None, tangents: Tangents
+    b: Builder,
+    operation: Operation,
+    made: Operation,
+    live: Sequence[int],
+    mapping: Mapping | None,
+    tangents: Tangents,
 ) -> None:
     """Map the results of the rebuilt operation: primals first, then the tangents of the `live` ones."""
     count = len(operation.results)
     if mapping is not None:
-        mapping.update(zip(operation.results, made.results[:count]))
-    tangents.update(zip((operation.results[i] for i in live), made.results[count:]))
+        for old, new in zip(operation.results, made.results[:count], strict=True):
+            b.retype(new, old.type)
+            mapping[old] = new
+    for i, tangent in zip(live, made.results[count:], strict=True):
+        tangents[operation.results[i]] = conform(b, tangent, _mapped(operation.results[i], mapping))

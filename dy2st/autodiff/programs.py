@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import dy2st.autodiff.control  # fills the table of control rules
+import dy2st.autodiff.loops  # fills the table of control rules, as it imports control
 from dy2st.autodiff.forward import push_forward
+from dy2st.autodiff.prune import prune
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
 from dy2st.ir.builder import Builder, Names
@@ -20,7 +21,7 @@ from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import Type, optional, tangent_type
 from dy2st.ops.control import visible_symbols
 
-assert dy2st.autodiff.control
+assert dy2st.autodiff.loops
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,12 @@ def vjp(program: Program, wrt: Sequence[int], seeded: Sequence[tuple[int, bool]]
         cts[result] = accumulate(back, cts.get(result), arguments[-1])
     roots = [block.arguments[i] for i in wrt]
     cotangents = pull_back(back, block, roots, cts)
-    found = tuple(i for i, root in zip(wrt, roots) if root in cotangents)
+    found = tuple(i for i, root in zip(wrt, roots, strict=True) if root in cotangents)
     back.block.results = [back.use(cotangents[root]) for root in roots if root in cotangents]
     back.block.arguments[:] = [*back.residuals.values(), *arguments]
-    block.results.extend(back.residuals)
-    backward = Program({**{n: clone_block(f) for n, f in forward.functions.items() if n != forward.entry},
-                        forward.entry: back.block}, forward.entry)  # fmt: skip
+    others = {n: clone_block(f) for n, f in forward.functions.items() if n != forward.entry}
+    backward = Program({**others, forward.entry: back.block}, forward.entry)
+    prune(forward, backward, back.residuals)
     return Pullback(forward, backward, len(back.residuals), tuple(i for i, _ in seeded), found)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.opdef import OpDef
+from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType, Type
 from dy2st.ops.control import outward, visible_symbols
@@ -22,6 +22,8 @@ from dy2st.shapes import Dim, Extent
 
 CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))
 """Ops without arithmetic, which cost less to run again than to store."""
+TOLD_FORWARD = frozenset(("list_len", "list_index", "list_popped"))
+"""Ops that tell a number of a list, which is kept in place of the list."""
 
 
 class BackwardBuilder(Builder):
@@ -50,7 +52,9 @@ class BackwardBuilder(Builder):
             made = value.operation
             assert made is not None
             copies = super().operation(made.op, made.operands, made.attributes, (), made.location).results
-            self._again.update(zip(made.results, copies))
+            for old, new in zip(made.results, copies, strict=True):
+                self.retype(new, old.type)
+                self._again[old] = new
             return self._again[value]
         argument = self.argument(value.type, value.name)
         self.residuals[value] = argument
@@ -62,7 +66,11 @@ class BackwardBuilder(Builder):
 
     def outside(self, operation: Operation, type: Type) -> Type:
         """Return the type of a value from inside a block of `operation` as it is seen around it."""
-        return self.named(outward(type, visible_symbols([v.type for v in operation.operands])))
+        return self.named(self.around(operation, type))
+
+    def around(self, operation: Operation, type: Type) -> Type:
+        """Return that type with None for the extents that are seen inside only."""
+        return outward(type, visible_symbols([v.type for v in operation.operands]))
 
     def _invariant(self, value: Value, depth: int = 8) -> bool:
         """Say whether `value` can be computed again from what enters: cheap, pure and never failing."""
@@ -85,11 +93,17 @@ class BackwardBuilder(Builder):
 
 
 class LinearTrace(Builder):
-    """Record the linear operations that the jvp rule of one op emits; all others go to the backward block."""
+    """Record the linear operations that the jvp rule of one op emits; all others go to the backward block.
 
-    def __init__(self, outer: Builder, outs: Sequence[Type]):
+    Lengths and places of lists are taken where they are told: right behind the operation in the forward block. So a
+    number is kept for the way back, not the list, and the list can still be changed in place.
+    """
+
+    def __init__(self, outer: Builder, pulled: Operation):
         super().__init__(Block(), outer)
-        self.outer, self.outs = outer, outs
+        self.outer, self.pulled = outer, pulled
+        self.outs = [v.type for v in pulled.results]
+        self.after = pulled
 
     def use(self, value: Value) -> Value:
         return value
@@ -104,14 +118,32 @@ class LinearTrace(Builder):
     ) -> Operation:
         if any(v.block is self.block for v in operands):
             return super().operation(op, operands, attributes, blocks, location)
+        name = op if isinstance(op, str) else op.name
+        if name in TOLD_FORWARD and all(v.block is self.home for v in operands):
+            return self._behind(name, operands, attributes)
         return self.outer.operation(op, operands, attributes, blocks, location)
+
+    @property
+    def home(self) -> Block:
+        """The block of the operation that is pulled back."""
+        return self.pulled.operands[0].block if self.pulled.operands else self.block
+
+    def _behind(self, name: str, operands: Sequence[Value], attributes: dict[str, Any] | None) -> Operation:
+        """Put an operation that gives a number into the forward block, behind what is pulled back."""
+        op, given = lookup(name), attributes or {}
+        made = Operation(op, list(operands), given, [], self.pulled.location)
+        made.results.append(Value(op.infer_operation([v.type for v in operands], given, ()), self.home, made))
+        operations = self.home.operations
+        operations.insert(operations.index(self.after) + 1, made)
+        self.after = made
+        return made
 
     def tangent(self, type: Type) -> Value:
         return self.block.add_argument(type)
 
     def named(self, type: Type) -> Type:
         """Extents that only the run tells are those of the primal result of the same dtype and rank."""
-        if isinstance(type, TensorType) and any(e is None for e in type.shape):
+        if isinstance(type, TensorType) and None in type.shape:
             for out in self.outs:
                 if isinstance(out, TensorType) and out.dtype is type.dtype and out.rank == type.rank:
                     return out

@@ -5,26 +5,40 @@ once into the backward builder. What the rule needs of the forward values is cap
 
 A cotangent is None (a zero known while building), a value, or an optional: a zero known only when running, as for what
 only an untaken branch used. The pull-back through an operation whose result has an optional cotangent stands under
-`cond`, so that nothing is computed, and no NaN made, from a zero that is not there.
+`cond`, so that nothing is computed, and no NaN made, from a zero that is not there. One such `cond` is kept open
+(`guard.py`) for as long as the operations before it have their cotangents from inside of it alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import cast
 
 from dy2st.autodiff.activity import active_values
+from dy2st.autodiff.cotangents import (
+    Cotangents,
+    accumulate,
+    branch_on,
+    close_cond,
+    conform,
+    dense_or_zeros,
+    may_miss,
+    payload_of,
+    set_flag,
+)
+from dy2st.autodiff.guard import Flag, Guard
 from dy2st.autodiff.residuals import LinearTrace
-from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import ListType, TensorType, is_differentiable, is_optional, optional, tangent_type
+from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
 from dy2st.ops.base import Op
 from dy2st.ops.lists import ListTake
 
-Cotangents = dict[Value, Value]
-ControlRule = Callable[[Builder, Operation, set[Value], Sequence[Value | None]], Sequence[Value | None]]
+__all__ = ["CONTROL", "Cotangents", "Frontier", "accumulate", "close_cond", "pull_back", "set_flag"]
+
+ControlRule = Callable[["Frontier", Operation, Sequence[Value | None]], None]
 CONTROL: dict[str, ControlRule] = {}
-"""The pull-backs of ops with sub-blocks, filled by `control.py`."""
+"""The pull-backs of ops with sub-blocks, filled by `control.py`, `loops.py` and `calls.py`."""
 
 
 def pull_back(
@@ -37,53 +51,171 @@ def pull_back(
     roots = list(roots)
     active = active_values(block, roots)
     active.difference_update(blocked)
-    cts = dict(cts)
+    frontier = Frontier(b, active, frozenset(roots))
+    frontier.cts.update(cts)
     for operation in reversed(list(block.operations)):
-        given = [cts.get(v) for v in operation.results]
-        if all(ct is None for ct in given) or not any(v in active for v in operation.operands):
-            continue
-        before, b.location = b.location, operation.location
-        operands = list(operation.operands)  # a loop gets more of them, its tapes
-        for operand, ct in zip(operands, pull_operation(b, operation, active, given)):
-            if ct is not None and operand in active:
-                cts[operand] = accumulate(b, cts.get(operand), ct)
-        b.location = before
-    return {v: cts[v] for v in roots if v in cts}
+        frontier.pull(operation)
+    frontier.close_all()
+    return {v: frontier.cts[v] for v in roots if v in frontier.cts}
 
 
-def pull_operation(
-    b: Builder, operation: Operation, active: set[Value], cts: Sequence[Value | None]
+class Frontier:
+    """The cotangents of the values of one block that are not pulled back yet, as values of the builder `b`."""
+
+    def __init__(self, b: Builder, active: set[Value], roots: frozenset[Value]):
+        self.b, self.active, self.roots = b, active, roots
+        self.cts: Cotangents = {}
+        self.guards: dict[Value, Guard] = {}
+        self.held: dict[Value, dict[Guard, None]] = {}
+        """For each value of which an open guard holds a cotangent, the guards that do."""
+        self.flags: dict[Value, Flag] = {}
+        """For optional cotangents of which it is known: the predicate, and the branch in which they are set."""
+
+    # ---- cotangents ------------------------------------------------------------------------------------------------
+    def add(self, value: Value, ct: Value | None) -> None:
+        """Add a cotangent of a value, where one can flow."""
+        if ct is None or value not in self.active:
+            return
+        flag = self.flags.get(ct)
+        ct = conform(self.b, ct, value)
+        so_far = self.cts.get(value)
+        total = self.cts[value] = accumulate(self.b, so_far, ct)
+        if flag is not None and (so_far is None or self.flags.get(so_far) == flag):
+            self.flags[total] = flag
+
+    def reaches(self, value: Value) -> bool:
+        """Say whether the value has a cotangent here or in an open guard."""
+        return value in self.cts or value in self.held
+
+    def take(self, value: Value) -> Value | None:
+        """Return the cotangent of a value, which is not needed here any longer."""
+        return self.cts.get(value) if value in self.roots else self.cts.pop(value, None)
+
+    def lists_so_far(self, operation: Operation) -> Cotangents:
+        """Take the cotangents of list operands, so that a rule adds to them in place of adding whole lists."""
+        operands = operation.operands
+        lists = [v for v in dict.fromkeys(operands) if isinstance(v.type, ListType) and v in self.active]
+        return {v: self.cts.pop(v) for v in lists if v in self.cts and operands.count(v) == 1}
+
+    # ---- operations ------------------------------------------------------------------------------------------------
+    def pull(self, operation: Operation) -> None:
+        """Emit the cotangents of the operands of one operation, here or in the guard that has those of its results."""
+        results = operation.results
+        if not any(map(self.reaches, results)):
+            return
+        guards = list(dict.fromkeys(g for v in results for g in self.held.get(v, ())))
+        if len(guards) == 1 and not any(v in self.cts for v in results):
+            sides = [side for side in guards[0].sides if any(map(side.reaches, results))]
+            if len(sides) == 1:
+                self.pull_inside(guards[0], sides[0], operation)
+                return
+        for guard in guards:
+            guard.close()
+        cts = [self.take(v) for v in results]
+        if any(ct is not None for ct in cts) and any(v in self.active for v in operation.operands):
+            before, self.b.location = self.b.location, operation.location
+            self.pull_here(operation, cts)
+            self.b.location = before
+
+    def pull_inside(self, guard: Guard, side: Frontier, operation: Operation) -> None:
+        """Pull an operation back in one branch of an open guard."""
+        guard.lend_lists(operation)
+        side.pull(operation)
+        for value in operation.results:
+            if not side.reaches(value):
+                self.held.pop(value, None)
+        self.note(guard, operation.operands)
+
+    def note(self, guard: Guard, values: Iterable[Value]) -> None:
+        """Note which values have a cotangent in a guard."""
+        for value in values:
+            if any(side.reaches(value) for side in guard.sides):
+                self.held.setdefault(value, {})[guard] = None
+
+    def pull_here(self, operation: Operation, cts: Sequence[Value | None]) -> None:
+        results = operation.results
+        loose = [i for i, v in enumerate(results) if may_miss(cts[i], v)]
+        if loose and self.pull_guarded(operation, cts, loose):
+            return
+        rule = CONTROL.get(operation.name)
+        if rule is not None:
+            rule(self, operation, cts)
+            return
+        given = [
+            dense_or_zeros(self.b, ct, v) if i in loose and ct is not None else ct
+            for i, (ct, v) in enumerate(zip(cts, results, strict=True))
+        ]
+        operands = list(operation.operands)
+        so_far = self.lists_so_far(operation)
+        for operand, ct in zip(operands, transpose_rule(self.b, operation, self.active, given, so_far), strict=True):
+            self.add(operand, ct)
+
+    def pull_guarded(self, operation: Operation, cts: Sequence[Value | None], loose: Sequence[int]) -> bool:
+        """Pull an operation back under the flag of its results' cotangents, where these are all missing together."""
+        given = [i for i, ct in enumerate(cts) if ct is not None]
+        flags = {self.flag_of(cts[i]) for i in given}
+        if len(loose) < len(given) or len(flags) > 1:
+            return False
+        guard, which = self.guard_of(next(iter(flags)))
+        side = guard.sides[which]
+        for i in given:
+            ct = cts[i]
+            assert ct is not None
+            side.cts[operation.results[i]] = payload_of(side.b, ct, operation.results[i])
+        self.pull_inside(guard, side, operation)
+        for i in given:
+            side.cts.pop(operation.results[i], None)  # a root has its cotangent outside
+        return True
+
+    # ---- guards ----------------------------------------------------------------------------------------------------
+    def flag_of(self, ct: Value | None) -> Flag:
+        """Return when an optional cotangent is set: a predicate and a branch; itself where nothing more is known."""
+        assert ct is not None
+        return self.flags.get(ct, (ct, 0))
+
+    def guard_of(self, flag: Flag) -> tuple[Guard, int]:
+        """Return the open guard for a flag, and the branch of it."""
+        key, which = flag
+        guard = self.guards.get(key)
+        if guard is None:
+            predicate = set_flag(self.b, key) if isinstance(key.type, VariantType) else key
+            guard = Guard(self, key, predicate, [self.side(self.b.child()) for _ in range(2)])
+            self.guards[key] = guard
+        return guard, which
+
+    def side(self, b: Builder) -> Frontier:
+        """Return an empty frontier of the same values for a block inside this one."""
+        return Frontier(b, self.active, self.roots)
+
+    def open(self, key: Value, sides: list[Frontier]) -> Guard:
+        """Open a guard on the predicate `key` over branches in which something was emitted already."""
+        if key in self.guards:
+            self.guards[key].close()
+        guard = self.guards[key] = Guard(self, key, key, sides)
+        self.note(guard, dict.fromkeys(v for side in sides for v in (*side.cts, *side.held)))
+        return guard
+
+    def close_all(self) -> None:
+        """Close every guard, so that all cotangents are here."""
+        while self.guards:
+            next(iter(self.guards.values())).close()
+
+
+def transpose_rule(
+    b: Builder, operation: Operation, active: set[Value], cts: Sequence[Value | None], so_far: Cotangents
 ) -> Sequence[Value | None]:
-    """Emit the cotangents of the operands of one operation."""
-    rule = CONTROL.get(operation.name)
-    if rule is not None:
-        return rule(b, operation, active, cts)
-    missing = [
-        i
-        for i, (ct, v) in enumerate(zip(cts, operation.results))
-        if ct is not None and is_optional(ct.type) and not is_optional(v.type)
-    ]
-    if missing and len(cts) == 1:
-        return lift(b, cts[0], lambda inner, ct: pull_operation(inner, operation, active, [ct]))  # type: ignore[arg-type]
-    if missing:
-        cts = [b.variant_or_zeros(ct, operation.results[i], tag=1) if i in missing else ct for i, ct in enumerate(cts)]
-    return _transpose_rule(b, operation, active, cts)
-
-
-def _transpose_rule(
-    b: Builder, operation: Operation, active: set[Value], cts: Sequence[Value | None]
-) -> Sequence[Value | None]:
+    """Emit the cotangents of the operands of one op; those in `so_far` (lists) are added to."""
     op = operation.op
     assert isinstance(op, Op)
-    trace = LinearTrace(b, [v.type for v in operation.results])
+    trace = LinearTrace(b, operation)
     tangents = [
         trace.tangent(tangent_type(v.type)) if v in active and is_differentiable(v.type) else None
         for v in operation.operands
     ]
     out = op.jvp(trace, operation.operands, tangents, operation.results, **operation.attributes)
-    outs = out if isinstance(out, (list, tuple)) else [out]
-    linear: Cotangents = {}
-    for tangent, ct in zip(outs, cts):
+    outs = cast("Sequence[Value | None]", out if isinstance(out, (list, tuple)) else [out])
+    linear: Cotangents = {t: so_far[v] for t, v in zip(tangents, operation.operands, strict=True) if t and v in so_far}
+    for tangent, ct in zip(outs, cts, strict=True):
         if tangent is not None and ct is not None:
             linear[tangent] = accumulate(b, linear.get(tangent), ct)
     for made in reversed(trace.block.operations):
@@ -98,93 +230,25 @@ def _transpose(b: Builder, made: Operation, block: Block, given: Sequence[Value 
     assert isinstance(op, Op)
     flags = [v.block is block for v in made.operands]
     if isinstance(op, ListTake):
-        so_far = linear.get(made.operands[0])
-        linear[made.operands[0]] = op.transpose_into(b, so_far, given, made.operands)[0]  # type: ignore[assignment]
+        slots = made.operands[0]
+        linear[slots] = op.transpose_into(b, linear.get(slots), given, made.operands)
         return
     ct = given[0]
-    if len(given) == 1 and ct is not None and is_optional(ct.type) and not is_optional(made.results[0].type):
-        found = lift(b, ct, lambda inner, c: op.transpose(inner, [c], made.operands, flags, **made.attributes))
+    if len(given) == 1 and ct is not None and may_miss(ct, made.results[0]):
+        found = _lifted(b, ct, made, flags)
     else:
         found = op.transpose(b, given, made.operands, flags, **made.attributes)
-    for operand, flag, one in zip(made.operands, flags, found):
+    for operand, flag, one in zip(made.operands, flags, found, strict=False):
         if flag and one is not None:
             linear[operand] = accumulate(b, linear.get(operand), one)
 
 
-def accumulate(b: Builder, so_far: Value | None, ct: Value) -> Value:
-    """Emit the sum of two cotangents, either of which may be optional or a list."""
-    if so_far is None:
-        return ct
-    if isinstance(ct.type, TensorType) and so_far.type == ct.type:
-        return b.emit("add", [so_far, ct])
-    return b.emit("optional_add", [so_far, ct])
-
-
-def lift(b: Builder, ct: Value, rule: Callable[[Builder, Value], Sequence[Value | None]]) -> Sequence[Value | None]:
-    """Emit `rule` on the payload of an optional cotangent under `cond`; what it gives is optional in turn."""
-    is_set = set_flag(b, ct)
-    then = b.child()
-    found = rule(then, then.emit("variant_get", [ct], {"tag": 1, "message": "an unset cotangent was read"}))
-    return branch_on(b, is_set, then, b.child(), found, [None] * len(found))
-
-
-def set_flag(b: Builder, ct: Value) -> Value:
-    """Emit the bool that says whether an optional is set."""
-    return b.scalar_eq(b.variant_tag(ct), 1)
-
-
-def branch_on(
-    b: Builder,
-    predicate: Value,
-    then: Builder,
-    other: Builder,
-    left: Sequence[Value | None],
-    right: Sequence[Value | None],
-) -> list[Value | None]:
-    """Emit `cond` over two finished branches of cotangents; where one branch has none, the result is optional."""
-    kept = [i for i, pair in enumerate(zip(left, right)) if pair != (None, None)]
-    for i in kept:
-        ours, theirs = align(then, other, left[i], right[i])
-        then.block.results.append(ours)
-        other.block.results.append(theirs)
-    results = close_cond(b, predicate, then, other)
-    found: list[Value | None] = [None] * len(left)
-    for i, value in zip(kept, results):
-        found[i] = value
-    return found
-
-
-def align(then: Builder, other: Builder, left: Value | None, right: Value | None) -> tuple[Value, Value]:
-    """Bring the cotangents of two branches to one type: both dense, or both optional."""
-    some = left if left is not None else right
-    assert some is not None
-    if left is not None and right is not None and is_optional(left.type) == is_optional(right.type):
-        return then.use(left), other.use(right)
-    of = optional(some.type)
-    return as_optional(then, left, of), as_optional(other, right, of)
-
-
-def as_optional(b: Builder, ct: Value | None, of: object) -> Value:
-    """Emit a cotangent as an optional of type `of`; None is unset."""
-    if ct is None:
-        return b.emit("variant_new", [], {"type": of, "tag": 0})
-    return b.use(ct) if is_optional(ct.type) else b.emit("variant_new", [ct], {"type": of, "tag": 1})
-
-
-def close_cond(b: Builder, predicate: Value, then: Builder, other: Builder) -> list[Value]:
-    """Emit `cond` over two child builders: both blocks get the union of what either captured, in one order."""
-    outer = list(dict.fromkeys([*then.captures, *other.captures]))
-    for child in (then, other):
-        for value in outer:
-            child.use(value)
-        child.block.arguments[:] = [child.captures[v] for v in outer]
-    return b.operation("cond", [predicate, *outer], {}, [then.block, other.block]).results
-
-
-def zero_cotangent(b: Builder, like: Value) -> Value:
-    """Emit a zero cotangent for a value that exists."""
-    if isinstance(like.type, ListType):
-        return b.emit("list_new", [], {"type": tangent_type(like.type)})
-    if not isinstance(like.type, TensorType):
-        raise AutodiffError(f"a value of type {like.type} has no dense zero cotangent")
-    return b.zeros_like(like)
+def _lifted(b: Builder, ct: Value, made: Operation, flags: Sequence[bool]) -> Sequence[Value | None]:
+    """Emit the transpose of a linear op under `cond`, on the payload of an optional cotangent."""
+    assert isinstance(made.op, Op)
+    predicate, then = set_flag(b, ct), b.child()
+    payload = payload_of(then, ct, made.results[0])
+    found = list(made.op.transpose(then, [payload], made.operands, flags, **made.attributes))
+    found += [None] * (len(made.operands) - len(found))
+    likes = [v.type for v in made.operands]
+    return branch_on(b, predicate, then, b.child(), found, [None] * len(found), likes)

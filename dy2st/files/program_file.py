@@ -35,6 +35,12 @@ def file_name(path: str | os.PathLike[str]) -> Path:
     return path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)
 
 
+def found(path: str | os.PathLike[str]) -> Path:
+    """Return the file to read for `path`: with the suffix, or as it is where only that is there."""
+    target = file_name(path)
+    return Path(path) if not target.exists() and Path(path).is_file() else target
+
+
 def write(
     path: str | os.PathLike[str],
     program: Mapping[str, Any],
@@ -56,13 +62,16 @@ def write(
     return target
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+def read(
+    path: str | os.PathLike[str], private: bool = False
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
     """Return (metadata, program, tensors) of `<path>.dy2st`; the tensors are mapped from the file, not copied.
 
+    They are read-only, or `private`: writing to them changes no file.
     FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
     """
-    target = file_name(path)
-    tensors, strings = safetensors_io.read(target, FORMAT, VERSION)
+    target = found(path)
+    tensors, strings = safetensors_io.read(target, FORMAT, VERSION, private)
     try:
         if strings.keys() != set(_KEYS):
             raise FileFormatError(f"the metadata {', '.join(_KEYS)} are expected")

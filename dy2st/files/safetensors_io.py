@@ -80,12 +80,15 @@ def write(
     atomic.replace(path, itertools.chain([head], map(_bytes, stored.values())))
 
 
-def read(path: str | os.PathLike[str], format: str, version: int) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def read(
+    path: str | os.PathLike[str], format: str, version: int, private: bool = False
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Return the tensors, mapped from the file and read-only, and the metadata.
 
+    `private` tensors can be written to: the system copies a page when it is, and the file stays as it was.
     FileFormatError for a file that is damaged, of another format, or of a version newer than `version`.
     """
-    mapped = _map(path)
+    mapped = _map(path, private)
     if mapped is None or len(mapped) < 8:
         raise FileFormatError(f"{path}: the file is empty or cut short")
     size = int.from_bytes(mapped[:8], "little")
@@ -98,7 +101,7 @@ def read(path: str | os.PathLike[str], format: str, version: int) -> tuple[dict[
         _check_format(metadata, format, version)
         _check_hashes(mapped, size, metadata)
         entries = _entries(header, len(mapped) - 8 - size)
-        tensors = {entry.name: _array(mapped, 8 + size, entry) for entry in entries}
+        tensors = {entry.name: _array(mapped, 8 + size, entry, private) for entry in entries}
         _join_pairs(tensors, metadata)
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from error
@@ -150,12 +153,12 @@ def _hash_field(digits: str) -> bytes:
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------
-def _map(path: str | os.PathLike[str]) -> mmap.mmap | None:
+def _map(path: str | os.PathLike[str], private: bool) -> mmap.mmap | None:
     """Map a file; None when it is empty. The arrays made from the map keep it alive."""
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return None
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY if private else mmap.ACCESS_READ)
 
 
 def _looks_like(start: bytes) -> str:
@@ -238,11 +241,11 @@ def _bytes_of(shape: list[int], dtype: np.dtype[Any]) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
-def _array(mapped: mmap.mmap, start: int, entry: Entry) -> np.ndarray:
+def _array(mapped: mmap.mmap, start: int, entry: Entry, private: bool) -> np.ndarray:
     count = math.prod(entry.shape)
     if not count:
         empty = np.empty(entry.shape, entry.dtype)
-        empty.flags.writeable = False
+        empty.flags.writeable = private
         return empty
     flat = np.frombuffer(mapped, entry.dtype, count, start + entry.begin)
     if entry.dtype.kind == "b" and flat.view(np.uint8).max() > 1:

@@ -50,11 +50,12 @@ def save(obj: Any, path: str | os.PathLike[str], to_array: ToArray = as_array) -
 
 
 def load(path: str | os.PathLike[str], from_array: Callable[[np.ndarray], Any] = lambda array: array) -> Any:
-    """Return what `save` wrote; `from_array` makes tensors of the arrays, which are mapped and read-only.
+    """Return what `save` wrote; `from_array` makes tensors of the arrays, which are mapped.
 
+    The arrays can be written to; that changes no file.
     FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
     """
-    tensors, strings = safetensors_io.read(path, FORMAT, VERSION)
+    tensors, strings = safetensors_io.read(path, FORMAT, VERSION, private=True)
     try:
         if strings.keys() != {_STRUCTURE}:
             raise FileFormatError(f"the metadata {_STRUCTURE} is expected")

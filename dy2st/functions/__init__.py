@@ -1,0 +1,1 @@
+"""What `paddle.*` and the methods of Tensor do, a file a family."""

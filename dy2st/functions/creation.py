@@ -12,6 +12,7 @@ from dy2st import dtypes
 from dy2st.dtypes import DType
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
+from dy2st.functions.lists import list_of_numbers
 from dy2st.functions.manipulation import stack
 from dy2st.functions.operands import (
     NUMBERS,
@@ -30,6 +31,7 @@ from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.scalar import Scalar, split_shape
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
 
 _FULL, _ZEROS_LIKE, _ONES_LIKE, _CAST = op("full"), op("zeros_like"), op("ones_like"), op("cast")
 _ARANGE, _LINSPACE, _EYE = op("arange"), op("linspace"), op("eye")
@@ -63,6 +65,8 @@ def _copied(data: Any, dtype: DType | None) -> Tensor:
         return number(data, dtype or dtype_of_kind(kind_of(data)))
     if isinstance(data, (list, tuple, builtins.range)):
         return _from_sequence(data, dtype)
+    if isinstance(data, SymbolicList):
+        return apply(op("detach"), list_of_numbers(data, dtype))
     if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__") or type(data).__module__ == "cupy":
         return _from_array(data, dtype)
     if hasattr(data, "__dlpack__"):

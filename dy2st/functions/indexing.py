@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.functions.assigning import write
+from dy2st.functions.lists import list_of_numbers
 from dy2st.functions.operands import NUMBERS, cast_to, constant, number, op, tensor, together
 from dy2st.ir.context import current
 from dy2st.ops.index_spec import Spec
@@ -19,6 +20,7 @@ from dy2st.runtime.dispatch import apply
 from dy2st.runtime.places import move, namespace_of, place_of
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
 
 _INDEX, _INDEX_SET, _STACK, _SQUEEZE = op("index"), op("index_set"), op("stack"), op("squeeze")
 _ALL = ("slice", None, None, None)
@@ -144,6 +146,8 @@ def _prepared(part: Any) -> Any:
         return int(part)
     if isinstance(part, (list, tuple, range)):
         return _checked(sequence(list(part)))
+    if isinstance(part, SymbolicList):
+        return _checked(list_of_numbers(part, None))
     if isinstance(part, np.ndarray):
         return _checked(constant(part))
     if hasattr(part, "__index__"):

@@ -16,8 +16,18 @@ from dy2st.ir.context import current
 from dy2st.runtime import inplace as writing
 from dy2st.runtime.tensor import Tensor, needs_value
 
-_ELEMENTWISE = ["add", "subtract", "multiply", "divide", "floor_divide", "remainder", "mod", "floor_mod", "pow", "neg", "abs", "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfinv", "lgamma", "gammaln", "digamma", "square", "floor", "ceil", "trunc", "round", "frac", "scale", "clip", "clamp", "lerp", "hypot", "ldexp", "copysign", "nan_to_num", "logit", "polygamma", "stanh"]  # fmt: skip
-_COMPARISON = ["equal", "not_equal", "less_than", "less", "less_equal", "greater_than", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift"]  # fmt: skip
+_ELEMENTWISE = [
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "mod", "floor_mod", "pow", "neg", "abs",
+    "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfinv", "lgamma", "gammaln",
+    "digamma", "square", "floor", "ceil", "trunc", "round", "frac", "scale", "clip", "clamp", "lerp", "hypot",
+    "ldexp", "copysign", "nan_to_num", "logit", "polygamma", "stanh",
+]  # fmt: skip
+_COMPARISON = [
+    "equal", "not_equal", "less_than", "less", "less_equal", "greater_than", "greater_equal", "logical_and",
+    "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift",
+]  # fmt: skip
 _OTHER = {
     reduction: ("cumsum", "cumprod"),
     manipulation: ("tril", "triu"),

@@ -66,7 +66,7 @@ def _one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _equal(a: list[Any], b: list[Any]) -> bool:
-    return len(a) == len(b) and all(isinstance(p, int) and isinstance(q, int) and p == q for p, q in zip(a, b))
+    return len(a) == len(b) and all(type(p) is type(q) is int and p == q for p, q in zip(a, b, strict=True))
 
 
 def mm(input: Any, mat2: Any, name: str | None = None) -> Tensor:
@@ -176,7 +176,7 @@ def norm(
 def vector_norm(
     x: Any, p: float = 2.0, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
 ) -> Tensor:
-    """Return (sum |x| ** p) ** (1 / p) over axes (all when None); the extreme |x| for an infinite p, the count for 0."""
+    """Return (sum |x| ** p) ** (1 / p) over axes (all when None); the extreme |x| for infinite p, the count for 0."""
     x = floating(x, "vector_norm")
     x = x if dtype is None else cast_to(x, as_dtype(dtype))
     axes = all_axes(axis, x.ndim, "vector_norm")
@@ -286,7 +286,7 @@ def kron(x: Any, y: Any, name: str | None = None) -> Tensor:
     a, b = [1] * (rank - x.ndim) + x.shape, [1] * (rank - y.ndim) + y.shape
     wide = manipulation.reshape(x, [e for extent in a for e in (extent, 1)])
     tiles = manipulation.reshape(y, [e for extent in b for e in (1, extent)])
-    return manipulation.reshape(apply(_MUL, wide, tiles), [p * q for p, q in zip(a, b)])
+    return manipulation.reshape(apply(_MUL, wide, tiles), [p * q for p, q in zip(a, b, strict=True)])
 
 
 def cov(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from dy2st.dtypes import dtype as as_dtype
+from dy2st.functions.lists import list_joined, list_stacked
 from dy2st.functions.operands import (
     all_axes,
     broadcast_shapes,
@@ -23,6 +27,7 @@ from dy2st.ir.context import current
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.scalar import Scalar, binary, split_shape
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
 
 _RESHAPE, _TRANSPOSE, _CONCAT, _STACK, _SPLIT = op("reshape"), op("transpose"), op("concat"), op("stack"), op("split")
 _EXPAND_DIMS, _SQUEEZE, _BROADCAST, _INDEX = op("expand_dims"), op("squeeze"), op("broadcast"), op("index")
@@ -207,6 +212,8 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
     >>> paddle.concat([paddle.to_tensor([1, 2]), paddle.to_tensor([3])]).tolist()
     [1, 2, 3]
     """
+    if isinstance(x, SymbolicList):
+        return list_joined(x, axis, "concat")
     if isinstance(x, Tensor):
         x = unbind(x)
     tensors = together(list(x), "concat")
@@ -223,6 +230,8 @@ def stack(x: Any, axis: int = 0, name: str | None = None) -> Tensor:
     >>> paddle.stack([paddle.to_tensor([1, 2]), paddle.to_tensor([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
+    if isinstance(x, SymbolicList):
+        return list_stacked(x, axis, "stack")
     if isinstance(x, Tensor):
         x = unbind(x)
     tensors = together(list(x), "stack")
@@ -281,7 +290,7 @@ def tensor_split(x: Any, num_or_indices: Any, axis: Any = 0, name: str | None = 
         cuts = integers(list(num_or_indices), "tensor_split")
     lead = (slice_all(),) * axis
     bounds = [None, *cuts, None]
-    return [index(x, (*lead, builtins.slice(a, b))) for a, b in zip(bounds, bounds[1:])]
+    return [index(x, (*lead, builtins.slice(a, b))) for a, b in pairwise(bounds)]
 
 
 def slice_all() -> builtins.slice:
@@ -405,8 +414,8 @@ def tile(x: Any, repeat_times: Any, name: str | None = None) -> Tensor:
     times = [1] * (len(shape) - len(times)) + times
     shape = [1] * (len(times) - len(shape)) + shape
     wide = reshape_to(x, [e for extent in shape for e in (1, extent)])
-    full = expand(wide, [e for t, extent in zip(times, shape) for e in (t, extent)])
-    return reshape_to(full, [t * e for t, e in zip(times, shape)])
+    full = expand(wide, [e for t, extent in zip(times, shape, strict=True) for e in (t, extent)])
+    return reshape_to(full, [t * e for t, e in zip(times, shape, strict=True)])
 
 
 def repeat_interleave(
@@ -434,8 +443,6 @@ def repeat_interleave(
 
 def take_slices(x: Tensor, places: Sequence[int], axis: int) -> Tensor:
     """Return the slices at known places along an axis."""
-    import numpy as np
-
     return apply(op("take"), x, tensor(np.asarray(places, np.int64), "take"), axis=axis)
 
 

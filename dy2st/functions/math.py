@@ -10,11 +10,13 @@ from numpy import finfo as _finfo
 from dy2st import dtypes
 from dy2st.functions.assigning import clone, write
 from dy2st.functions.assigning import into as _into
+from dy2st.functions.lists import list_stacked
 from dy2st.functions.operands import NUMBERS as _NUMBERS
 from dy2st.functions.operands import binary, cast_to, default_dtype, floating, number, op, pair, tensor
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
 
 _ADD, _SUB, _MUL, _DIV, _FLOORDIV, _MOD, _POW = (op(n) for n in ("add", "sub", "mul", "div", "floordiv", "mod", "pow"))
 _SQUARE, _SQRT, _NEG = op("square"), op("sqrt"), op("neg")
@@ -136,7 +138,7 @@ def positive(x: Any, name: str | None = None) -> Tensor:
     return tensor(x, "positive")
 
 
-# ---- functions of one operand ------------------------------------------------------------------------------------------
+# ---- functions of one operand ----------------------------------------------------------------------------------------
 def _float_function(called: str, sentence: str, op_name: str | None = None) -> Callable[..., Tensor]:
     """Make a function of float tensors; integers are cast to the default float."""
     made = op(op_name or called)
@@ -293,6 +295,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """
     if isinstance(inputs, Tensor):
         return clone(inputs)
+    if isinstance(inputs, SymbolicList):
+        return apply(op("sum"), list_stacked(inputs, 0, "add_n"), axis=(0,), keepdim=False)
     if not inputs:
         raise ValueError("add_n() needs at least one tensor")
     total = inputs[0] if len(inputs) > 1 else clone(inputs[0])
@@ -301,7 +305,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     return total
 
 
-# ---- functions of two operands -----------------------------------------------------------------------------------------
+# ---- functions of two operands ---------------------------------------------------------------------------------------
 def _two(called: str, sentence: str, op_name: str | None = None, as_float: bool = False) -> Callable[..., Tensor]:
     made = op(op_name or called)
 

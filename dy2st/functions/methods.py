@@ -26,8 +26,10 @@ from dy2st.functions.operators import OPERATORS
 from dy2st.ir.context import current
 from dy2st.runtime import backward as tape_walk
 from dy2st.runtime import places
+from dy2st.runtime.convert_if import switch
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
 
 _MATH = [
     "abs",
@@ -334,6 +336,10 @@ def clear_grad(x: Tensor) -> None:
 def clear_gradient(x: Tensor, set_to_zero: bool = True) -> None:
     """Set the gradient to zeros, or forget it."""
     grad = x.grad
+    if set_to_zero and isinstance(grad, Variant):  # in a trace: there or not, the run will tell
+        trace = current().trace
+        trace.write_grad(x, switch(trace, grad, lambda g: None if g is None else creation.zeros_like(g)))
+        return
     x.grad = creation.zeros_like(grad) if set_to_zero and grad is not None else None
 
 

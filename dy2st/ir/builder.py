@@ -7,7 +7,7 @@ dtype, and operands of elementwise ops are brought to one shape by explicit `bro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dy2st.dtypes import DType
 from dy2st.errors import TraceError
 from dy2st.ir.location import Location, user_location
 from dy2st.ir.opdef import OpDef, lookup
-from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, Extent, Shape, symbol
 
@@ -79,6 +79,22 @@ class Builder:
             found = self.argument(value.type, value.name)
             self.captures[value] = found
         return found
+
+    def holds(self, value: Value) -> bool:
+        """Say whether this block has the value already: as its own, or captured."""
+        return value.block is self.block or value in self.captures
+
+    def capture(self, value: Value, type: Type) -> Value:
+        """Capture an outer value under another type, which says more (or in other symbols) of its extents."""
+        assert self.parent is not None
+        self.parent.use(value)
+        found = self.captures[value] = self.argument(type, value.name)
+        return found
+
+    def retype(self, value: Value, type: Type) -> None:
+        """Say of a value of this block what its op could not: what its extents, known to none so far, are equal to."""
+        value.type = type
+        self._register(value)
 
     def extent(self, extent: Extent) -> int | Value:
         """Return the run-time value of an extent: an int, or a scalar computed from a value whose shape names it."""
@@ -146,7 +162,7 @@ class Builder:
             self.provide(value.type.extent, value)
 
     # ---- constants -------------------------------------------------------------------------------------------------
-    def scalar(self, number: Any) -> Value:
+    def scalar(self, number: object) -> Value:
         """Return a Python number as a scalar value."""
         if isinstance(number, Value):
             return number
@@ -157,9 +173,9 @@ class Builder:
 
     def constant(self, number: Any, dtype: DType) -> Value:
         """Return a number as a 0-D constant of this dtype, or an array as a constant tensor."""
-        if isinstance(number, np.ndarray) and number.ndim:
-            return self.emit("constant", [], {"value": number.astype(dtype.numpy, copy=False)})
-        array = np.asarray(number).astype(dtype.numpy)
+        array: np.ndarray[Any, Any] = np.asarray(number).astype(dtype.numpy, copy=False)
+        if array.ndim:
+            return self.emit("constant", [], {"value": array})
         key = ("constant", dtype, array.tobytes())
         if key not in self._scalars:
             self._scalars[key] = self.emit("constant", [], {"value": array})
@@ -178,9 +194,9 @@ class Builder:
         op = lookup(op) if isinstance(op, str) else op
         attributes = attributes or {}
         used = [self.use(v) for v in operands]
-        inferred = op.infer_operation([v.type for v in used], attributes, blocks)
+        inferred: Any = op.infer_operation([v.type for v in used], attributes, blocks)
         made = Operation(op, used, attributes, list(blocks), location or self.location or user_location())
-        for type in inferred if isinstance(inferred, tuple) else (inferred,):
+        for type in cast("tuple[Any, ...]", inferred) if isinstance(inferred, tuple) else (inferred,):
             value = Value(self.named(type), self.block, made)
             made.results.append(value)
             self._register(value)
@@ -205,8 +221,9 @@ class Builder:
         Not in lists: their elements may differ in extents, so each element gets symbols when it is read.
         """
         if isinstance(type, TensorType):
-            if any(e is None for e in type.shape):
-                return TensorType(type.dtype, tuple(self.names.symbol() if e is None else e for e in type.shape))
+            if None in type.shape:
+                shape = cast("tuple[Extent | None, ...]", type.shape)
+                return TensorType(type.dtype, tuple(self.names.symbol() if e is None else e for e in shape))
         elif isinstance(type, TupleType):
             return TupleType(tuple(map(self.named, type.items)))
         elif isinstance(type, VariantType):
@@ -251,7 +268,7 @@ class Builder:
 
     def broadcast_all(self, values: list[Value]) -> list[Value]:
         """Bring tensors to their common shape by explicit `broadcast` operations."""
-        shapes = [v.type.shape for v in values]  # type: ignore[union-attr]
+        shapes = [tensor_type(v).shape for v in values]
         if all(s == shapes[0] for s in shapes):
             return values
         common = self._common_shape(values)
@@ -259,7 +276,7 @@ class Builder:
 
     def broadcast_to(self, value: Value, shape: Shape | list[int | Value], extents: Shape | None = None) -> Value:
         """Broadcast to a shape of extents (or of run-time ints)."""
-        if tuple(shape) == value.type.shape:  # type: ignore[union-attr]
+        if tuple(shape) == tensor_type(value).shape:
             return value
         runtime = [self.extent(e) if isinstance(e, Dim) else e for e in shape]
         return self.shaped("broadcast", [value], runtime)
@@ -275,11 +292,11 @@ class Builder:
 
     def _common_shape(self, values: list[Value]) -> Shape:
         """Return the shape that the values broadcast to; unknown pairs of extents are checked by the run."""
-        rank = max(v.type.rank for v in values)  # type: ignore[union-attr]
+        shapes = [tensor_type(v).shape for v in values]
+        rank = max(map(len, shapes))
         common: list[Extent] = []
         for axis in range(-rank, 0):
-            extents = [v.type.shape[axis] for v in values if v.type.rank >= -axis]  # type: ignore[union-attr]
-            common.append(self._common_extent(extents))
+            common.append(self._common_extent([shape[axis] for shape in shapes if len(shape) >= -axis]))
         return tuple(common)
 
     def _common_extent(self, extents: list[Extent]) -> Extent:

@@ -7,7 +7,7 @@ to a thread or task (the default place and generator) is in `process`, one objec
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ class Process:
     generator: Any = None
     default_dtype: Any = None
     to_static_enabled: bool = True
+    prim_enabled: bool = False
     names: Any = None
     initializers: Any = None
     programs: Any = None
@@ -56,7 +57,7 @@ def switch(**changes: Any) -> None:
 
 
 @contextmanager
-def replaced(**changes: Any) -> Iterator[Context]:
+def replaced(**changes: Any) -> Generator[Context]:
     """Change the current context for the length of a `with`."""
     context = dataclasses.replace(_CURRENT.get(), **changes)
     token = _CURRENT.set(context)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
-import sys
 from dataclasses import dataclass
 from types import FrameType
 
@@ -28,13 +28,16 @@ class Location:
 
 def user_frame() -> FrameType | None:
     """Return the innermost frame that is not of this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not (name == _HOUSE or name.startswith(_HOUSE + ".")):
-            return frame
+    frame = inspect.currentframe()
+    while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
-    return None
+    return frame
+
+
+def is_user_frame(frame: FrameType) -> bool:
+    """Say whether a frame runs code that is not of this package."""
+    name = frame.f_globals.get("__name__", "")
+    return not (name == _HOUSE or name.startswith(_HOUSE + "."))
 
 
 def user_location() -> Location | None:

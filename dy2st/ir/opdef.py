@@ -1,4 +1,4 @@
-"""What the IR knows of an op: its name, type rule and effects. `ops/` defines them; the registry is filled at import."""
+"""What the IR knows of an op: its name, type rule and effects. `ops/` defines them; import fills the registry."""
 
 from __future__ import annotations
 

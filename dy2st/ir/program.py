@@ -4,8 +4,8 @@ A Program is named functions; a function is a closed Block. Sub-blocks are close
 argument of theirs. Control flow:
 
     cond(pred, *operands)                       two blocks over the same operands; results are theirs
-    while_loop(pred, *carried, *invariants)     one block: (carried, invariants) -> (pred, carried); the test is rotated:
-                                                it stands once before the loop and once at the end of the body
+    while_loop(pred, *carried, *invariants)     one block: (carried, invariants) -> (pred, carried). The test is
+                                                rotated: it stands once before the loop and once at the end of the body
     for_loop(n, *carried, *invariants)          one block: (i, carried, invariants) -> carried; counted, both directions
     call(*operands) {function = "f"}            a function of this Program
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from dy2st.ir.location import Location
 from dy2st.ir.opdef import OpDef
-from dy2st.ir.types import Type
+from dy2st.ir.types import TensorType, Type
 
 
 class Value:
@@ -30,6 +30,13 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<value {self.name or ''}: {self.type}>"
+
+
+def tensor_type(value: Value | None) -> TensorType:
+    """Return the type of a value that is a tensor; TypeError for any other."""
+    if value is None or not isinstance(value.type, TensorType):
+        raise TypeError(f"a tensor is needed here, not {value}")
+    return value.type
 
 
 class Operation:

@@ -1,6 +1,19 @@
 """`paddle.jit`: Programs from Python functions; saving and loading them."""
 
 from dy2st.jit.api import enable_to_static, ignore_module, not_to_static, to_static
+from dy2st.jit.saved_files import load, load_state, save, save_state
 from dy2st.jit.static_function import StaticFunction
+from dy2st.jit.translated_layer import TranslatedLayer
 
-__all__ = ["StaticFunction", "enable_to_static", "ignore_module", "not_to_static", "to_static"]
+__all__ = [
+    "StaticFunction",
+    "TranslatedLayer",
+    "enable_to_static",
+    "ignore_module",
+    "load",
+    "load_state",
+    "not_to_static",
+    "save",
+    "save_state",
+    "to_static",
+]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from dy2st.errors import FileFormatError
 from dy2st.jit.signature import Branch, Fixed, Leaf
 from dy2st.jit.template_data import CONTAINERS, MAX_DEPTH, NotSaveable, constant_from_json, constant_to_json
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import same_constant
 from dy2st.runtime.tensor import Tensor
 
@@ -37,10 +39,8 @@ def signature_to_json(signature: inspect.Signature) -> Json:
     for p in signature.parameters.values():
         entry: list[Json] = [p.name, _NAMES[p.kind]]
         if p.default is not inspect.Parameter.empty:
-            try:
+            with suppress(NotSaveable):  # else the caller has to give it
                 entry.append(constant_to_json(p.default, f"the default of '{p.name}'"))
-            except NotSaveable:
-                pass  # the caller has to give it
         made.append(entry)
     return made
 
@@ -101,12 +101,13 @@ def _is_pair(data: Json) -> bool:
 
 
 # ---- calls -------------------------------------------------------------------------------------------------------
-def collect(tree: Any, x: Any, name: str, leaves: list[Any]) -> None:
+def collect(tree: Any, x: Any, name: str, leaves: list[Any], names: list[str]) -> None:
     """Put what stands at the leaves of `tree` into `leaves`; ValueError or TypeError says where `x` differs."""
     if isinstance(tree, Leaf):
         _collect_leaf(tree, x, name, leaves)
+        names[tree.index] = names[tree.index] or name
     elif isinstance(tree, Fixed):
-        if not same_constant(tree.value, x) and not (tree.value == x and type(tree.value) is type(x)):
+        if not _same(tree.value, x):
             raise ValueError(f"argument '{name}' was saved as {tree.value!r} and cannot be {_shown(x)}")
     elif tree.keys is not None:
         if not isinstance(x, dict) or list(x) != tree.keys:
@@ -114,19 +115,30 @@ def collect(tree: Any, x: Any, name: str, leaves: list[Any]) -> None:
                 f"argument '{name}' was saved as a dict with the keys {_words(tree.keys)}, not {_shown(x)}"
             )
         for key, item in zip(tree.keys, tree.items, strict=True):
-            collect(item, x[key], f"{name}[{key!r}]", leaves)
+            collect(item, x[key], f"{name}[{key!r}]", leaves, names)
     else:
         if not isinstance(x, tree.kind) or len(x) != len(tree.items):
             kind = tree.kind.__name__
             raise ValueError(f"argument '{name}' was saved as a {kind} of {len(tree.items)} items, not {_shown(x)}")
         for i, item in enumerate(tree.items):
-            collect(item, x[i], f"{name}[{i}]", leaves)
+            collect(item, x[i], f"{name}[{i}]", leaves, names)
+
+
+def _same(saved: Any, x: Any) -> bool:
+    """Say whether an argument is the constant that was saved, containers item by item."""
+    if same_constant(saved, x):
+        return True
+    if type(saved) is not type(x) or not isinstance(saved, (list, tuple, dict)) or len(saved) != len(x):
+        return False
+    if isinstance(saved, dict):
+        return list(saved) == list(x) and all(_same(v, x[k]) for k, v in saved.items())
+    return all(map(_same, saved, x))
 
 
 def _collect_leaf(tree: Leaf, x: Any, name: str, leaves: list[Any]) -> None:
     if isinstance(x, np.ndarray):
         x = Tensor(x)
-    if not isinstance(x, Tensor) and type(x) not in (int, float, bool):
+    if not isinstance(x, (Tensor, Scalar)) and type(x) not in (int, float, bool):
         raise TypeError(f"argument '{name}' takes a tensor, not {_shown(x)}")
     before = leaves[tree.index]
     if before is not None and before is not x:

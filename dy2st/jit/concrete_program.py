@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dy2st.ir.context import current
 from dy2st.ir.program import Program
+from dy2st.ir.types import TensorType, Type
 from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Flattened
 from dy2st.jit.trace import StateSlot, Traced
@@ -28,10 +29,13 @@ class ConcreteProgram:
         self.traced = traced
         self.compiled = Compiled(traced.program)
         self.names = list(made.names)
+        self.tree = made.tree
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
-        self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient)
-                        for slot, t in traced.state if t is not None]  # fmt: skip
+        arguments = traced.program.block.arguments
+        declared = arguments[len(arguments) - len(traced.state) :]
+        self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type))
+                        for (slot, t), v in zip(traced.state, declared, strict=True) if t is not None]  # fmt: skip
 
     @property
     def main_program(self) -> Program:
@@ -48,12 +52,12 @@ class ConcreteProgram:
         for guard in self.traced.guards:
             if not guard.holds():
                 return False
-        for slot, dtype, rank, stop_gradient in self._dtypes:
+        for slot, dtype, rank, stop_gradient, shape in self._dtypes:
             t = slot.fetch()  # type: ignore[union-attr]
             if not isinstance(t, Tensor) or t.stop_gradient != stop_gradient:
                 return False
             payload = t._payload
-            if payload.dtype != dtype or payload.ndim != rank:
+            if payload.dtype != dtype or payload.ndim != rank or (shape is not None and payload.shape != shape):
                 return False
         return True
 
@@ -76,17 +80,39 @@ class ConcreteProgram:
                 assert generator is not None
                 inputs.append(generator.seed if slot == "seed" else generator.draw)
         xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
-        if current().grad:
-            results = call(Tensor, self.compiled, inputs, xp, traced.seeded)
-        else:
-            raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
-            results = [_wrapped(v) for v in self.compiled.run(raw, xp)]
+        thrown, results = None, []
+        try:
+            results = self._results(inputs, xp)
+        except Exception as error:
+            raised = getattr(error, "raised", None)
+            if raised is None:
+                raise
+            label, operands = raised
+            thrown = traced.raised[label].made(operands, _wrapped).with_traceback(error.__traceback__)
+        if thrown is not None:
+            raise thrown
         output = restore(iter(results[: traced.outputs]), traced.output)
         if traced.writes:
             values = iter(results[traced.outputs :])
             for key, owner, template in traced.writes:
                 commit(key, owner, restore(values, template))
+        if traced.failed is not None:
+            raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
         return output
+
+    def _results(self, inputs: list[Any], xp: Any) -> Any:
+        """Run; put the call on the tape where gradients are on."""
+        if current().grad:
+            return call(Tensor, self.compiled, inputs, xp, self.traced.seeded)
+        raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
+        return [_wrapped(v) for v in self.compiled.run(raw, xp)]
+
+
+def _fixed_shape(kind: Type) -> tuple[int, ...] | None:
+    """Return the shape of a state that the Program takes as it is, None where a run tells."""
+    if isinstance(kind, TensorType) and all(isinstance(extent, int) for extent in kind.shape):
+        return cast("tuple[int, ...]", kind.shape)
+    return None
 
 
 def _wrapped(value: Any) -> Any:
@@ -124,6 +150,8 @@ def commit(key: Key, owner: Any, value: Any) -> None:
         setattr(owner, key[2], value)
     elif kind == "rng":
         default_generator().draw = value
+    elif kind == "seed":
+        default_generator().seed = value
     elif kind == "tail":
         owner.extend(value)
     elif isinstance(owner, dict):

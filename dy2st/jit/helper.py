@@ -9,7 +9,7 @@ from typing import Any
 from dy2st.ir.context import current
 from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop
 from dy2st.runtime.builtins_table import fstring
-from dy2st.runtime.convert_call import callable_for
+from dy2st.runtime.convert_call import callable_for, context_manager
 from dy2st.runtime.convert_checks import assert_, raise_
 from dy2st.runtime.list_methods import LIST_METHODS
 from dy2st.runtime.structure import Unset
@@ -163,6 +163,10 @@ class Helper:
         else:
             convert_access.del_item(trace, obj, key)
 
+    def slice_(self, start: Any, stop: Any, step: Any) -> slice:
+        trace = current().trace
+        return slice(start, stop, step) if trace is None else convert_access.slice_(trace, start, stop, step)
+
     def aug(self, op: str, target: Any, value: Any) -> Any:
         trace = current().trace
         if trace is None:
@@ -190,8 +194,12 @@ class Helper:
     def undefined(self, name: str) -> Undefined:
         return Undefined(name)
 
-    def load(self, value: Any, name: str) -> Any:
+    def load(self, value: Any, name: str, outer: bool = False) -> Any:
         if isinstance(value, Undefined):
+            if outer:
+                raise NameError(
+                    f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+                )
             raise UnboundLocalError(Undefined(name).message)
         if isinstance(value, Variant) and len(value.alternatives) == 2:
             return convert_if.alternative(
@@ -200,6 +208,9 @@ class Helper:
         if isinstance(value, Variant) and not value.alternatives[0].name:  # type: ignore[attr-defined]
             return Variant(value.value, (Unset(name), *value.alternatives[1:]))
         return value
+
+    def is_undefined(self, x: Any) -> bool:
+        return isinstance(x, Undefined)
 
     # ---- statements ------------------------------------------------------------------------------------------------
     def assert_(self, test: Thunk, message: Thunk | None) -> None:
@@ -217,6 +228,10 @@ class Helper:
                 raise exception()
             raise exception() from cause()
         raise_(trace, exception, cause)
+
+    def context(self, manager: Any) -> Any:
+        trace = current().trace
+        return manager if trace is None else context_manager(trace, manager)
 
     def fstring(self, *parts: Any) -> Any:
         trace = current().trace

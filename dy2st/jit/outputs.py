@@ -17,6 +17,7 @@ from dy2st.runtime.structure import (
     Items,
     ListOf,
     NewList,
+    NewObject,
     Number,
     OneOf,
     Template,
@@ -42,6 +43,9 @@ def output_template(trace: Any, x: Any) -> Template:
         return Items(list, tuple(output_template(trace, i) for i in content))
     if isinstance(x, tuple):
         return Items(type(x), tuple(output_template(trace, i) for i in x))
+    if id(x) in trace.made_objects:
+        found = trace.attributes_of(x)
+        return NewObject(type(x), tuple(found), tuple(output_template(trace, i) for i in found.values()))
     return template_of(trace, x)
 
 
@@ -65,6 +69,11 @@ def restore(values: Iterator[Any], t: Template) -> Any:
         return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
     if isinstance(t, NewList):
         return restore(values, t.content)
+    if isinstance(t, NewObject):
+        again = t.kind.__new__(t.kind)
+        found = zip(t.names, [restore(values, i) for i in t.items], strict=True)
+        again.__dict__.update({n: x for n, x in found if not isinstance(x, Undefined)})
+        return again
     if isinstance(t, ListOf):
         return _restore_list(next(values), t)
     assert isinstance(t, OneOf)

@@ -1,6 +1,6 @@
 """What a file made by `jit.save` says beside its Program: methods, the state they read, what they write.
 
-The Program of the file has one function a traced Program, named after the method (`forward`, `forward.1`). The metadata:
+The Program of the file has one function a traced Program, named after its method (`forward`, `forward.1`). Metadata:
 
     {"kind": "layer", "training": true,
      "state": [{"name": "fc.weight", "kind": "parameter", "stop_gradient": false, "tensor": "fc.weight"},
@@ -13,7 +13,7 @@ The Program of the file has one function a traced Program, named after the metho
 
 The arguments of a function are the inputs and then the state; its results are the output and then the writes. `seeded`
 are the results of the output through which gradients flow. A write goes to an attribute (a dotted name below the
-layer), to the elements or the gradient of a tensor of the state, or to the random generator's draw number.
+layer), to the elements or the gradient of a tensor of the state, or to the random generator's draw number or seed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class StateTensor:
 
 @dataclass(frozen=True)
 class Target:
-    """What a write goes to. `kind` is "attribute", "elements", "gradient" or "random"; the last has no name."""
+    """What a write goes to. `kind` is "attribute", "elements", "gradient", "random" or "seed"; the last two have no name."""
 
     kind: str
     name: str | None = None
@@ -151,7 +152,7 @@ def from_metadata(data: Json, program: Program, arrays: Mapping[str, np.ndarray]
 def _state(data: Json, arrays: Mapping[str, np.ndarray]) -> dict[str, StateTensor]:
     found: dict[str, StateTensor] = {}
     for said in _list(data, "the state"):
-        name = said.get("name") if type(said) is dict else None
+        name: Any = said.get("name") if type(said) is dict else None
         where = f"state {name!r:.60}"
         if not _is_path(name) or name in found:
             raise FileFormatError(f"{where}: each tensor has a dotted name of its own")
@@ -169,7 +170,7 @@ def _state(data: Json, arrays: Mapping[str, np.ndarray]) -> dict[str, StateTenso
             raise FileFormatError(f"{where}: the file has no tensor {tensor!r:.60}")
         found[name] = StateTensor(name, kind, stop_gradient, arrays[tensor])
     names = sorted(found)
-    for name, following in zip(names, names[1:], strict=False):
+    for name, following in pairwise(names):
         if following.startswith(name + "."):
             raise FileFormatError(f"state {name!r:.60} cannot also be a part that holds {following!r:.60}")
     return found
@@ -227,7 +228,7 @@ def _write(data: Json, state: Mapping[str, StateTensor], where: str) -> tuple[Ta
         raise FileFormatError(f"{where}: a write is a target and a template, not {data!r:.60}")
     ((kind, name),) = data[0].items()
     fits = {"attribute": _is_path(name), "elements": name in state if type(name) is str else False,
-            "random": name is None}  # fmt: skip
+            "random": name is None, "seed": name is None}  # fmt: skip
     if not (fits["elements"] if kind == "gradient" else fits.get(kind, False)):
         raise FileFormatError(f"{where}: nothing can be written to {data[0]!r:.60}")
     return Target(kind, name), template_from_json(data[1], f"{where}, write to {name!r:.60}")

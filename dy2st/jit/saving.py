@@ -170,12 +170,11 @@ class _Saver:
             traced = list(self._modes(kind))
             calls = [(mode, *self._call(*one)) for mode, one in traced]
             if len(calls) == 2 and self._same(calls[0], calls[1]):
-                del calls[1]
-                made.calls.append(self._placed(None, *calls[0][1:]))
+                _, call, program = calls[0]
+                made.calls.append(self._placed(None, call, program))
                 continue
-            made.calls += [
-                self._placed(mode if isinstance(self.owner, Layer) else None, *rest) for mode, *rest in calls
-            ]
+            layer = isinstance(self.owner, Layer)
+            made.calls += [self._placed(mode if layer else None, call, program) for mode, call, program in calls]
         return made
 
     # ---- tracing ---------------------------------------------------------------------------------------------------
@@ -210,10 +209,14 @@ class _Saver:
         context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
         try:
             with replaced(trace=None, grad=True, **context):
-                return self.static._traced(made, kind.specs), made, kind
+                found = self.static._traced(made, kind.specs)
         except (ConversionError, TraceError) as error:
             name = self.static._function.__qualname__
             raise TraceError(f"`{name}` cannot be saved because it cannot become a Program: {error}") from error
+        if found.traced.failed is not None:
+            error = found.traced.failed.error
+            raise TraceError(f"`{self.static._function.__qualname__}` cannot be saved: it always raises {error!r}")
+        return found, made, kind
 
     # ---- what a file says of a trace -------------------------------------------------------------------------------
     def _call(self, program: ConcreteProgram, made: Flattened, kind: KindOfCall) -> tuple[SavedCall, Program]:
@@ -251,8 +254,8 @@ class _Saver:
         return kept
 
     def _target(self, key: tuple[Any, ...], owner: Any) -> Target | None:
-        if key[0] == "rng":
-            return Target("random")
+        if key[0] in ("rng", "seed"):
+            return Target("random" if key[0] == "rng" else "seed")
         if key[0] in ("data", "grad"):
             name = self.names.known(owner)
             return None if name is None else Target("elements" if key[0] == "data" else "gradient", name)
@@ -280,7 +283,7 @@ class _Saver:
         read = any(isinstance(g, Guard) and (id(g.owner), g.name) == key[1:] for g in program.traced.guards)
         if number and read:
             warnings.warn(
-                f"forward changes the Python number '{key[2]}' that it also reads; a loaded layer starts each call from "
+                f"forward changes the Python number '{key[2]}' that it also reads; a loaded layer starts calls from "
                 "what it is now. Make it a tensor buffer (register_buffer) to have it change",
                 UserWarning,
                 stacklevel=9,
@@ -304,6 +307,8 @@ class _Saver:
             for operation in copy.walk():
                 if operation.name == "call":
                     operation.attributes["function"] = names[operation.attributes["function"]]
+                if operation.name == "raise":  # a label means something to this process only
+                    operation.attributes["label"] = None
         call.function, call.mode = entry, mode
         return call
 
@@ -315,8 +320,9 @@ def leaf_names(call: SavedCall) -> dict[int, str]:
     def visit(tree: Any, name: str) -> None:
         if isinstance(tree, Leaf):
             found.setdefault(tree.index, name)
+        keys = getattr(tree, "keys", None)
         for i, item in enumerate(getattr(tree, "items", None) or ()):
-            visit(item, f"{name}[{tree.keys[i]!r}]" if tree.keys is not None else f"{name}[{i}]")
+            visit(item, f"{name}[{i if keys is None else repr(keys[i])}]")
 
     for name, tree in call.arguments.items():
         visit(tree, name)

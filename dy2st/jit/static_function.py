@@ -75,6 +75,35 @@ class ProgramCache:
         self.order.append(program)
 
 
+BOUND = "__dy2st_static__"
+"""The name under which an object keeps its methods that are static functions."""
+
+
+class BoundFunctions:
+    """The static functions of one object, kept by the object itself, so that they end with it; copies have none."""
+
+    def __init__(self, instance: Any = None):
+        self.instance: Callable[[], Any] = _nobody if instance is None else _reference(instance)
+        self.functions: dict[StaticFunction, StaticFunction] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunctions:
+        return BoundFunctions()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BoundFunctions, ()
+
+
+def _nobody() -> None:
+    return None
+
+
+def _reference(instance: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(instance)
+    except TypeError:  # no place for a weak reference: the object refers to itself
+        return lambda: instance
+
+
 class StaticFunction:
     """A function under `to_static`. Call it as the function itself; `explain()` tells what happened."""
 
@@ -94,7 +123,7 @@ class StaticFunction:
         self._lock = threading.RLock()
         self._open_numbers: set[str] = set()
         self._closed_numbers: set[str] = set()
-        self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+        self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self._fallbacks: list[str] = []
         self._warned = False
         self._log: list[str] = []
@@ -106,17 +135,28 @@ class StaticFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> StaticFunction:
         if instance is None:
             return self
-        try:
-            found = self._instances.get(instance)
-        except TypeError:  # an instance that cannot be referred to weakly: a cache in its own dict
-            found = instance.__dict__.get(f"__dy2st_{self._function.__name__}")
+        holder = getattr(instance, "__dict__", None)
+        if holder is None:  # an instance with slots only: what the function keeps of it keeps it alive
+            found = self._slotted.get(instance)
+            if found is None:
+                found = self._slotted[instance] = self._bound_to(instance)
+            return found
+        bound = holder.get(BOUND)
+        if bound is None or bound.instance() is not instance:
+            bound = holder[BOUND] = BoundFunctions(instance)
+        found = bound.functions.get(self)
         if found is None:
-            found = StaticFunction(self._function, self._input_spec, self._full_graph, instance)
-            try:
-                self._instances[instance] = found
-            except TypeError:
-                instance.__dict__[f"__dy2st_{self._function.__name__}"] = found
+            found = bound.functions[self] = self._bound_to(instance)
         return found
+
+    def _bound_to(self, instance: Any) -> StaticFunction:
+        return StaticFunction(self._function, self._input_spec, self._full_graph, instance)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
+        """A copy of an object has Programs of its own."""
+        if self._instance is None:
+            return self
+        return self._bound_to(memo.get(id(self._instance), self._instance))
 
     # ---- calls -----------------------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -175,6 +215,8 @@ class StaticFunction:
                 return self._program(flatten(rebuild_values(made), self._open_numbers))
             self._fall_back(error)
             return None, made
+        if program.traced.failed is not None:  # it serves this call only: the next one may not raise
+            return program, made
         self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}")
         self._cache.add(key, program)
         return program, made

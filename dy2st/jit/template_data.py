@@ -155,7 +155,7 @@ def _read_tuple(content: Json, where: str, depth: int) -> Template:
 
 
 def _read_dict(content: Json, where: str, depth: int) -> Template:
-    pairs = content if type(content) is list else [None]
+    pairs: list[Any] = content if type(content) is list else [None]
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or not (pair[0] is None or type(pair[0]) in (bool, int, str)):
             raise FileFormatError(f"{where}: a dict is a list of pairs of a key and a template")

@@ -1,4 +1,4 @@
-"""One trace: a call of a user function that becomes a Program, with the guards under which the Program may run again."""
+"""One trace: a call of a user function that becomes a Program, with the guards under which that may run again."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.dtypes import DType
-from dy2st.errors import ConversionError
+from dy2st.errors import ConversionError, Dy2stError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
-from dy2st.ir.program import Program, Value
+from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import TensorType, is_differentiable
 from dy2st.jit.helper import HELPER
 from dy2st.jit.outputs import output_template
 from dy2st.runtime import convert_if
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_call import callable_for
+from dy2st.runtime.convert_checks import Raised, emit_raise
+from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.log import MISSING, Key
-from dy2st.runtime.parameter import Parameter
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import Template, content_template, encode
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.tracing import CONTAINERS, Tracer
+from dy2st.runtime.tracing import Tracer
 from dy2st.runtime.variant import Variant
 from dy2st.shapes import symbol
 from dy2st.transformers import convert, is_converted_code
@@ -93,6 +96,10 @@ class Traced:
     writes: list[tuple[Key, Any, Template]]
     guards: list[Any]
     notes: list[str] = field(default_factory=list[str])
+    raised: list[Raised] = field(default_factory=list[Raised])
+    """Exceptions that the Program raises under a label."""
+    failed: Raised | None = None
+    """What the function raised on every path, after effects or writes that a call must have; its values are the output."""
 
 
 class Trace(Tracer):
@@ -105,6 +112,11 @@ class Trace(Tracer):
         self.guards: dict[Any, Any] = {}
         self.external: dict[int, Any] = {}
         self.notes: list[str] = []
+        self.raised: list[Raised] = []
+        self.active: list[Active] = []
+        self.recursions: list[Recursion] = []
+        self.functions: dict[str, Block] = {}
+        """Functions of the Program beside its entry."""
 
     # ---- what comes from outside -----------------------------------------------------------------------------------
     def state(self, t: Tensor) -> Value:
@@ -115,7 +127,8 @@ class Trace(Tracer):
         owner = self.sources.get(id(t))
         slot = StateSlot(*owner) if owner is not None else StateSlot(t, None)
         shape: tuple[Any, ...] = tuple(t._payload.shape)
-        if not isinstance(t, Parameter):
+        fixed = t.fixed_shape or (owner is not None and owner[1] == "_grad" and owner[0].fixed_shape)
+        if not fixed:
             shape = tuple(symbol(f"s{len(self.slots)}_{axis}") for axis in range(len(shape)))
         value = self.root.argument(TensorType(t.dtype, shape), t._name or (owner[1] if owner else None))
         self.slots[id(t)] = (slot, value, t)
@@ -193,6 +206,29 @@ class Trace(Tracer):
         """Return `x[i]`."""
         return HELPER.item(x, i)
 
+    def attribute_of(self, x: Any, name: str) -> Any:
+        """Return `x.name`."""
+        return HELPER.attr(x, name)
+
+    def set_seed(self, seed: int) -> bool:
+        """Seed the generator when the Program runs."""
+        self.log.set(("seed",), None, Scalar(self.builder.scalar(seed)))
+        self.log.set(("rng",), None, Scalar(self.builder.scalar(0)))
+        return True
+
+    def wants_gradients(self) -> bool:
+        """Say whether gradients are being recorded."""
+        return current().grad
+
+    def raise_later(self, error: BaseException) -> None:
+        """Record that `error` is raised where the Program comes to this point."""
+        emit_raise(self, error)
+
+    def keep_raised(self, raised: Raised) -> int:
+        """Keep an exception that the Program raises; return its label."""
+        self.raised.append(raised)
+        return len(self.raised) - 1
+
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the converted form of a function or method; itself where it cannot be converted."""
         if isinstance(function, types.MethodType):
@@ -230,11 +266,12 @@ class Trace(Tracer):
             self.mark_external(value)
 
     # ---- the end ---------------------------------------------------------------------------------------------------
-    def finish(self, inputs: Sequence[Value], output: Any) -> Traced:
-        """Close the Program over what the function returned and what was written."""
+    def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
+        """Close the Program over what the function returned (or raised) and what was written."""
         output = self._settled(output)
         template = output_template(self, output)
-        results = encode(self, output, template)
+        thrown = None if error is None else Raised.of(self, error)
+        results = encode(self, output, template) if thrown is None else thrown[1]
         count = len(results)
         flows = [is_differentiable(v.type) and (v in self.needs or not isinstance(v.type, TensorType)) for v in results]
         writes: list[tuple[Key, Any, Template]] = []
@@ -250,7 +287,7 @@ class Trace(Tracer):
         block.arguments[:] = order
         block.results = [self.root.use(v) for v in results]
         return Traced(
-            Program({"main": block}),
+            Program({"main": block, **self.functions}),
             [(slot, t) for slot, _, t in self.slots.values()],
             template,
             count,
@@ -258,7 +295,13 @@ class Trace(Tracer):
             writes,
             list(self.guards.values()),
             self.notes,
+            self.raised,
+            None if thrown is None else thrown[0],
         )
+
+    def did_something(self) -> bool:
+        """Say whether a call does more than to compute: an effect, or a write."""
+        return bool(self.log.overlays[0]) or any(o.op.effect for o in self.root.block.operations)
 
     def _settled(self, output: Any) -> Any:
         """Return an output that is certainly set without its "unset" alternative."""
@@ -274,5 +317,14 @@ def trace(function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Seq
     made = Trace()
     inputs, args, keywords = make_inputs(made)
     with replaced(trace=made, grad=current().grad):
-        output = made.convert(function)(*args, **keywords)
+        try:
+            output = callable_for(made, function)(*args, **keywords)
+        except convert_if.Diverged:  # every path raises: the Program does
+            return made.finish(inputs, None)
+        except Dy2stError:
+            raise
+        except Exception as error:
+            if not made.did_something():
+                raise
+            return made.finish(inputs, None, error)
         return made.finish(inputs, output)

@@ -92,5 +92,7 @@ from dy2st.nn.layers.pooling import (
     MaxPool2D,
     MaxPool3D,
 )  # fmt: skip
+from dy2st.nn.layers.rnn import GRU, LSTM, RNN, BiRNN, SimpleRNN
+from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
 from dy2st.nn.param_attr import ParamAttr
 from dy2st.runtime.parameter import Parameter

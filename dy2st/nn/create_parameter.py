@@ -1,6 +1,6 @@
 """How a parameter comes to be: eager with its initial values, or as an entry of a hand-built Program.
 
-Which initializer is used: the attribute's own, else the global one (`set_global_initializer`), else the layer's default,
+Which initializer it is: the attribute's own, else the global one (`set_global_initializer`), else the layer's default,
 else Xavier uniform for weights and zeros for biases.
 """
 

@@ -172,7 +172,7 @@ class Layer:
         dtype: Any = None,
         is_bias: bool = False,
         default_initializer: Any = None,
-    ) -> Parameter | None:
+    ) -> Any:  # a Parameter, but where `attr` is False
         """Create a parameter (assign it to an attribute to register it); None where `attr` is False."""
         dtype = self._dtype if dtype is None else dtypes.dtype(dtype)
         return make_parameter(shape, attr, dtype, is_bias, default_initializer, owner=self._full_name)

@@ -9,7 +9,7 @@ from dy2st.regularizer import WeightDecayRegularizer
 
 
 class ParamAttr:
-    """Say a parameter's name, initial values, learning-rate factor, regularizer, and whether it is trained or clipped."""
+    """Say a parameter's name, initial values, learning-rate factor, regularizer, whether it is trained or clipped."""
 
     def __init__(
         self,

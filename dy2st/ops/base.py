@@ -3,7 +3,7 @@
 An op has
 
 - `infer`      the shape and dtype rule on types; an extent of None is one that only the run will tell
-- `eval`       the meaning, on NumPy or CuPy arrays (`xp`), Python numbers and lists; used by eager mode, the interpreter,
+- `eval`       the meaning, on NumPy or CuPy arrays (`xp`), Python numbers and lists: for eager mode, the interpreter,
                constant folding and the tests. Tensors may come in shapes that NumPy would broadcast.
 - a derivative, in one of four ways:
     `differentiable = False`               no tangent (comparisons, integers, random bits)
@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -44,7 +44,10 @@ class Sample:
 
 
 class Op(OpDef):
-    """One operation of the language: type rule, meaning, derivative, samples."""
+    """One operation of the language: type rule, meaning, derivative, samples.
+
+    Rules here end in `*_: Any, **attributes: Any`, so that an op's own rule may name its attributes as keywords.
+    """
 
     elementwise: ClassVar[bool] = False
     """Operands have one shape in the IR (the builder broadcasts them) and so has the result."""
@@ -77,7 +80,7 @@ class Op(OpDef):
         return partial(self.eval, xp, **attributes)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
-            **attributes: Any) -> Any:  # fmt: skip
+            *_: Any, **attributes: Any) -> Any:  # fmt: skip
         """Emit the tangent(s) of the result(s). `tangents[i]` is None where it is zero; so may the answer be."""
         if self.linear_together:
             return self._together(b, primals, tangents, attributes)
@@ -88,7 +91,7 @@ class Op(OpDef):
         ]
         total = terms[0]
         for term in terms[1:]:
-            total = [b.add(p, q) for p, q in zip(total, term)] if isinstance(total, list) else b.add(total, term)
+            total = _sum(b, total, term)
         return total
 
     def _together(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], attributes: Any) -> Any:
@@ -99,7 +102,7 @@ class Op(OpDef):
         return b.emit(self, operands, attributes)
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Sequence[Value | None]:  # fmt: skip
+                  *_: Any, **attributes: Any) -> Sequence[Value | None]:  # fmt: skip
         """Emit the cotangent of each linear operand (None for the others, or where it is zero).
 
         `cts` are the cotangents of the results. `operands[i]` where `linear[i]` has a type but no value: use
@@ -107,11 +110,12 @@ class Op(OpDef):
         """
         raise TypeError(f"{self.name} has no transpose rule")
 
-    def makes_view(self, **attributes: Any) -> bool:
+    def makes_view(self, *_: Any, **attributes: Any) -> bool:
         """Say whether a call with these attributes gives a view of the first operand."""
         return self.is_view
 
-    def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value], **attributes: Any) -> Value:
+    def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value], *_: Any,
+               **attributes: Any) -> Value:  # fmt: skip
         """Emit the version of `base` (the first operand) in which this view of it has the value `new`.
 
         `operands` are the operands of the view after the first.
@@ -136,6 +140,12 @@ class Elementwise(Op):
             if other.shape != first.shape:
                 raise ValueError(f"{self.name} needs operands of one shape, not {first} and {other}")
         return TensorType(self.result_dtype or first.dtype, first.shape)
+
+
+def _sum(b: Builder, total: Any, term: Any) -> Any:
+    if isinstance(total, list):
+        return [b.add(p, q) for p, q in zip(cast("list[Value]", total), term, strict=True)]
+    return b.add(total, term)
 
 
 def fill(template: tuple[int | None, ...], dims: Sequence[int]) -> tuple[int, ...]:

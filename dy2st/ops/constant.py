@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import DType, of_array
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType, Type, tangent_type
 from dy2st.ops.base import Op, Sample, fill, fill_extents
 from dy2st.ops.bundle import Bundle
@@ -48,8 +48,8 @@ class Full(Op):
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Sequence[Value | None]:  # fmt: skip
-        rank = cts[0].type.rank  # type: ignore[union-attr]
-        return [b.sum(cts[0], axis=tuple(range(rank)), keepdim=False), *[None] * (len(operands) - 1)]
+        axes = tuple(range(tensor_type(cts[0]).rank))
+        return [b.sum(cts[0], axis=axes, keepdim=False), *[None] * (len(operands) - 1)]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((np.array(1.5), 3), {"shape": (2, None)})
@@ -67,7 +67,7 @@ class ZerosLike(Op):
 
     def eval(self, xp: Any, like: Any) -> Any:
         if isinstance(like, (list, tuple)):
-            return [(0, None)] * len(like) if isinstance(like, list) else (0, None)
+            return [(0, None)] * len(cast("list[Any]", like)) if isinstance(like, list) else (0, None)
         if isinstance(like, Bundle):
             return Bundle([(0, None)] * len(like.items))
         return xp.zeros_like(like)

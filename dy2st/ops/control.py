@@ -40,7 +40,7 @@ class Cond(Op):
         if len(then) != len(other):
             raise TypeError(f"cond: one branch has {len(then)} results, the other {len(other)}")
         seen = visible_symbols(types)
-        return tuple(outward(join(a, b), seen) for a, b in zip(then, other))
+        return tuple(outward(join(a, b), seen) for a, b in zip(then, other, strict=True))
 
 
 class WhileLoop(Op):
@@ -132,21 +132,32 @@ RAISABLE: dict[str, type[Exception]] = {
 
 
 class Raise(Op):
-    """Raise an exception of a built-in `kind`; `template` makes its text of the operands."""
+    """Raise an exception of a built-in `kind`; `template` makes its text of the operands.
+
+    With a `label` (a number) the text is complete, and the error carries label and operands, so that the process which
+    traced the Program can raise the user's own exception instead.
+    """
 
     name = "raise"
-    attributes = ("kind", "template")
+    attributes = ("kind", "template", "label")
     differentiable = False
     may_raise = True
     effect = True
 
-    def infer(self, *operands: Type, kind: str, template: tuple[Part, ...] | None) -> tuple[Type, ...]:
+    def infer(
+        self, *operands: Type, kind: str, template: tuple[Part, ...] | None, label: int | None = None
+    ) -> tuple[Type, ...]:
         if kind not in RAISABLE:
             raise TypeError(f"{kind} is not a built-in exception")
         return ()
 
-    def eval(self, xp: Any, *operands: Any, kind: str, template: tuple[Part, ...] | None) -> Any:
-        raise RAISABLE[kind](*(() if template is None else ("".join(render(template, operands)),)))
+    def eval(
+        self, xp: Any, *operands: Any, kind: str, template: tuple[Part, ...] | None, label: int | None = None
+    ) -> Any:
+        error = RAISABLE[kind](*(() if template is None else ("".join(render(template, operands)),)))
+        if label is not None:
+            error.raised = (label, operands)  # type: ignore[attr-defined]
+        raise error
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
@@ -160,7 +171,7 @@ def join(a: Type, b: Type) -> Type:
     if a == b:
         return a
     if isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype is b.dtype and a.rank == b.rank:
-        return TensorType(a.dtype, tuple(p if p == q else None for p, q in zip(a.shape, b.shape)))  # type: ignore[misc]
+        return TensorType(a.dtype, tuple(p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)))  # type: ignore[misc]
     if isinstance(a, ScalarType) and isinstance(b, ScalarType) and a.kind == b.kind:
         return ScalarType(a.kind)
     if isinstance(a, ListType) and isinstance(b, ListType):
@@ -209,7 +220,7 @@ def outward(t: Type, seen: set[str]) -> Type:
 def _check_arguments(name: str, types: Sequence[Type], block: Block) -> None:
     if len(types) != len(block.arguments):
         raise TypeError(f"{name}: {len(types)} operands for a block of {len(block.arguments)} arguments")
-    for i, (given, argument) in enumerate(zip(types, block.arguments)):
+    for i, (given, argument) in enumerate(zip(types, block.arguments, strict=True)):
         if not matches(argument.type, given):
             raise TypeError(f"{name}: operand {i} is {given}, the block takes {argument.type}")
 
@@ -220,7 +231,7 @@ def _carried_types(
     if len(results) != carried:
         raise TypeError(f"{name}: the block gives {len(results)} carried values, not {carried}")
     arguments = body.arguments[offset : offset + carried]
-    for i, (argument, result) in enumerate(zip(arguments, results)):
+    for i, (argument, result) in enumerate(zip(arguments, results, strict=True)):
         if not matches(argument.type, result.type):
             raise TypeError(f"{name}: carried value {i} enters as {argument.type} and leaves as {result.type}")
     seen = visible_symbols(types)

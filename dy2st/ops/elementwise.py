@@ -33,8 +33,8 @@ class Ufunc(Elementwise):
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
     """Where the samples lie: inside, the op is smooth."""
 
-    def eval(self, xp: Any, *operands: Any) -> Any:
-        return as_array(xp, getattr(xp, self.function)(*operands))
+    def eval(self, xp: Any, *operands: Any, **attributes: Any) -> Any:
+        return as_array(xp, getattr(xp, self.function)(*operands, **attributes))
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for shape in ((2, 3), (), (0, 2)):

@@ -77,7 +77,8 @@ class Abs(Ufunc):
     function = "absolute"
     domain = (0.5, 2.0)
 
-    def infer(self, x: TensorType) -> TensorType:
+    def infer(self, *types: TensorType, **attributes: Any) -> TensorType:
+        (x,) = types
         return TensorType(_MODULUS.get(x.dtype, x.dtype), x.shape)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],

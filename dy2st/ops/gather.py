@@ -9,6 +9,7 @@ the end; others outside are an IndexError.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -64,8 +65,8 @@ class _Scatter(Op):
             raise _misfit(self.name, values.shape, region)
         return x
 
-    def eval(self, xp: Any, x: Any, values: Any, places: Any, **attributes: Any) -> Any:
-        return self.eval_in_place(xp, x.copy(), values, places, **attributes)
+    def eval(self, xp: Any, x: Any, values: Any, indices: Any, *_: Any, **attributes: Any) -> Any:
+        return self.eval_in_place(xp, x.copy(), values, indices, **attributes)
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -177,7 +178,7 @@ class ScatterNdAdd(_Scatter):
         lead, rest = x.shape[:depth], x.shape[depth:]
         if values.shape != indices.shape[:-1] + rest:
             raise _misfit(self.name, values.shape, indices.shape[:-1] + rest)
-        count = int(np.prod(lead))
+        count = math.prod(lead)
         numbered = xp.arange(count).reshape(lead)
         positions = xp.asarray(numbered[tuple(xp.moveaxis(indices, -1, 0))]).reshape(-1)
         rows = xp.ascontiguousarray(x).reshape(count, *rest)

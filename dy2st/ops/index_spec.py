@@ -44,6 +44,22 @@ def is_rows(spec: Spec) -> bool:
     return spec[:1] == (("tensor",),) and all(item == ("slice", None, None, None) for item in spec[1:])
 
 
+def can_miss(shape: Shape, spec: Spec) -> bool:
+    """Say whether reading at this spec can raise: where an index is not known, or may be outside of its axis."""
+    axis = 0
+    for item in spec:
+        if item[0] in ("tensor", "mask"):
+            return True
+        if item[0] == "int":
+            extent, at = shape[axis], item[1]
+            if at == "?" or not isinstance(extent, int) or not -extent <= at < extent:
+                return True
+        elif item[0] == "slice" and item[3] == "?":
+            return True
+        axis += item[0] != "new"
+    return False
+
+
 def key(spec: Spec, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Return the index that NumPy and CuPy take; its last item is an ellipsis, so that the result is an array."""
     rest = iter(operands)

@@ -19,7 +19,7 @@ from dy2st.ir.types import TensorType, Type
 from dy2st.ops.accumulation import add_rows
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.cotangent import summed_to, zeros_of
-from dy2st.ops.index_spec import Spec, explain, indexed_shape, is_basic, is_rows, key, may_repeat
+from dy2st.ops.index_spec import Spec, can_miss, explain, indexed_shape, is_basic, is_rows, key, may_repeat
 
 Tangents = Sequence[Value | None]
 
@@ -35,6 +35,9 @@ class Index(Op):
 
     def infer(self, x: TensorType, *operands: Type, spec: Spec) -> TensorType:
         return TensorType(x.dtype, indexed_shape(self.name, x.shape, spec, operands))  # type: ignore[arg-type]
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return can_miss(types[0].shape, attributes["spec"])
 
     def eval(self, xp: Any, x: Any, *operands: Any, spec: Spec) -> Any:
         return _read(xp, self.name, x, spec, operands)
@@ -67,6 +70,9 @@ class IndexSet(Op):
     def infer(self, x: TensorType, value: TensorType, *operands: Type, spec: Spec) -> TensorType:
         _refuse_value(self.name, x, value, indexed_shape(self.name, x.shape, spec, operands))
         return x
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return _can_misfit(types, attributes["spec"])
 
     def eval(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         return self.eval_in_place(xp, x.copy(), value, *operands, spec=spec)
@@ -122,6 +128,9 @@ class IndexAdd(Op):
         _refuse_value(self.name, x, value, indexed_shape(self.name, x.shape, spec, operands))
         return x
 
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return _can_misfit(types, attributes["spec"])
+
     def eval(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         return self.eval_in_place(xp, x.copy(), value, *operands, spec=spec)
 
@@ -156,6 +165,16 @@ class IndexAdd(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield from IndexSet.samples(self, rng)  # type: ignore[arg-type]
+
+
+def _can_misfit(types: Sequence[Any], spec: Spec) -> bool:
+    """Say whether a place may be missed, or the value may not broadcast to the region, as far as types tell."""
+    x, value, *operands = types
+    if can_miss(x.shape, spec):
+        return True
+    region = indexed_shape("index_set", x.shape, spec, operands)
+    pairs = zip(reversed(value.shape), reversed(region), strict=False)
+    return value.rank > len(region) or any(e != 1 and (f is None or e != f) for e, f in pairs)
 
 
 class IndexLast(Op):

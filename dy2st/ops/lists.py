@@ -1,6 +1,6 @@
 """Growable lists as values, and their tangents.
 
-A tangent or cotangent of `list<T>` is a `list<unset | T>` that is as long as it needs to be: slots that nobody wrote are
+A tangent or cotangent of `list<T>` is a `list<unset | T>` as long as it needs to be: slots that nobody wrote are
 unset. Its ops address slots by number (`list_put`, `list_take`, `list_clear`, `list_accumulate`) and are each other's
 transposes; append and pop become put and take at the primal list's length.
 """
@@ -8,14 +8,15 @@ transposes; append and pop become put and take at the primal list's length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, is_optional, optional, tangent_type
+from dy2st.ir.types import INT, ListType, ScalarType, Type, is_optional, optional, tangent_type
 from dy2st.ops.base import Op, Sample
+from dy2st.ops.control import join
 from dy2st.ops.optional import add_values
 
 Tangents = Sequence[Value | None]
@@ -58,7 +59,7 @@ class ListAppend(Op):
     linear_together = (0, 1)
 
     def infer(self, items: ListType, item: Type) -> Type:
-        return items
+        return ListType(join(items.element, item))
 
     def eval(self, xp: Any, items: Any, item: Any) -> Any:
         return [*items, item]
@@ -73,7 +74,7 @@ class ListAppend(Op):
         if ditem is None:
             return ditems
         ditems = ditems if ditems is not None else empty_tangent(b, primals[0].type)
-        return b.list_put(ditems, b.list_len(primals[0]), ditem)
+        return b.list_put(ditems, b.scalar_sub(b.list_len(outs[0]), 1), ditem)
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -149,7 +150,7 @@ class ListSet(Op):
     may_raise = True
 
     def infer(self, items: ListType, i: ScalarType, item: Type) -> Type:
-        return items
+        return ListType(join(items.element, item))
 
     def eval(self, xp: Any, items: Any, i: int, item: Any) -> Any:
         return self.eval_in_place(xp, list(items), i, item)
@@ -163,7 +164,7 @@ class ListSet(Op):
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
         ditems, _, ditem = tangents
-        at = b.list_index(primals[0], primals[1])
+        at = b.list_index(outs[0], primals[1])
         if ditem is None:
             return None if ditems is None else b.list_clear(ditems, at)
         return b.list_put(ditems if ditems is not None else empty_tangent(b, primals[0].type), at, ditem)
@@ -173,10 +174,7 @@ class ListSet(Op):
 
 
 class ListPop(Op):
-    """The list without element number i, and that element; IndexError outside.
-
-    Only the last element (i = -1) may be popped where a derivative is wanted.
-    """
+    """The list without element number i, and that element; IndexError outside."""
 
     name = "list_pop"
     may_raise = True
@@ -197,82 +195,27 @@ class ListPop(Op):
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
-        at = b.list_index(*primals)
+        at = b.list_popped(outs[0], primals[1])
         return [b.list_remove(tangents[0], at), densify(b, b.list_take(tangents[0], at), outs[1])]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
 
 
-class ListStack(Op):
-    """The elements, all of one shape, as one tensor with a new first axis."""
+class ListPopped(Op):
+    """The place that element i had before it was popped, counted from the front, told by the list that is left."""
 
-    name = "list_stack"
-    may_raise = True
+    name = "list_popped"
+    differentiable = False
 
-    def infer(self, items: ListType) -> Type:
-        element = items.element
-        if not isinstance(element, TensorType):
-            raise TypeError(f"stack needs a list of tensors, not {items}")
-        return TensorType(element.dtype, (None, *element.shape))  # type: ignore[arg-type]
+    def infer(self, rest: ListType, i: ScalarType) -> Type:
+        return INT
 
-    def eval(self, xp: Any, items: Any) -> Any:
-        if not items:
-            raise ValueError("stack needs at least one tensor, the list is empty")
-        return xp.stack(items)
-
-    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
-            **attributes: Any) -> Any:  # fmt: skip
-        return b.list_stack_tangent(tangents[0], outs[0])
+    def eval(self, xp: Any, rest: Any, i: int) -> int:
+        return i + len(rest) + 1 if i < 0 else i
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
-
-
-class ListStackTangent(Op):
-    """The slots of a tangent list stacked in the shape of `like`; unset slots are zeros."""
-
-    name = "list_stack_tangent"
-    linear_in = (0,)
-
-    def infer(self, slots: ListType, like: TensorType) -> Type:
-        return like
-
-    def eval(self, xp: Any, slots: Any, like: Any) -> Any:
-        out = xp.zeros_like(like)
-        for i, slot in enumerate(slots):
-            if slot[0]:
-                out[i] = slot[1]
-        return out
-
-    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Tangents:  # fmt: skip
-        return [b.list_unstack(cts[0], type=operands[0].type), None]
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
-
-
-class ListUnstack(Op):
-    """The slices of a tensor along its first axis as slots of a tangent list."""
-
-    name = "list_unstack"
-    attributes = ("type",)
-    linear_in = (0,)
-
-    def infer(self, x: TensorType, *, type: ListType) -> Type:
-        return type
-
-    def eval(self, xp: Any, x: Any, *, type: ListType) -> Any:
-        return [(1, part) for part in x]
-
-    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Tangents:  # fmt: skip
-        zeros = b.shaped("full", [b.constant(0, operands[0].type.dtype)], b.shape(operands[0]))  # type: ignore[union-attr]
-        return [b.list_stack_tangent(cts[0], zeros)]
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
+        yield Sample(([1.0, 2.0], -1), differentiate=False)
 
 
 class ListPut(Op):
@@ -323,12 +266,12 @@ class ListTake(Op):
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
-        return self.transpose_into(b, None, cts, operands)
+        return [self.transpose_into(b, None, cts, operands), None]
 
-    def transpose_into(self, b: Builder, so_far: Value | None, cts: Tangents, operands: Sequence[Value]) -> Tangents:
+    def transpose_into(self, b: Builder, so_far: Value | None, cts: Tangents, operands: Sequence[Value]) -> Value:
         """Add the cotangent to the list's cotangent in place of adding whole lists."""
         so_far = so_far if so_far is not None else b.emit("list_new", [], {"type": operands[0].type})
-        return [b.list_accumulate(so_far, operands[1], cts[0]), None]
+        return b.list_accumulate(so_far, operands[1], cts[0])
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
@@ -422,7 +365,7 @@ class ListAccumulate(Op):
         return self.eval_in_place(xp, list(slots), i, item)
 
     def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
-        item = item if isinstance(item, tuple) else (1, item)
+        item = cast("tuple[Any, Any]", item) if isinstance(item, tuple) else (1, item)
         if i >= len(slots):
             slots.extend([(0, None)] * (i + 1 - len(slots)))
         slots[i] = add_values(slots[i], item)

@@ -35,6 +35,9 @@ class Concat(Op):
         others = _merged(xs)
         return TensorType(xs[0].dtype, (*others[:axis], total, *others[axis + 1 :]))  # type: ignore[arg-type]
 
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return _can_differ(types, attributes["axis"])
+
     def eval(self, xp: Any, *xs: Any, axis: int) -> Any:
         try:
             return xp.concatenate(xs, axis=axis)
@@ -77,6 +80,10 @@ class Split(Op):
         shapes = ((*x.shape[:axis], extent, *x.shape[axis + 1 :]) for extent in extents)
         return tuple(TensorType(x.dtype, shape) for shape in shapes)  # type: ignore[arg-type]
 
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        sections, extent = attributes["sections"], types[0].shape[attributes["axis"]]
+        return any(e is None or e < 0 for e in sections) or sum(sections) != extent
+
     def eval(self, xp: Any, x: Any, *dims: int, sections: tuple[int | None, ...], axis: int) -> Any:
         parts: list[Any] = []
         extents, start = fill(sections, dims), 0
@@ -118,6 +125,9 @@ class Stack(Op):
         _refuse_different(self.name, xs, None)
         shape = _merged(xs)
         return TensorType(xs[0].dtype, (*shape[:axis], len(xs), *shape[axis:]))
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return _can_differ(types, None)
 
     def eval(self, xp: Any, *xs: Any, axis: int) -> Any:
         try:
@@ -185,6 +195,9 @@ class Squeeze(Op):
                 raise ValueError(_not_squeezed(a, x.shape))
         return TensorType(x.dtype, tuple(e for i, e in enumerate(x.shape) if i not in axes))
 
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return any(types[0].shape[a] != 1 for a in attributes["axes"])
+
     def eval(self, xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
         for a in axes:
             if x.shape[a] != 1:
@@ -208,6 +221,12 @@ def _merged(xs: Sequence[TensorType]) -> Shape:
     return tuple(
         next((x.shape[a] for x in xs if not isinstance(x.shape[a], Dim)), xs[0].shape[a]) for a in range(xs[0].rank)
     )
+
+
+def _can_differ(types: Sequence[TensorType], axis: int | None) -> bool:
+    """Say whether extents (but those of `axis`) may differ, as far as types tell."""
+    pairs = ((a, pair) for x in types[1:] for a, pair in enumerate(zip(types[0].shape, x.shape, strict=True)))
+    return any(p != q for a, (p, q) in pairs if a != axis)
 
 
 def _refuse_different(name: str, xs: Sequence[TensorType], axis: int | None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
 from dy2st.shapes import Extent
@@ -46,7 +46,7 @@ class LayerNorm(Op):
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             *, rank: int, epsilon: float) -> Any:  # fmt: skip
         (x, scale, _), (dx, dscale, dbias), (_, mean, variance) = primals, tangents, outs
-        total = x.type.rank  # type: ignore[union-attr]
+        total = tensor_type(x).rank
         dmean, dvariance = _moment_tangents(b, x, mean, dx, tuple(range(total - rank, total)))
         parts = [x, mean, variance, scale], [dx, dmean, dvariance, dscale, dbias]
         return [_tangent(b, *parts, epsilon), dmean, dvariance]
@@ -82,7 +82,7 @@ class BatchNormTrain(Op):
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             *, axis: int, epsilon: float) -> Any:  # fmt: skip
-        rank, x, dx = primals[0].type.rank, primals[0], tangents[0]  # type: ignore[union-attr]
+        rank, x, dx = tensor_type(primals[0]).rank, primals[0], tangents[0]
         (scale, _), (dscale, dbias) = (_channels(b, t, rank, axis) for t in (primals[1:], tangents[1:]))
         mean, variance = _channels(b, outs[1:], rank, axis)
         dmean, dvariance = _moment_tangents(b, x, mean, dx, _others(rank, axis))
@@ -118,7 +118,7 @@ class BatchNormInfer(Op):
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             *, axis: int, epsilon: float) -> Any:  # fmt: skip
-        rank = primals[0].type.rank  # type: ignore[union-attr]
+        rank = tensor_type(primals[0]).rank
         scale, _, mean, variance = _channels(b, primals[1:], rank, axis)
         dscale, dbias, dmean, dvariance = _channels(b, tangents[1:], rank, axis)
         changes = [tangents[0], dmean, dvariance, dscale, dbias]

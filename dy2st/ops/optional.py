@@ -7,13 +7,13 @@ At run time a variant is the pair (tag, payload); alternative 0 of every variant
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT, UNSET, ConstType, Type, UnsetType, VariantType, is_optional
+from dy2st.ir.types import INT, UNSET, ConstType, Type, UnsetType, VariantType, is_optional, matches, tangent_type
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.bundle import Bundle
 
@@ -26,6 +26,13 @@ class VariantNew(Op):
     linear_in = (0,)
 
     def infer(self, *value: Type, type: VariantType, tag: int) -> Type:
+        if not 0 <= tag < len(type.alternatives):
+            raise ValueError(f"variant_new: there is no alternative {tag} of {type}")
+        wanted = type.alternatives[tag]
+        given = () if isinstance(wanted, (UnsetType, ConstType)) else (wanted,)
+        if len(value) != len(given) or not all(map(matches, given, value)):
+            shown = ", ".join(map(str, value)) or "nothing"
+            raise TypeError(f"variant_new: alternative {tag} of {type} is not made of {shown}")
         return type
 
     def eval(self, xp: Any, *value: Any, type: VariantType, tag: int) -> Any:
@@ -33,7 +40,7 @@ class VariantNew(Op):
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
             *, type: VariantType, tag: int) -> Any:  # fmt: skip
-        return b.emit("variant_new", [tangents[0]], {"type": type, "tag": tag})  # type: ignore[list-item]
+        return b.emit("variant_new", [tangents[0]], {"type": tangent_type(type), "tag": tag})  # type: ignore[list-item]
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   *, type: VariantType, tag: int) -> Sequence[Value | None]:  # fmt: skip
@@ -98,14 +105,14 @@ class VariantOrZeros(Op):
     linear_in = (0,)
 
     def infer(self, variant: VariantType, like: Type, *, tag: int) -> Type:
-        return variant.alternatives[tag]
+        return tangent_type(like)
 
     def eval(self, xp: Any, variant: Any, like: Any, *, tag: int) -> Any:
         if variant[0] == tag:
             return variant[1]
         if isinstance(like, Bundle):
             return Bundle([(0, None)] * len(like.items))
-        return ([(0, None)] * len(like)) if isinstance(like, list) else xp.zeros_like(like)
+        return ([(0, None)] * len(cast("list[Any]", like))) if isinstance(like, list) else xp.zeros_like(like)
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   *, tag: int) -> Sequence[Value | None]:  # fmt: skip
@@ -171,6 +178,10 @@ class VariantCast(Op):
     def eval(self, xp: Any, variant: Any, *, type: VariantType, tags: tuple[int, ...]) -> Any:
         return (tags[variant[0]], variant[1])
 
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
+            *, type: VariantType, tags: tuple[int, ...]) -> Any:  # fmt: skip
+        return b.variant_cast(tangents[0], type=tangent_type(type), tags=tags)
+
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   *, type: VariantType, tags: tuple[int, ...]) -> Sequence[Value | None]:  # fmt: skip
         back = [0] * len(type.alternatives)
@@ -234,6 +245,7 @@ class OptionalAdd(Op):
 def add_values(a: Any, b: Any) -> Any:
     """Add two run-time cotangents: arrays, optionals (pairs), lists and bundles of optionals."""
     if isinstance(a, tuple) and isinstance(b, tuple):
+        a, b = cast("tuple[Any, Any]", a), cast("tuple[Any, Any]", b)
         if a[0] == 0 or b[0] == 0:
             return b if a[0] == 0 else a
         return (a[0], add_values(a[1], b[1]))
@@ -244,7 +256,6 @@ def add_values(a: Any, b: Any) -> Any:
     if isinstance(a, Bundle):
         return Bundle([add_values(p, q) for p, q in zip(a.items, b.items, strict=True)])
     if isinstance(a, list):
-        if len(a) < len(b):
-            a, b = b, a
-        return [add_values(p, q) for p, q in zip(a, b, strict=False)] + a[len(b) :]
+        longer, shorter = sorted((cast("list[Any]", a), cast("list[Any]", b)), key=len, reverse=True)
+        return [add_values(p, q) for p, q in zip(longer, shorter, strict=False)] + longer[len(shorter) :]
     return (a + b)[...]  # the index keeps a 0-D sum an array

@@ -103,9 +103,10 @@ class Pad(Op):
         starts: list[Any] = list(fill(low, operands[2:]))  # type: ignore[arg-type]
         spec: list[tuple[Any, ...]] = []
         scalars: list[Value] = []
-        for start, extent in zip(starts, b.shape(x), strict=True):
-            both = isinstance(start, int) and isinstance(extent, int)
-            ends: list[Any] = [start, start + extent if both else b.scalar_add(start, extent)]
+        extents: list[Any] = list(b.shape(x))
+        for start, extent in zip(starts, extents, strict=True):
+            known = isinstance(start, int) and isinstance(extent, int)
+            ends: list[Any] = [start, start + extent if known else b.scalar_add(start, extent)]
             spec.append(("slice", *("?" if isinstance(e, Value) else e for e in ends), None))
             scalars += [e for e in ends if isinstance(e, Value)]
         answer: list[Value | None] = [None] * len(operands)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -166,6 +166,9 @@ class _Extremum(Reduction):
     may_raise = True
     function: ClassVar[str]
 
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return _can_be_empty(types[0].shape, attributes["axis"])
+
     def eval(self, xp: Any, x: Any, *, axis: tuple[int, ...], keepdim: bool) -> Any:
         if not axis:
             return x.copy()
@@ -197,6 +200,11 @@ class Min(_Extremum):
 
     name = "min"
     function = "min"
+
+
+def _can_be_empty(shape: Sequence[Any], axes: Iterable[int]) -> bool:
+    """Say whether an axis may have no elements, as far as types tell."""
+    return any(not isinstance(shape[a], int) or shape[a] == 0 for a in axes)
 
 
 def refuse_empty(name: str, shape: tuple[int, ...], axis: tuple[int, ...]) -> None:
@@ -243,6 +251,10 @@ class _ArgExtremum(Op):
     def infer(self, x: TensorType, *, axis: int | None, keepdim: bool) -> TensorType:
         axes = tuple(range(x.rank)) if axis is None else (axis,)
         return TensorType(int64, reduced(x.shape, axes, keepdim))
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        axis = attributes["axis"]
+        return _can_be_empty(types[0].shape, range(types[0].rank) if axis is None else (axis,))
 
     def eval(self, xp: Any, x: Any, *, axis: int | None, keepdim: bool) -> Any:
         refuse_empty(self.name, x.shape, tuple(range(x.ndim)) if axis is None else (axis,))

@@ -15,7 +15,6 @@ import numpy as np
 from dy2st.dtypes import DType, float32
 from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType
 from dy2st.ops.base import Op, Sample
-from dy2st.shapes import Extent
 
 
 class ScalarConstant(Op):
@@ -38,11 +37,17 @@ class ScalarConstant(Op):
         yield Sample((), {"value": 0.5})
 
 
+def _python(name: str) -> Callable[..., Any]:
+    """Return a function of `operator`, most of which have no types."""
+    return getattr(operator, name)
+
+
 class _Binary(Op):
     abstract = True
     differentiable = False
     meaning: ClassVar[Callable[[Any, Any], Any]]
-    exact: ClassVar[Callable[[Extent, Extent], Extent] | None] = None
+    exact: ClassVar[Callable[[Any, Any], Any] | None] = None
+    """What is known of the result where both operands are known extents."""
 
     def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
         if a.kind == "float" or b.kind == "float":
@@ -66,28 +71,28 @@ class ScalarAdd(_Binary):
     """Python's `+`."""
 
     name = "scalar_add"
-    meaning = exact = operator.add
+    meaning = exact = _python("add")
 
 
 class ScalarSub(_Binary):
     """Python's `-`."""
 
     name = "scalar_sub"
-    meaning = exact = operator.sub
+    meaning = exact = _python("sub")
 
 
 class ScalarMul(_Binary):
     """Python's `*`."""
 
     name = "scalar_mul"
-    meaning = exact = operator.mul
+    meaning = exact = _python("mul")
 
 
 class ScalarFloorDiv(_Binary):
     """Python's `//`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_floordiv"
-    meaning = operator.floordiv
+    meaning = _python("floordiv")
     may_raise = True
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
@@ -98,7 +103,7 @@ class ScalarMod(_Binary):
     """Python's `%`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_mod"
-    meaning = operator.mod
+    meaning = _python("mod")
     may_raise = True
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
@@ -110,19 +115,34 @@ def _chosen(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
     def meaning(a: Any, b: Any) -> Any:
         found = choose(a, b)
-        return float(found) if isinstance(a, float) or isinstance(b, float) else found
+        if isinstance(a, float) or isinstance(b, float):
+            return float(found)
+        return found if isinstance(a, bool) and isinstance(b, bool) else int(found)
 
     return staticmethod(meaning)  # type: ignore[return-value]
 
 
-class ScalarMin(_Binary):
+class _Chosen(_Binary):
+    abstract = True
+
+    def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
+        return BOOL if a.kind == b.kind == "bool" else super().infer(a, b)
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        yield Sample((True, False))
+        yield Sample((True, 0))
+        yield Sample((0.5, True))
+
+
+class ScalarMin(_Chosen):
     """The smaller of two numbers, the first of equal ones."""
 
     name = "scalar_min"
     meaning = _chosen(min)
 
 
-class ScalarMax(_Binary):
+class ScalarMax(_Chosen):
     """The larger of two numbers, the first of equal ones."""
 
     name = "scalar_max"
@@ -144,21 +164,21 @@ class ScalarAnd(_Bitwise):
     """Python's `&`."""
 
     name = "scalar_and"
-    meaning = operator.and_
+    meaning = _python("and_")
 
 
 class ScalarOr(_Bitwise):
     """Python's `|`."""
 
     name = "scalar_or"
-    meaning = operator.or_
+    meaning = _python("or_")
 
 
 class ScalarXor(_Bitwise):
     """Python's `^`."""
 
     name = "scalar_xor"
-    meaning = operator.xor
+    meaning = _python("xor")
 
 
 class _ToFloat(_Binary):
@@ -172,7 +192,7 @@ class ScalarTrueDiv(_ToFloat):
     """Python's `/`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_truediv"
-    meaning = operator.truediv
+    meaning = _python("truediv")
     may_raise = True
 
 
@@ -203,42 +223,42 @@ class ScalarLess(_Comparison):
     """Python's `<`."""
 
     name = "scalar_lt"
-    meaning = operator.lt
+    meaning = _python("lt")
 
 
 class ScalarLessEqual(_Comparison):
     """Python's `<=`."""
 
     name = "scalar_le"
-    meaning = operator.le
+    meaning = _python("le")
 
 
 class ScalarEqual(_Comparison):
     """Python's `==`."""
 
     name = "scalar_eq"
-    meaning = operator.eq
+    meaning = _python("eq")
 
 
 class ScalarNotEqual(_Comparison):
     """Python's `!=`."""
 
     name = "scalar_ne"
-    meaning = operator.ne
+    meaning = _python("ne")
 
 
 class ScalarGreater(_Comparison):
     """Python's `>`."""
 
     name = "scalar_gt"
-    meaning = operator.gt
+    meaning = _python("gt")
 
 
 class ScalarGreaterEqual(_Comparison):
     """Python's `>=`."""
 
     name = "scalar_ge"
-    meaning = operator.ge
+    meaning = _python("ge")
 
 
 class _Unary(Op):
@@ -266,7 +286,7 @@ class ScalarNeg(_Unary):
     """Python's unary `-`."""
 
     name = "scalar_neg"
-    meaning = operator.neg
+    meaning = _python("neg")
 
 
 class ScalarAbs(_Unary):
@@ -280,7 +300,7 @@ class ScalarNot(_Unary):
     """Python's `not`."""
 
     name = "scalar_not"
-    meaning = operator.not_
+    meaning = _python("not_")
     result = BOOL
 
 
@@ -309,6 +329,25 @@ class ScalarFloat(_Unary):
     result = FLOAT
 
 
+class ScalarRound(Op):
+    """Python's `round`: to an int, or to `digits` decimal digits where that is given."""
+
+    name = "scalar_round"
+    attributes = ("digits",)
+    differentiable = False
+    may_raise = True
+
+    def infer(self, a: ScalarType, *, digits: int | None) -> ScalarType:
+        return FLOAT if a.kind == "float" and digits is not None else INT
+
+    def eval(self, xp: Any, a: Any, *, digits: int | None) -> Any:
+        return round(a) if digits is None else round(a, digits)
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((2.5,), {"digits": None})
+        yield Sample((-3.14159,), {"digits": 2})
+
+
 class ScalarToTensor(Op):
     """A Python number as a 0-D tensor of `dtype`."""
 
@@ -335,6 +374,9 @@ class Item(Op):
 
     def infer(self, x: TensorType) -> ScalarType:
         return BOOL if x.dtype.is_bool else INT if x.dtype.is_integer else FLOAT
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return any(e != 1 for e in types[0].shape)
 
     def eval(self, xp: Any, x: Any) -> Any:
         if x.size != 1:

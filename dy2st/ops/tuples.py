@@ -90,8 +90,9 @@ class TupleGet(Op):
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
-        items = operands[0].type.items  # type: ignore[union-attr]
-        return [b.emit("tuple_of_tangents", [maybe(b, ct, t) for ct, t in zip(cts, items, strict=True)])]
+        of = operands[0].type
+        assert isinstance(of, TupleType)
+        return [b.emit("tuple_of_tangents", [maybe(b, ct, t) for ct, t in zip(cts, of.items, strict=True)])]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())

@@ -7,7 +7,7 @@ a pair (low, high) for each axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,7 +32,9 @@ def refuse_attributes(name: str, rank: int, **attributes: Sequence[Any]) -> None
         if len(items) != rank:
             raise ValueError(f"{name} over {rank} axes needs {rank} items of {key}, not {len(items)}")
         least = 0 if key == "padding" else 1
-        flat: list[Any] = [e for item in items for e in (item if isinstance(item, tuple) else (item,))]
+        flat: list[Any] = [
+            e for item in items for e in (cast("tuple[Any, ...]", item) if isinstance(item, tuple) else (item,))
+        ]
         if any(isinstance(e, int) and e < least for e in flat):
             raise ValueError(f"{name} needs {key} of at least {least}, not {list(items)}")
 

@@ -116,7 +116,7 @@ class AdamW(Adam):
 
 
 class Adamax(_Betas):
-    """Adam with the largest gradient instead of the mean square: u = max(b2 * u + epsilon, |g|) (Kingma and Ba, 2015)."""
+    """Adam with the largest gradient, not the mean square: u = max(b2 * u + epsilon, |g|) (Kingma and Ba, 2015)."""
 
     def __init__(
         self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8,

@@ -1,9 +1,9 @@
 """Optimizer: what all update rules share: groups, learning rate, decay, clipping, state, stepping, saving.
 
-A rule is a function of (parameter, gradient, learning rate, state) written once in terms of `nn.maths`. Eagerly it runs on
-arrays and the results are written into the parameter's memory. In a trace it runs on tensors, and the results are
-written by `runtime.inplace.write`, which makes them state of the Program; the learning rate is then the 0-D tensor
-`_lr_tensor`, so that a new rate needs no new trace.
+A rule is a function of (parameter, gradient, learning rate, state), written once in terms of `nn.maths`.
+Eagerly it runs on arrays and the results are written into the parameter's memory. In a trace it runs on tensors, and
+the results are written by `runtime.inplace.write`, which makes them state of the Program; the learning rate is then the
+0-D tensor `_lr_tensor`, so that a new rate needs no new trace.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from dy2st.optimizer import state as saving
 from dy2st.optimizer.lr import LRScheduler
 from dy2st.regularizer import L2Decay, WeightDecayRegularizer
 from dy2st.runtime import inplace
+from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.traced_gradients import gradient_parts
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Optimizer:
     def rule(
         self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Return the new parameter and the new state. All are arrays or all are tensors, `m` is the arithmetic for them."""
+        """Return the new parameter and the new state. All are arrays or all tensors, `m` is their arithmetic."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it updates: define `rule`")
 
     # ---- learning rate ---------------------------------------------------------------------------------------------
@@ -152,12 +154,7 @@ class Optimizer:
         clip = group.get("grad_clip", self._grad_clip)
         if current().trace is not None:
             with replaced(grad=False):
-                trace = current().trace
-                for p, g in clip(pairs) if clip is not None else pairs:
-                    if hasattr(trace, "update"):
-                        trace.update(self, p, g, group)
-                    else:
-                        self.update_in_trace(p, g, group)
+                self._record_all(pairs, group, clip)
             return
         grads = [g.array("a gradient") for _, g in pairs]
         with np.errstate(all="ignore"):
@@ -168,6 +165,19 @@ class Optimizer:
                     grads[i] = g
             for (p, _), g in zip(pairs, grads, strict=True):
                 self.update(p, g, group)
+
+    def _record_all(self, pairs: list[tuple[Tensor, Any]], group: dict[str, Any], clip: ClipGradBase | None) -> None:
+        """Append the updates to a Program; one whose gradient may not be there stands under `cond`."""
+        trace = current().trace
+        parts = [gradient_parts(trace, g, p) for p, g in pairs]
+        dense = [(p, g) for (p, _), (g, _) in zip(pairs, parts, strict=True)]
+        for (p, g), (_, there) in zip(clip(dense) if clip is not None else dense, parts, strict=True):
+            if hasattr(trace, "update"):
+                trace.update(self, p, g, group)
+            elif there is None:
+                self.update_in_trace(p, g, group)
+            else:
+                if_exp(trace, there, lambda p=p, g=g: self.update_in_trace(p, g, group), _leave_alone)
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""
@@ -260,6 +270,10 @@ class Optimizer:
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self.apply_gradients(pairs)
         return [], pairs
+
+
+def _leave_alone() -> None:
+    """Do nothing: the other branch of an update."""
 
 
 def _regularizer(weight_decay: Any) -> WeightDecayRegularizer | None:

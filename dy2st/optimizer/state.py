@@ -34,7 +34,7 @@ def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str,
             made["fp32_master"] = Tensor(p.array("a master weight").astype(np.float32))
             made["fp32_master"].name = f"{p.name}_fp32_master_0"
     for t in made.values():
-        t.persistable = True
+        t.persistable = t.fixed_shape = True
         if t.name in optimizer._loaded:
             _fill(t, optimizer._loaded.pop(t.name))
     return made

@@ -27,8 +27,11 @@ class RemoveDeadCode(Pass):
 
     name = "dce"
 
+    def __init__(self, judge: type[Effects] = Effects):
+        self.judge = judge
+
     def apply(self, program: Program) -> bool:
-        sweep = _Sweep(Effects(program))
+        sweep = _Sweep(self.judge(program))
         for block in program.functions.values():
             sweep.block(block)
         return sweep.changed | _drop_functions(program)

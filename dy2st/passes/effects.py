@@ -14,17 +14,18 @@ class Effects:
 
     def can_raise(self, operation: Operation) -> bool:
         """Say whether the operation, or one inside it, may raise."""
-        return self._both(operation)[0]
+        return self.both(operation)[0]
 
     def has_effect(self, operation: Operation) -> bool:
         """Say whether the operation, or one inside it, is seen outside."""
-        return self._both(operation)[1]
+        return self.both(operation)[1]
 
     def is_pure(self, operation: Operation) -> bool:
         """Say whether the operation only gives results: it may run twice, elsewhere, or not at all."""
-        return not any(self._both(operation))
+        return not any(self.both(operation))
 
-    def _both(self, operation: Operation) -> tuple[bool, bool]:
+    def both(self, operation: Operation) -> tuple[bool, bool]:
+        """Say both: whether the operation may raise, and whether it is seen outside."""
         op = operation.op
         if op.name == "call":
             return self._function(operation.attributes["function"])
@@ -36,7 +37,7 @@ class Effects:
         return raises, effect
 
     def _block(self, block: Block) -> tuple[bool, bool]:
-        found = [self._both(operation) for operation in block.operations]
+        found = [self.both(operation) for operation in block.operations]
         return any(raises for raises, _ in found), any(effect for _, effect in found)
 
     def _function(self, name: str) -> tuple[bool, bool]:

@@ -53,31 +53,33 @@ class _Simplify:
     def __init__(self, effects: Effects, replacements: Replacements):
         self.effects, self.replacements = effects, replacements
         self.kept: list[Operation] = []
+        self.sharing = _Sharing(Block())
 
     def block(self, block: Block) -> bool:
         changed = False
-        outer, self.kept = self.kept, []
-        sharing = _Sharing(block)
+        outer, self.kept, self.sharing = (self.kept, self.sharing), [], _Sharing(block)
         for operation in block.operations:
             self.replacements.operands(operation)
             for inner in operation.blocks:
                 changed |= self.block(inner)
-            changed |= self.operation(operation, block, sharing)
+            changed |= self.operation(operation, block)
         block.operations[:] = self.kept
         self.replacements.results(block)
-        self.kept = outer
+        self.kept, self.sharing = outer
         return changed
 
-    def operation(self, operation: Operation, block: Block, sharing: _Sharing) -> bool:
+    def operation(self, operation: Operation, block: Block) -> bool:
         """Keep an operation, or what is left of it; say whether anything changed."""
         name = operation.op.name
         if operation.blocks:
             return self.control(operation, block)
         changed = name in MERGED and MERGED[name](operation)  # 3.
+        if changed:
+            self.sharing.uses(operation)
         same = EXACT[name](operation) if name in EXACT else None
         if name == "tuple_get" and self.unpacked(operation):  # 7.
             return True
-        if same is not None and self.stands_in(same, operation, sharing):
+        if same is not None and self.stands_in(same, operation):
             return True
         self.kept.append(operation)
         return self.known(operation, block) or changed
@@ -89,14 +91,13 @@ class _Simplify:
         pairs = list(zip(operation.results, source.operands, strict=True))
         if not all(self.replacements.unify(a.type, self.replacements.now(b).type) for a, b in pairs):
             return False
-        return all(self.replacements.replace(a, b) for a, b in pairs)
+        return all(self.replace(a, b) for a, b in pairs)
 
-    def stands_in(self, same: Value, operation: Operation, sharing: _Sharing) -> bool:
+    def stands_in(self, same: Value, operation: Operation) -> bool:
         """1. 2. 7. Let an operand take the place of a result, where that is allowed."""
         (result,) = operation.results
-        if not sharing.may_replace(result, same) or not self.replacements.replace(result, same):
+        if not self.sharing.may_replace(result, same) or not self.replace(result, same):
             return False
-        sharing.replaced(result, same)
         if not self.effects.is_pure(operation) and operation.op.name not in ("variant_get", "list_get"):
             self.kept.append(operation)
         return True
@@ -118,7 +119,14 @@ class _Simplify:
         made.results.append(Value(ScalarType("int", number), block, made))
         self.kept.append(made)
         self.replacements.pending.append(made)
-        return self.replacements.replace(result, made.results[0])
+        return self.replace(result, made.results[0])
+
+    def replace(self, old: Value, new: Value) -> bool:
+        """Let `new` take the place of `old`, and note that who used `old` uses it."""
+        if not self.replacements.replace(old, new):
+            return False
+        self.sharing.replaced(old, self.replacements.now(new))
+        return True
 
     # ---- control flow ----------------------------------------------------------------------------------------------
     def control(self, operation: Operation, block: Block) -> bool:
@@ -160,8 +168,10 @@ class _Simplify:
             if not self.replacements.unify(old.type, new.type):
                 return False
         self.kept += made
+        for one in made:
+            self.sharing.uses(one)
         for old, new in pairs:
-            self.replacements.replace(old, new)
+            self.replace(old, new)
         return True
 
     def passed_on(self, operation: Operation) -> bool:
@@ -175,7 +185,7 @@ class _Simplify:
             place = then.arguments.index(a)
             if place != other.arguments.index(b):
                 continue
-            if self.replacements.replace(operation.results[i], operation.operands[1 + place]):
+            if self.replace(operation.results[i], operation.operands[1 + place]):
                 del operation.results[i], then.results[i], other.results[i]
                 changed = True
         return changed
@@ -188,8 +198,12 @@ class _Sharing:
         self.results = set(block.results)
         self.users: dict[Value, list[Operation]] = {}
         for operation in block.operations:
-            for value in operation.operands:
-                self.users.setdefault(value, []).append(operation)
+            self.uses(operation)
+
+    def uses(self, operation: Operation) -> None:
+        """Note the operands of an operation."""
+        for value in operation.operands:
+            self.users.setdefault(value, []).append(operation)
 
     def may_replace(self, result: Value, same: Value) -> bool:
         if isinstance(result.type, ScalarType) or result.operation is None:

@@ -21,7 +21,7 @@ State = frozenset[str] | None  # None: this point is never reached
 def join(*states: State) -> State:
     """Return what is sure whichever way was taken."""
     reached = [state for state in states if state is not None]
-    return frozenset.intersection(*reached) if reached else None
+    return reached[0].intersection(*reached[1:]) if reached else None
 
 
 class Definite:
@@ -29,7 +29,7 @@ class Definite:
 
     def __init__(self, scopes: Scopes, scope: Scope):
         self.scopes, self.scope = scopes, scope
-        self.unproven: dict[ast.Name, bool] = {}
+        self.unproven: dict[ast.AST, bool] = {}
         self.entries: dict[ast.AST, State] = {}
         self._jumps: list[tuple[list[State], list[State]]] = []  # (break, continue) of the loops around
         node: Any = scope.node
@@ -73,7 +73,8 @@ class Definite:
     def _Name(self, node: Any) -> None:
         kind = type(node.ctx).__name__
         if kind == "Store":
-            return self._add(node.id)
+            self._add(node.id)
+            return
         self._read(node)
         if kind == "Del":
             self._drop(frozenset({node.id}))

@@ -1,7 +1,7 @@
 """Which variables are still wanted after a statement, and at the head of a loop (backward, over structured code).
 
-`before[stmt]`, `after[stmt]` and `head[loop]` hold names. An exception may leave any point of a `try` body, so what its handlers
-read is wanted all through the body.
+`before[stmt]`, `after[stmt]` and `head[loop]` hold names. An exception may leave any point of a `try` body, so
+what its handlers read is wanted all through the body.
 """
 
 from __future__ import annotations

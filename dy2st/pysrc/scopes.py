@@ -109,8 +109,8 @@ class Scopes:
             scope.local[param.id] = None
             self.where[param] = scope
         scope.local.update(dict.fromkeys(self._dropped.get(node, ())))
-        body = node.body if isinstance(node.body, list) else [node.body]
-        for item in body:
+        body: Any = node.body
+        for item in body if tree.is_function(node) else [body]:
             self._visit(item, scope)
         if node in self._immediate and parent is not None:  # a walrus in a comprehension binds outside
             parent.local.update(dict.fromkeys(sorted(scope.nonlocals - parent.local.keys())))
@@ -184,8 +184,8 @@ def evaluated_outside(node: Any) -> list[Any]:
         return [*node.decorator_list, *node.bases, *(word.value for word in node.keywords)]
     args = node.args
     defaults = [default for default in [*args.defaults, *args.kw_defaults] if default is not None]
-    annotations = [param.annotation for param in tree.parameters(args)]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-    found = [*getattr(node, "decorator_list", []), *defaults, *annotations, getattr(node, "returns", None)]
+    annotations: list[Any] = [getattr(param, "annotation", None) for param in tree.parameters(args)]
+    found: list[Any] = [*getattr(node, "decorator_list", []), *defaults, *annotations, getattr(node, "returns", None)]
     return [item for item in found if item is not None]
 
 

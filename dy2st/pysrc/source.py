@@ -19,9 +19,7 @@ from typing import Any
 
 from dy2st.errors import ConversionError
 
-_FUTURE = 0
-for _feature in __future__.all_feature_names:
-    _FUTURE |= getattr(__future__, _feature).compiler_flag
+_FUTURE = sum({getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names})
 
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -219,7 +217,7 @@ def _all_names(code: types.CodeType) -> set[str]:
 
 def _shape(code: types.CodeType) -> tuple[Any, ...]:
     """What a code object does, without where it stands."""
-    consts = tuple(
+    consts: list[tuple[Any, ...]] = [
         _shape(const) if isinstance(const, types.CodeType) else (type(const), repr(const)) for const in code.co_consts
-    )
-    return (code.co_code, consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    ]
+    return (code.co_code, tuple(consts), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)

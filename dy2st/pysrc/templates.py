@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from dy2st.pysrc import origin as origins
 from dy2st.pysrc import tree
@@ -105,7 +105,7 @@ class _Build:
         if (key := _key(node)) and not isinstance(self.values.get(key), str):
             put_in = self.value(key)
             assert isinstance(put_in, ast.AST), f"{key} must be an expression here"
-            return as_target(put_in, type(node.ctx).__name__) if _stores(node) else put_in
+            return as_target(put_in, type(cast(Any, node).ctx).__name__) if _stores(node) else put_in
         made = type(node)(**{field: self.field(node, field) for field in node._fields if hasattr(node, field)})
         origins.put(made, self.place)
         return made

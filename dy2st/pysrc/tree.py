@@ -4,6 +4,9 @@ gast loads at the first use of a node class (`tree.If`). Type checkers see the c
 gast's derive from. gast differs in two places: parameters, and the name of an exception handler, are `Name` nodes.
 """
 
+# gast has no types: what it gives is cast here, once.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import ast
@@ -11,7 +14,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 if TYPE_CHECKING:
-    from ast import *  # noqa: F403  (the names of all node classes, for type checkers only)
+    from ast import If as If  # the classes that are read by name from this module
+    from ast import Load as Load
 
 Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 Comprehension: TypeAlias = "ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp"
@@ -115,6 +119,11 @@ def walk(node: ast.AST) -> Iterator[Any]:
 def functions(root: ast.AST) -> list[Any]:
     """List every `def` in a tree, outer before inner."""
     return [node for node in walk(root) if is_function(node)]
+
+
+def methods(node: Any) -> list[Any]:
+    """List the functions that stand in the body of a class."""
+    return [item for item in node.body if is_function(item)]
 
 
 def blocks(node: ast.AST) -> Iterator[tuple[Any, str]]:

@@ -1,5 +1,8 @@
 """From tree to text: astor's layout where it reads back as the same tree, else `ast.unparse`."""
 
+# astor has no types: what it gives is cast here, once.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import ast

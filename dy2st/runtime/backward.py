@@ -16,7 +16,7 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Program
-from dy2st.ir.types import Type, is_optional
+from dy2st.ir.types import Type, is_optional, tangent_type
 from dy2st.ops.optional import add_values
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.op_pullback import op_pullback
@@ -77,7 +77,7 @@ def grad(
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     seeds = _listed(grad_outputs, len(outs))
-    blocked = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
+    blocked: list[Tensor] = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
     trace = current().trace
     if trace is not None:
         found = trace.grad(outs, ins, seeds, blocked)
@@ -138,8 +138,8 @@ class Walk:
             slots = self.pending[node] = [None] * len(node.results or ())
             heapq.heappush(self.heap, (-node.number, node))
         if not slots:
-            _refuse_freed(node)
-        slots[index] = ct if slots[index] is None else self.add(slots[index], ct)
+            raise _freed(node)
+        slots[index] = ct if slots[index] is None else self.add(slots[index], ct, node, index)
 
     def run(self, stop: int | None = None, leaves: bool = True) -> None:
         """Pull cotangents back until nothing is pending (or nothing that the wanted nodes need)."""
@@ -163,7 +163,7 @@ class Walk:
                 if edge is not None and (not self.blocked or _place_of_edge(edge) not in self.blocked):
                     self.send(edge, ct)
             if not self.keep:
-                node.source, node.results, node.operands, node.freed = None, None, (), True
+                node.source, node.results, node.operands, node.freed = None, (), (), True
         for key, (leaf, ct) in list(self.leaves.items()):
             if leaf._hooks:
                 self.leaves[key] = (leaf, self.hooked(ct, leaf._hooks))
@@ -178,18 +178,22 @@ class Walk:
             value = value if changed is None else changed
         return value if self.graph else value._payload
 
-    def add(self, a: Any, b: Any) -> Any:
+    def add(self, a: Any, b: Any, node: Node | None = None, index: int = 0) -> Any:
+        """Return the sum of two cotangents, of result `index` of a node (or of a leaf)."""
         if not self.graph:
             return add_values(a, b)
-        if isinstance(a._payload, (list, tuple)):
-            raise AutodiffError("two cotangents of one list cannot be recorded")
-        return a + b
+        if not isinstance(a._payload, (list, tuple)):
+            return a + b
+        assert node is not None
+        assert isinstance(node.source, ProgramCall)
+        kind = tangent_type(node.source.pullback.forward.result_types[index])
+        return call(Tensor, _adder(kind), [a, b], node.source.xp)[0]
 
     # ---- one node ----------------------------------------------------------------------------------------------
     def pull(self, node: Node, cts: list[Any]) -> list[Any]:
         """Return the cotangents of a node's operands."""
         if node.source is None:
-            _refuse_freed(node)
+            raise _freed(node)
         if isinstance(node.source, ProgramCall):
             return self.pull_program(node, node.source, cts)
         op, attributes, arrays = node.source
@@ -286,6 +290,14 @@ def _unwrap(kind: Type) -> Compiled:
     return Compiled(Program({"main": b.block}))
 
 
+@lru_cache(maxsize=256)
+def _adder(kind: Type) -> Compiled:
+    """Return the Program that adds two cotangents of a list or variant."""
+    b = Builder()
+    b.block.results = [b.emit("optional_add", [b.argument(kind), b.argument(kind)])]
+    return Compiled(Program({"main": b.block}))
+
+
 def _memory(values: Sequence[Any]) -> set[int]:
     """Return the identities of arrays and of those that own their memory."""
     arrays = [v for v in values if hasattr(v, "dtype")]
@@ -322,8 +334,8 @@ def _seed(out: Tensor, seed: Tensor | None, graph: bool) -> Any:
     return seed if graph else seed.array()
 
 
-def _refuse_freed(node: Node) -> None:
-    raise AutodiffError(
+def _freed(node: Node) -> AutodiffError:
+    return AutodiffError(
         f"the tape behind this tensor (made by '{node.name}') was freed by an earlier backward; "
         "pass retain_graph=True to the first one"
     )

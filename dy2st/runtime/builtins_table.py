@@ -1,4 +1,4 @@
-"""What Python's built-in functions mean on symbolic values. Each takes the trace first; on plain values each is Python's."""
+"""What Python's built-ins mean on symbolic values. Each takes the trace first; on plain ones it is Python's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from dy2st.ir.program import Value
 from dy2st.runtime.convert_access import attr, set_attr
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_logic import and_, as_bool, or_
+from dy2st.runtime.convert_loop import for_
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
     SymbolicIterable,
+    iterable_of,
     symbolic_enumerate,
     symbolic_range,
     symbolic_reversed,
@@ -33,6 +35,11 @@ def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\
         raise needs_value("print(file=...) inside a Program")
     template: list[Part] = []
     operands: list[Value] = []
+    variant = next((i for i, x in enumerate(values) if isinstance(x, Variant)), None)
+    if variant is not None:
+        switch(trace, values[variant], lambda x: print_(
+            trace, *values[:variant], x, *values[variant + 1 :], sep=sep, end=end, flush=flush))  # fmt: skip
+        return
     for x in values:
         part, more = text_part(trace, x)
         template.append(part)
@@ -50,17 +57,41 @@ def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tupl
     if isinstance(x, Scalar):
         return ("", conversion if not spec else "", spec), [x.value]
     if isinstance(x, Text):
-        raise needs_value("text with symbolic values inside of other text")
+        return ("parts", x.template, conversion, spec), x.operands
     content = trace.content(x)
     if isinstance(content, (list, tuple, dict)) and _has_symbols(trace, content):
-        raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
+        parts, operands = _container_parts(trace, content)
+        return ("parts", parts, "s", spec), operands
     shown = repr(content) if conversion == "r" else ascii(content) if conversion == "a" else content
     return format(shown, spec) if spec or (not isinstance(shown, str) and conversion != "s") else str(shown), []
 
 
+def _container_parts(trace: Any, x: Any) -> tuple[tuple[Part, ...], list[Value]]:
+    """Return the text of a list, tuple or dict that holds symbolic values, as Python's `repr` writes it."""
+    if hasattr(x, "_fields"):
+        raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
+    opening, closing = ("{", "}") if isinstance(x, dict) else ("[", "]") if isinstance(x, list) else ("(", ")")
+    template: list[Part] = [opening]
+    operands: list[Value] = []
+    for i, item in enumerate(x.items() if isinstance(x, dict) else x):
+        template.append(", " if i else "")
+        if isinstance(x, dict):
+            template.append(f"{item[0]!r}: ")
+        part, more = text_part(trace, item[1] if isinstance(x, dict) else item, "r")
+        template.append(part)
+        operands += more
+    template.append(",)" if isinstance(x, tuple) and len(x) == 1 else closing)
+    return tuple(template), operands
+
+
 def _has_symbols(trace: Any, x: Any) -> bool:
     items = x.values() if isinstance(x, dict) else x
-    return any(trace.is_symbolic(i) or (isinstance(i, (list, tuple, dict)) and _has_symbols(trace, i)) for i in items)
+    return any(
+        trace.is_symbolic(i)
+        or isinstance(i, Text)
+        or (isinstance(i, (list, tuple, dict)) and _has_symbols(trace, trace.content(i)))
+        for i in items
+    )
 
 
 class Text:
@@ -68,6 +99,20 @@ class Text:
 
     def __init__(self, template: tuple[Part, ...], operands: list[Value]):
         self.template, self.operands = template, operands
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Text):
+            return Text((*self.template, *other.template), [*self.operands, *other.operands])
+        return Text((*self.template, other), self.operands) if isinstance(other, str) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return Text((other, *self.template), self.operands) if isinstance(other, str) else NotImplemented
+
+    def __str__(self) -> str:
+        raise needs_value("text with symbolic values was needed as a Python str")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
 
 
 def fstring(trace: Any, *parts: Any) -> Any:
@@ -79,6 +124,10 @@ def fstring(trace: Any, *parts: Any) -> Any:
             template.append(part)
             continue
         value, conversion, spec = part
+        if isinstance(value, Text) and not conversion and not spec:
+            template += value.template
+            operands += value.operands
+            continue
         piece, more = text_part(trace, value, conversion or ("" if spec else "s"), spec or "")
         template.append(piece)
         operands += more
@@ -166,6 +215,8 @@ def _extreme(name: str, op: str) -> Callable[..., Any]:
     python = getattr(builtins, name)
 
     def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and not keywords and _must_roll(trace, args[0]):
+            return _extreme_of_unknown_length(trace, name, op, args[0])
         items = list(trace.iterate(args[0])) if len(args) == 1 else list(args)
         if keywords or not any(map(trace.is_symbolic, items)):
             return python(items, **keywords)
@@ -174,6 +225,38 @@ def _extreme(name: str, op: str) -> Callable[..., Any]:
         return functools.reduce(lambda a, b: _pick(trace, op, a, b), items)
 
     return convert
+
+
+def _must_roll(trace: Any, x: Any) -> bool:
+    """Say whether only the run will tell how many items there are."""
+    found = iterable_of(trace, x)
+    return found is not None and found.must_roll
+
+
+def _extreme_of_unknown_length(trace: Any, name: str, op: str, x: Any) -> Any:
+    """Return `min(x)` or `max(x)` of something whose length only the run will tell."""
+    items = iterable_of(trace, x)
+    assert items is not None
+    trace.if_exp(items.length == 0, lambda: _raise_empty(name), lambda: None)
+    content = trace.content(x)
+    if isinstance(content, Tensor) and content.ndim == 1:
+        return content[content.argmin() if op == "min" else content.argmax()]
+    return fold(trace, x, items.get(0), lambda a, b: _pick(trace, op, a, b))
+
+
+def _raise_empty(name: str) -> None:
+    raise ValueError(f"{name}() iterable argument is empty")
+
+
+def fold(trace: Any, items: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """Return `step(... step(step(start, x0), x1) ..., xn)` over items of which only the run will tell how many."""
+    total = [start]
+
+    def put(values: Any) -> None:
+        total[:] = values
+
+    for_(trace, items, lambda x: put([step(total[0], x)]), lambda: tuple(total), put, ("the total",), None)
+    return total[0]
 
 
 def _pick(trace: Any, op: str, a: Any, b: Any) -> Any:
@@ -189,6 +272,8 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
     content = trace.content(items)
     if isinstance(content, Tensor) and not isinstance(content.shape[0], int):
         return content.sum(0) + start
+    if _must_roll(trace, items):
+        return fold(trace, items, start, lambda a, b: a + b)
     total = start
     for item in trace.iterate(items):
         total = total + item
@@ -197,14 +282,34 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
 
 def any_(trace: Any, items: Any) -> Any:
     """Return `any(...)`."""
+    if _must_roll(trace, items):
+        return _of_unknown_length(trace, items, False)
     found = or_(trace, False, [lambda x=x: x for x in trace.iterate(items)])
     return bool_(trace, found)
 
 
 def all_(trace: Any, items: Any) -> Any:
     """Return `all(...)`."""
+    if _must_roll(trace, items):
+        return _of_unknown_length(trace, items, True)
     found = and_(trace, True, [lambda x=x: x for x in trace.iterate(items)])
     return bool_(trace, found)
+
+
+def _of_unknown_length(trace: Any, items: Any, every: bool) -> Any:
+    """Return `all(items)` or `any(items)` where only the run will tell how many there are."""
+    content = trace.content(items)
+    if isinstance(content, Tensor) and content.ndim == 1:
+        true = content if content.dtype.is_bool else content != 0
+        return trace.item(true.all() if every else true.any())
+    if every:
+        return fold(trace, items, True, lambda a, x: and_(trace, a, [lambda: bool_(trace, x)]))
+    return fold(trace, items, False, lambda a, x: or_(trace, a, [lambda: bool_(trace, x)]))
+
+
+def round_(trace: Any, x: Any, *digits: Any) -> Any:
+    """Return `round(...)`."""
+    return switch(trace, x, lambda y: round(y, *digits)) if isinstance(x, Variant) else round(x, *digits)
 
 
 def abs_(trace: Any, x: Any) -> Any:
@@ -262,7 +367,7 @@ def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     print: print_, len: len_, range: range_, int: _number("int"), float: _number("float"), bool: bool_,
     isinstance: isinstance_, type: type_, getattr: getattr_, setattr: setattr_, hasattr: hasattr_,
-    min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_,
+    min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
     reversed: symbolic_reversed, next: next_, map: map_, sorted: sorted_, dict: dict_,
 }  # fmt: skip

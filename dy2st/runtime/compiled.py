@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dy2st.autodiff.programs import vjp
+from dy2st.autodiff.programs import jvp, vjp
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
@@ -22,6 +22,7 @@ class Compiled:
         self._lock = threading.RLock()
         self._plans: dict[Any, Plan] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
+        self._pushforwards: dict[tuple[int, ...], tuple[Compiled, tuple[int, ...]]] = {}
         self._optimised = optimised
 
     @property
@@ -53,6 +54,15 @@ class Compiled:
                     self._pullbacks[wrt, seeded] = self._derive(wrt, seeded)
                 found = self._pullbacks[wrt, seeded]
         return found
+
+    def pushforward(self, wrt: tuple[int, ...]) -> tuple[Compiled, tuple[int, ...]]:
+        """Return what takes the arguments and tangents of `wrt` and gives tangents, and of which results they are."""
+        with self._lock:
+            if wrt not in self._pushforwards:
+                made, live = jvp(self.optimised, wrt)
+                made.block.results = made.block.results[len(self.optimised.block.results) :]
+                self._pushforwards[wrt] = Compiled(made), live
+            return self._pushforwards[wrt]
 
     def _derive(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
         made = vjp(self.optimised, wrt, [(i, False) for i in seeded])

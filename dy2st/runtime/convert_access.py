@@ -9,7 +9,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.convert_if import switch
-from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic
+from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, list_slice
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import list_item
@@ -73,7 +73,9 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
         return content[_plain_key(trace, key)]
     if isinstance(content, SymbolicList):
         if isinstance(key, slice):
-            raise needs_value("a slice of a list whose length only the run will tell")
+            made: list[Any] = []
+            trace.store(made, list_slice(trace, content, key))
+            return made
         return list_item(trace, content, key)
     key = trace.item(key) if isinstance(key, Tensor) else key
     if isinstance(key, Scalar):
@@ -87,6 +89,11 @@ def _plain_key(trace: Any, key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(_plain_key(trace, k) for k in key)
     return list(trace.content(key)) if isinstance(key, list) else key
+
+
+def slice_(trace: Any, start: Any, stop: Any, step: Any) -> slice:
+    """Return `slice(start, stop, step)`; a tensor among the bounds is read as a number."""
+    return slice(*(trace.item(x) if isinstance(x, Tensor) else x for x in (start, stop, step)))
 
 
 def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.errors import NeedsPythonValue
 from dy2st.runtime.builtins_table import BUILTINS
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import switch
+from dy2st.runtime.convert_recursion import call_function
 from dy2st.runtime.log import MISSING
-from dy2st.runtime.tracing import CONTAINERS
+from dy2st.runtime.made_in_branch import is_plain_object
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.variant import Variant
 
 PLAIN = frozenset((*sys.stdlib_module_names, "dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite", "pytest"))
@@ -32,16 +37,38 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
     if isinstance(f, types.MethodType) and convertible(f.__func__):
-        return types.MethodType(trace.convert(f.__func__), f.__self__)
+        return functools.partial(call_function, trace, f.__func__, f.__self__)
     if convertible(f):
-        return trace.convert(f)
+        if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
+            return contextlib.contextmanager(trace.convert(f.__wrapped__))
+        return functools.partial(call_function, trace, f)
     inner = getattr(f, "__dy2st_function__", None)
     if inner is not None:
         return callable_for(trace, inner)
-    call = getattr(type(f), "__call__", None)
+    call = getattr(type(f), "__call__", None)  # noqa: B004 (the method itself is wanted, not whether there is one)
     if not isinstance(f, type) and isinstance(call, types.FunctionType) and convertible(call):
-        return types.MethodType(trace.convert(call), f)
+        return functools.partial(call_function, trace, call, f)
     return functools.partial(foreign_call, trace, f)
+
+
+class ConvertedManager:
+    """A user's context manager whose methods run converted."""
+
+    def __init__(self, trace: Any, manager: Any):
+        self.trace, self.manager = trace, manager
+
+    def __enter__(self) -> Any:
+        return call_function(self.trace, type(self.manager).__enter__, self.manager)
+
+    def __exit__(self, *what: Any) -> Any:
+        return call_function(self.trace, type(self.manager).__exit__, self.manager, *what)
+
+
+def context_manager(trace: Any, manager: Any) -> Any:
+    """Return what `with` takes in place of `manager`."""
+    kind = type(manager)
+    methods = getattr(kind, "__enter__", None), getattr(kind, "__exit__", None)
+    return ConvertedManager(trace, manager) if all(map(convertible, methods)) else manager
 
 
 def convertible(f: Any) -> bool:
@@ -54,12 +81,94 @@ def convertible(f: Any) -> bool:
 
 
 def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """Call something that is not converted; containers are handed over as they stand in the trace."""
-    for i, x in enumerate(args):
-        if isinstance(x, Variant) and not isinstance(f, type):
-            return switch(trace, x, lambda y: foreign_call(trace, f, *args[:i], y, *args[i + 1 :], **keywords))  # noqa: B023
+    """Call something that is not converted; containers are handed over as they stand in the trace.
+
+    It is called once for each alternative of a variant among the arguments, and for each value of a number of which
+    the possible values are known when it needs the number as a Python value.
+    """
+    if isinstance(f, type) and is_users_class(f):
+        return _construct(trace, f, args, keywords)
+    variant = _find(trace, (args, keywords), Variant)
+    if variant is not None:
+        return switch(trace, variant, lambda y: foreign_call(trace, f, *_put(trace, args, variant, y),
+                                                             **_put(trace, keywords, variant, y)))  # fmt: skip
     made = [plain(trace, x) for x in args]
-    return f(*made, **{k: plain(trace, v) for k, v in keywords.items()})
+    words = {k: plain(trace, v) for k, v in keywords.items()}
+    number = _find(trace, (args, keywords), Scalar)
+    if number is None:
+        return f(*made, **words)
+    mark = trace.checkpoint()
+    try:
+        return f(*made, **words)
+    except NeedsPythonValue:
+        trace.rollback(mark)
+    return _each_choice(trace, number, number.choices, lambda y: foreign_call(
+        trace, f, *_put(trace, args, number, y), **_put(trace, keywords, number, y)))  # fmt: skip
+
+
+def _each_choice(trace: Any, number: Scalar, choices: Sequence[Any], use: Callable[[Any], Any]) -> Any:
+    """Trace `use` once for each value that a number can have."""
+    if len(choices) == 1:
+        return use(choices[0])
+    return trace.if_exp(
+        number == choices[0], lambda: use(choices[0]), lambda: _each_choice(trace, number, choices[1:], use)
+    )
+
+
+def is_users_class(f: type) -> bool:
+    """Say whether a class was written by the user."""
+    return (f.__module__ or "").partition(".")[0] not in PLAIN and f.__module__ != "builtins"
+
+
+def _construct(trace: Any, kind: type, args: Any, keywords: dict[str, Any]) -> Any:
+    """Make an instance of a user's class; `__init__` is converted where it has symbolic control flow."""
+    init = kind.__init__
+    mark = trace.checkpoint()
+    try:
+        made = kind(*args, **keywords)
+    except NeedsPythonValue:
+        if not convertible(init) or kind.__new__ is not object.__new__:
+            raise
+        trace.rollback(mark)
+        made = kind.__new__(kind)
+        trace.convert(init)(made, *args, **keywords)
+    if is_plain_object(made):
+        trace.made_objects[id(made)] = made
+    return made
+
+
+def _find(trace: Any, x: Any, kind: type) -> Any:
+    """Return the first variant, or number of which the possible values are known, among arguments."""
+    if isinstance(x, kind):
+        return x if not isinstance(x, Scalar) or x.choices is not None else None
+    if isinstance(x, (list, tuple, dict)):
+        content = trace.content(x)
+        for item in content.values() if isinstance(content, dict) else content if _is_short(content) else ():
+            found = _find(trace, item, kind)
+            if found is not None:
+                return found
+    if isinstance(x, slice):
+        return _find(trace, (x.start, x.stop, x.step), kind)
+    return None
+
+
+def _is_short(content: Any) -> bool:
+    return isinstance(content, (list, tuple)) and len(content) <= 64
+
+
+def _put(trace: Any, x: Any, old: Any, new: Any) -> Any:
+    """Return arguments with one thing put in the place of another."""
+    if x is old:
+        return new
+    if isinstance(x, (list, tuple, dict)) and _find(trace, x, type(old)) is not None:
+        content = trace.content(x)
+        if isinstance(content, dict):
+            return {k: _put(trace, i, old, new) for k, i in content.items()}
+        items = [_put(trace, i, old, new) for i in content]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, slice):
+        return slice(*(_put(trace, i, old, new) for i in (x.start, x.stop, x.step)))
+    return x
 
 
 def plain(trace: Any, x: Any) -> Any:

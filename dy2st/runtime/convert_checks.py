@@ -1,15 +1,28 @@
-"""`assert` and `raise` in converted code: where only the run will tell whether they are reached, they become ops."""
+"""`assert` and `raise` in converted code, and exceptions that a traced branch raises.
+
+Tracing runs the user's Python, so an exception is raised in it as Python does, and a `try` around it sees it. What
+leaves a branch of which only the run will tell whether it is taken becomes a `raise` there. A Program can raise
+built-in exceptions with a text; what else belongs to the exception (its class, several arguments, a cause) is a
+`Raised`, which the trace keeps under the op's `label` and which turns the error of a run into the user's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.ir.location import user_location
+from dy2st.formatting import render
+from dy2st.ir.location import Location, is_user_frame, user_location
+from dy2st.ir.program import Value
 from dy2st.ops.control import RAISABLE
 from dy2st.runtime.builtins_table import Text, text_part
 from dy2st.runtime.convert_if import predicate
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
 
 Thunk = Callable[[], Any]
 
@@ -20,13 +33,8 @@ def assert_(trace: Any, test: Thunk, message: Thunk | None) -> None:
     if not trace.is_symbolic(condition):
         if trace.content(condition):
             return
-        if not trace.in_control_flow():
-            raise AssertionError(*(() if message is None else (message(),)))
-        condition = False
-    if isinstance(condition, bool):
-        value = trace.scalar(condition)
-    else:
-        value = predicate(trace, trace.truth(condition) if isinstance(condition, list) else condition)
+        raise AssertionError(*(() if message is None else (message(),)))
+    value = predicate(trace, trace.truth(condition) if isinstance(condition, list) else condition)
     template, operands = (None, []) if message is None else text_of(trace, message())
     trace.emit("assert", [value, *operands], {"template": template})
 
@@ -40,30 +48,140 @@ def text_of(trace: Any, x: Any) -> tuple[Any, list[Any]]:
 
 
 def raise_(trace: Any, exception: Thunk, cause: Thunk | None) -> None:
-    """Do `raise exception`: at once where this is certain to run, else when the Program runs."""
+    """Do `raise exception from cause`; an exception class is called, as Python does."""
     error = exception()
-    if not trace.in_control_flow():
-        if cause is None:
-            raise error
-        raise error from cause()
-    _emit(trace, error)
-    trace.diverge()
+    if isinstance(error, Variant):
+        error = trace.each(error, lambda e: _thrown(e, cause))
+    _thrown(error, cause)
 
 
-def _emit(trace: Any, error: Any) -> None:
-    kind = error if isinstance(error, type) else type(error)
-    if RAISABLE.get(kind.__name__) is not kind:
-        place = user_location()
+def _thrown(error: Any, cause: Thunk | None) -> None:
+    if cause is None:
+        raise error
+    raise error from cause()
+
+
+# ---- what a Program raises -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Raised:
+    """An exception that a Program raises, as the user's code made it."""
+
+    error: BaseException
+    parts: list[Any]
+    """For each argument of the exception: a constant, a `Filled` text, or a `Given` value."""
+
+    @classmethod
+    def of(cls, trace: Any, error: BaseException) -> tuple[Raised, list[Value]]:
+        """Take an exception apart; return it and the values in it."""
+        found = Parts()
+        for x in error.args:
+            found.add(trace, x)
+        return cls(error, found.parts), found.operands
+
+    def made(self, operands: Sequence[Any], wrap: Callable[[Any], Any]) -> BaseException:
+        """Return the exception with the values of a run; `wrap` makes tensors of arrays."""
+        rest = iter(operands)
+        args = tuple(part.made(rest, wrap) if isinstance(part, (Filled, Given)) else part for part in self.parts)
+        kind = type(self.error)
+        again = kind.__new__(kind, *args)
+        again.args = args
+        again.__dict__.update(self.error.__dict__)
+        again.__cause__, again.__suppress_context__ = self.error.__cause__, self.error.__suppress_context__
+        return again.with_traceback(self.error.__traceback__)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A text with values of the run in it."""
+
+    template: tuple[Any, ...]
+    count: int
+
+    def made(self, operands: Any, wrap: Callable[[Any], Any]) -> str:
+        """Return the text."""
+        return "".join(render(self.template, tuple(next(operands) for _ in range(self.count))))
+
+
+@dataclass(frozen=True)
+class Given:
+    """A tensor or a number of the run."""
+
+    def made(self, operands: Any, wrap: Callable[[Any], Any]) -> Any:
+        """Return the value."""
+        return wrap(next(operands))
+
+
+@dataclass
+class Parts:
+    """The arguments of an exception, taken apart."""
+
+    parts: list[Any] = field(default_factory=list[Any])
+    operands: list[Any] = field(default_factory=list[Any])
+
+    def add(self, trace: Any, x: Any) -> None:
+        """Take one argument apart."""
+        if isinstance(x, Text):
+            self.parts.append(Filled(x.template, len(x.operands)))
+            self.operands += x.operands
+        elif isinstance(x, (Tensor, Scalar)):
+            self.parts.append(Given())
+            self.operands.append(trace.value_of(x) if isinstance(x, Tensor) else x.value)
+        else:
+            self.parts.append(trace.content(x))
+
+
+def emit_raise(trace: Any, error: BaseException) -> None:
+    """Record that `error`, which a branch raised while it was traced, is raised here."""
+    kind, place = type(error), place_of(error.__traceback__)
+    base = next((c for c in kind.__mro__ if RAISABLE.get(c.__name__) is c and _takes_text(c)), None)
+    if base is None:
         raise StructureError(
-            f"{kind.__name__} is raised on a path that only the run will take; of exceptions, a Program can raise the "
-            "built-in ones",
+            f"{kind.__name__} is raised on a path that only the run will take; a Program can raise what derives from "
+            "Exception",
             file=place.file if place else None,
             line=place.line if place else None,
         )
-    args = () if isinstance(error, type) else error.args
-    if len(args) > 1:
-        raise StructureError(
-            f"{kind.__name__} with {len(args)} arguments is raised on a path that only the run will take"
-        )
-    template, operands = (None, []) if not args else text_of(trace, args[0])
-    trace.emit("raise", operands, {"kind": kind.__name__, "template": template})
+    builder = trace.builder
+    before, builder.location = builder.location, place or builder.location
+    found, operands = Raised.of(trace, error)
+    label = None
+    plain = len(error.args) < 2 and error.__cause__ is None and not error.__suppress_context__
+    if base is not kind or not plain or not all(isinstance(p, (str, Filled)) for p in found.parts):
+        label = trace.keep_raised(found)
+        template: Any = (_summary(error),)
+    elif not error.args:
+        template = None
+    else:
+        part = found.parts[0]
+        template = part.template if isinstance(part, Filled) else (part,)
+    trace.emit("raise", operands, {"kind": base.__name__, "template": template, "label": label})
+    error.__traceback__ = None
+    builder.location = before
+
+
+def _summary(error: BaseException) -> str:
+    """Return the text of an exception as far as it is known before the run."""
+    if any(isinstance(x, (Text, Tensor, Scalar)) for x in error.args):
+        return type(error).__name__
+    return str(error)
+
+
+def _takes_text(kind: type[BaseException]) -> bool:
+    try:
+        kind("")
+    except TypeError:
+        return False
+    return True
+
+
+def place_of(traceback: TracebackType | None) -> Location | None:
+    """Return the innermost line of the user's that a traceback names."""
+    found = None
+    while traceback is not None:
+        if is_user_frame(traceback.tb_frame):
+            code = traceback.tb_frame.f_code
+            found = Location(code.co_filename, traceback.tb_lineno, code.co_name)
+        traceback = traceback.tb_next
+    return found or user_location()

@@ -7,16 +7,19 @@ different things, the template that fits both says what the `cond` gives back.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.autodiff.reverse import close_cond
-from dy2st.errors import StructureError
+from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import Key
+from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import (
     Template,
@@ -34,7 +37,7 @@ from dy2st.runtime.variant import Variant
 Thunk = Callable[[], Any]
 
 
-class Diverged(Exception):
+class Diverged(BaseException):
     """A branch that is being traced ends in `raise`: nothing after it runs."""
 
 
@@ -56,12 +59,21 @@ class Branch:
                 self.result = body()
             except Diverged:
                 self.diverged = True
+            except (Dy2stError, RecursionError):
+                raise
+            except Exception as error:  # eager would raise it too, but only where this branch is taken
+                self.trace.raise_later(error)
+                self.diverged = True
             self.locals = get()
 
-    def template(self, key: Key | None, x: Any) -> Template:
-        """Return the template of something that the branch left."""
+    def template(self, key: Key | None, x: Any, old: set[int] | None = None) -> Template:
+        """Return the template of something that the branch left; what is not `old` is taken apart."""
         with self.trace.inside(self.builder, self.writes):
-            return seen_template(self.trace, key, x)
+            if old is None:
+                return seen_template(self.trace, key, x)
+            if key is not None and key[0] in ("items", "tail"):
+                return made_content(self.trace, x, old)
+            return made_template(self.trace, x, old)
 
     def give(self, x: Any, template: Template) -> None:
         """Make `x` a result of the branch."""
@@ -105,7 +117,8 @@ def predicate(trace: Any, test: Any) -> Value:
         test = switch(trace, test, trace.truth)
         if isinstance(test, bool):
             return b.scalar(test)
-    assert isinstance(test, Scalar) and isinstance(test.value.type, ScalarType)
+    assert isinstance(test, Scalar)
+    assert isinstance(test.value.type, ScalarType)
     return test.value if test.kind == "bool" else b.emit("scalar_bool", [test.value])
 
 
@@ -122,7 +135,8 @@ def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thun
     if one.diverged and two.diverged:
         emit_cond(trace, pred, one.builder, two.builder, place)
         raise Diverged
-    keys = list(dict.fromkeys([*one.writes, *two.writes]))
+    old = Old(trace)
+    keys = [k for k in dict.fromkeys([*one.writes, *two.writes]) if k[0] not in ("items", "attr") or k[1] in old.ids]
     pairs: list[tuple[Key | None, str, Any, Any]] = [
         (None, name, x, y) for name, x, y in zip(names, one.locals, two.locals, strict=True)
     ]
@@ -132,7 +146,7 @@ def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thun
         if key not in one.writes or key not in two.writes:
             fallback = trace.current(key)
         pairs.append((key, _describe(trace, key), one.writes.get(key, fallback), two.writes.get(key, fallback)))
-    templates = [_join(trace, one, two, pair) for pair in pairs]
+    templates = [_join(trace, one, two, pair, old) for pair in pairs]
     for (_, _, x, y), template in zip(pairs, templates, strict=True):
         one.give(x, template)
         two.give(y, template)
@@ -143,12 +157,26 @@ def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thun
     return tuple(made[: len(names)]), made[len(names)]
 
 
-def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any]) -> Template:
+class Old:
+    """The ids of what was there before the branches, found when they are asked for."""
+
+    def __init__(self, trace: Any):
+        self.trace = trace
+
+    @functools.cached_property
+    def ids(self) -> set[int]:
+        return old_objects(self.trace)
+
+
+def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: Old) -> Template:
     key, name, x, y = pair
     if one.diverged or two.diverged:
         kept, value = (two, y) if one.diverged else (one, x)
-        return kept.template(key, value)
-    first, second = one.template(key, x), two.template(key, y)
+        return kept.template(key, value, before.ids if _has_parts(value) else None)
+    old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before.ids
+    if old is not None and type(x) in CONTAINERS and type(y) in CONTAINERS and id(x) in old and id(y) in old:
+        return either(x, y)
+    first, second = one.template(key, x, old), two.template(key, y, old)
     try:
         return meet(first, second, trace)
     except StructureError as error:
@@ -158,6 +186,10 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
             file=place.file if place else None,
             line=place.line if place else None,
         ) from None
+
+
+def _has_parts(x: Any) -> bool:
+    return isinstance(x, (list, dict, tuple)) or is_plain_object(x)
 
 
 def _describe(trace: Any, key: Key) -> str:
@@ -174,7 +206,7 @@ def emit_cond(trace: Any, pred: Value, then: Builder, other: Builder, place: Any
 
 
 def switch(trace: Any, variant: Variant, use: Callable[[Any], Any]) -> Any:
-    """Trace `use` once for each alternative that a variant may be, under its tag; return what the one that runs gives."""
+    """Trace `use` once for each alternative that a variant may be, by its tag; return what the one that runs gave."""
     candidates = list(range(1, len(variant.alternatives)))
     return _switch(trace, variant, candidates, use)
 

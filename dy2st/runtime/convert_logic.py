@@ -1,4 +1,4 @@
-"""`and`, `or`, `not`, chained comparison, `is` and `in` on symbolic values: Python's value semantics and short circuit."""
+"""`and`, `or`, `not`, chained comparison, `is` and `in` on symbolic values: Python's values and short circuit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.ir.types import TensorType
 from dy2st.runtime.convert_if import if_exp, predicate, switch
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import Const
@@ -55,8 +56,7 @@ def as_bool(trace: Any, x: Any) -> Scalar:
     if isinstance(x, SymbolicList):
         return Scalar(trace.emit("list_len", [x.value])) > 0
     value = predicate(trace, x)
-    scalar = Scalar(value) if not hasattr(value.type, "dtype") else trace.item(trace.wrap(value))
-    return scalar
+    return trace.item(trace.wrap(value)) if isinstance(value.type, TensorType) else Scalar(value)
 
 
 def compare(trace: Any, first: Any, ops: Sequence[str], thunks: Sequence[Thunk]) -> Any:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.errors import NeedsPythonValue, StructureError
+from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT
+from dy2st.ir.types import INT, ScalarType
 from dy2st.runtime.convert_if import Diverged, if_, predicate, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.scalar import Scalar
@@ -100,6 +100,10 @@ class Loop:
         child, after = self._settle(turn)
         with self.trace.inside(child, self.writes):
             last = child.scalar(after) if isinstance(after, bool) else child.use(predicate(self.trace, after))
+            if type(last.type) is not type(pred.type):  # a tensor and a number: both are numbers then
+                last = _as_number(child, last)
+        if type(last.type) is not type(pred.type):
+            pred = _as_number(self.trace.builder, pred)
         self._finish(child, "while_loop", pred, [last], {}, 0)
 
     def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> None:
@@ -176,6 +180,10 @@ class Loop:
                 after = turn()
             except Diverged:
                 raise self._error("this loop raises at every turn") from None
+            except Dy2stError:
+                raise
+            except Exception as error:
+                raise self._error(f"this loop raises {type(error).__name__} at every turn: {error}") from error
             left = dict(enumerate(self.get()))
         self.entries = entries
         found = [key for key in self.writes if key not in self.keys]
@@ -231,3 +239,8 @@ class Loop:
         return StructureError(
             message, file=self.place.file if self.place else None, line=self.place.line if self.place else None
         )
+
+
+def _as_number(b: Builder, test: Value) -> Value:
+    """Return a test as a Python bool."""
+    return test if isinstance(test.type, ScalarType) else b.emit("item", [test])

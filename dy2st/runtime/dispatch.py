@@ -90,9 +90,9 @@ def namespace_for(arrays: list[Any]) -> Any:
     return found or namespace()
 
 
-# Bare ufuncs skip `eval` and run where NumPy's floating-point warnings are off. Entering `np.errstate` costs three times
-# an addition; running in a context that was set up once costs next to nothing. A context serves one caller at a time:
-# it is taken from the list and put back (both atomic).
+# Bare ufuncs skip `eval` and run where NumPy's floating-point warnings are off. Entering `np.errstate` costs
+# three times an addition; running in a context that was set up once costs next to nothing. A context serves one caller
+# at a time: it is taken from the list and put back (both atomic).
 _KERNELS: dict[tuple[str, int], Any] = {}
 _QUIET: list[Context] = []
 

@@ -1,6 +1,6 @@
 """The random generator: a seed and the number of the next draw.
 
-Random ops are pure functions of (seed, draw number, element), so eager mode, a Program, and a Program loaded from a file
+Random ops are pure functions of (seed, draw number, element), so eager mode, a Program, and one loaded from a file
 give the same numbers. Inside a trace the draw number is a state cell of the Program.
 """
 
@@ -64,6 +64,9 @@ def seed(seed: int) -> Generator:
     >>> bool((a == b).all())
     True
     """
+    trace = current().trace
+    if trace is not None and trace.set_seed(int(seed)):
+        return default_generator()
     return default_generator().manual_seed(int(seed))
 
 

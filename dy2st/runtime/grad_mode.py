@@ -61,7 +61,7 @@ def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., A
     return wrapped
 
 
-class no_grad(_GradMode):
+class no_grad(_GradMode):  # noqa: N801 (Paddle's name)
     """Turn gradients off: `with no_grad():`, or `@no_grad()` (or `@no_grad`) on a function.
 
     >>> import dy2st as paddle
@@ -79,7 +79,7 @@ class no_grad(_GradMode):
         super().__init__(False)
 
 
-class enable_grad(_GradMode):
+class enable_grad(_GradMode):  # noqa: N801 (Paddle's name)
     """Turn gradients on: `with enable_grad():`, or `@enable_grad()` on a function.
 
     >>> import dy2st as paddle
@@ -95,7 +95,7 @@ class enable_grad(_GradMode):
         super().__init__(True)
 
 
-class set_grad_enabled(_GradMode):
+class set_grad_enabled(_GradMode):  # noqa: N801 (Paddle's name)
     """Turn gradients on or off from now on, or for the length of a `with`.
 
     >>> import dy2st as paddle

@@ -55,7 +55,7 @@ def write(x: Tensor, new: Tensor) -> Tensor:
         _rewrite_history(chain, old, new)
     version = x._version
     for t in chain:
-        if t._version is version:
+        if version is not None and t._version is version:
             t._seen = version[0]
     return x
 
@@ -173,7 +173,7 @@ def note_overwritten(x: Tensor) -> None:
     t: Tensor | None = x
     while t is not None:
         node = t._node
-        for i, kept in enumerate((node.results or ()) if node is not None else ()):
-            if isinstance(kept, np.ndarray) and np.may_share_memory(kept, t._payload):
-                node.overwritten = (*(node.overwritten or ()), i)
+        if node is not None:
+            hit = [isinstance(kept, np.ndarray) and np.may_share_memory(kept, t._payload) for kept in node.results]
+            node.overwritten = (*(node.overwritten or ()), *(i for i, one in enumerate(hit) if one)) or None
         t = t._view.base if t._view is not None else None

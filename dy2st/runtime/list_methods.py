@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.runtime.structure import ListOf, OneOf, general, meet, pack, template_of, types_of, unpack
+from dy2st.ir.types import matches
+from dy2st.runtime.contents import Spliced
+from dy2st.runtime.made_in_branch import made_template
+from dy2st.runtime.structure import ListOf, OneOf, Template, general, meet, pack, place, types_of, unpack
 from dy2st.runtime.variant import SymbolicList
 
 
@@ -15,38 +18,83 @@ def as_symbolic(trace: Any, items: list[Any], more: Any = None) -> SymbolicList:
     if not items and more is None:
         raise IndexError("list index out of range")
     elements = [*items, *([] if more is None else [more])]
-    element = template_of(trace, elements[0])
+    element = element_template(trace, elements[0])
     for other in elements[1:]:
-        element = meet(element, template_of(trace, other), trace)
+        element = meet(element, element_template(trace, other), trace)
     element = general(element)
     values = [pack(trace, x, element) for x in items]
     return SymbolicList(trace.emit("list_new", values, {"type": types_of(ListOf(element))[0]}), element)
 
 
-def _fits(trace: Any, items: SymbolicList, x: Any) -> SymbolicList:
-    """Return the list when `x` can be one of its elements; StructureError otherwise."""
-    met = general(meet(items.element, template_of(trace, x), trace))
-    if met != items.element and (types_of(met) != types_of(items.element) or isinstance(met, OneOf)):
-        raise StructureError("an element of another type is put into a list whose length only the run will tell")
-    return items
+def element_template(trace: Any, x: Any) -> Template:
+    """Return the template of an element: containers and objects are in such a list by value, from now on."""
+    trace.lend(x)
+    return made_template(trace, x, set())
+
+
+def widened(trace: Any, items: SymbolicList, element: Any) -> SymbolicList:
+    """Return the list with elements that also fit `element`: a tensor of another extent, or one of several things."""
+    met = general(meet(items.element, element, trace))
+    if met == items.element:
+        return items
+    tags, wrap = _retagged(items.element, met)
+    if not tags:  # the ops that add an element forget extents that differ
+        old, new = types_of(items.element), types_of(met)
+        if len(old) != len(new) or not all(map(matches, new, old)):
+            raise StructureError("an element of another type is put into a list whose length only the run will tell")
+        return SymbolicList(items.value, met)
+    made = trace.emit("list_widen", [items.value], {"type": types_of(ListOf(met))[0], "tags": tags, "wrap": wrap})
+    return SymbolicList(made, met)
+
+
+def _retagged(old: Template, new: Template) -> tuple[tuple[int, ...], bool]:
+    if not isinstance(new, OneOf):
+        return (), False
+    if isinstance(old, OneOf):
+        return tuple(place(a, new) for a in old.alternatives), False
+    return (place(old, new),), True
 
 
 def _append(trace: Any, items: SymbolicList, x: Any) -> tuple[SymbolicList, Any]:
-    _fits(trace, items, x)
+    items = widened(trace, items, element_template(trace, x))
     value = trace.emit("list_append", [items.value, pack(trace, x, items.element)])
     return SymbolicList(value, items.element), None
 
 
 def _extend(trace: Any, items: SymbolicList, more: Any) -> tuple[SymbolicList, Any]:
+    content = trace.content(more)
+    if isinstance(content, SymbolicList):
+        items = widened(trace, items, content.element)
+        content = widened(trace, content, items.element)
+        return SymbolicList(trace.emit("list_extend", [items.value, content.value]), items.element), None
     for x in trace.iterate(more):
         items, _ = _append(trace, items, x)
     return items, None
 
 
+def _insert(trace: Any, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
+    items = widened(trace, items, element_template(trace, x))
+    at, _ = bounds(trace, items, i, None)
+    value = trace.emit("list_insert", [items.value, at, pack(trace, x, items.element)])
+    return SymbolicList(value, items.element), None
+
+
 def _set(trace: Any, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
-    _fits(trace, items, x)
+    if isinstance(i, slice):
+        return _set_slice(trace, items, i, x), None
+    items = widened(trace, items, element_template(trace, x))
     operands = [items.value, trace.scalar(i), pack(trace, x, items.element)]
     return SymbolicList(trace.emit("list_set", operands), items.element), None
+
+
+def _set_slice(trace: Any, items: SymbolicList, at: slice, more: Any) -> SymbolicList:
+    if at.step is not None and at.step != 1:
+        raise StructureError("every n-th element of a list whose length only the run will tell is assigned")
+    start, stop = bounds(trace, items, at.start, at.stop)
+    before = trace.emit("list_part", [items.value, trace.scalar(0), start])
+    made, _ = _extend(trace, SymbolicList(before, items.element), more)
+    rest = trace.emit("list_part", [items.value, stop, trace.emit("list_len", [items.value])])
+    return _extend(trace, made, SymbolicList(rest, items.element))[0]
 
 
 def _pop(trace: Any, items: SymbolicList, i: Any = -1) -> tuple[SymbolicList, Any]:
@@ -54,6 +102,52 @@ def _pop(trace: Any, items: SymbolicList, i: Any = -1) -> tuple[SymbolicList, An
     return SymbolicList(rest, items.element), unpack(trace, value, items.element)
 
 
+def _reverse(trace: Any, items: SymbolicList) -> tuple[SymbolicList, Any]:
+    return SymbolicList(trace.emit("list_reverse", [items.value]), items.element), None
+
+
+def _clear(trace: Any, items: SymbolicList) -> tuple[SymbolicList, Any]:
+    return SymbolicList(trace.emit("list_new", [], {"type": items.value.type}), items.element), None
+
+
+def bounds(trace: Any, items: SymbolicList, start: Any, stop: Any) -> tuple[Any, Any]:
+    """Return the start and stop of a slice, counted from the front."""
+    first = trace.scalar(0 if start is None else start)
+    last = trace.emit("list_len", [items.value]) if stop is None else trace.scalar(stop)
+    return trace.emit("list_bounds", [items.value, first, last])
+
+
+def list_slice(trace: Any, items: SymbolicList, at: slice) -> SymbolicList:
+    """Return `items[start:stop]` or `items[::-1]`."""
+    if at.step == -1 and at.start is None and at.stop is None:
+        return _reverse(trace, items)[0]
+    if at.step is not None and at.step != 1:
+        raise StructureError("a slice with a step of a list whose length only the run will tell is not converted")
+    start, stop = bounds(trace, items, at.start, at.stop)
+    return SymbolicList(trace.emit("list_part", [items.value, start, stop]), items.element)
+
+
+def joined_items(trace: Any, items: list[Any]) -> SymbolicList:
+    """Return the content of a list of which some items stand for lists of unknown length."""
+    made: SymbolicList | None = None
+    plain: list[Any] = []
+    for x in items:
+        if not isinstance(x, Spliced):
+            plain.append(x)
+            continue
+        if not isinstance(x.content, SymbolicList):
+            raise StructureError("Python ran through the items of a container that is one of several")
+        if made is None and not plain:
+            made = x.content
+        else:
+            made = as_symbolic(trace, plain) if made is None else _extend(trace, made, plain)[0]
+            made = _extend(trace, made, x.content)[0]
+        plain = []
+    assert made is not None
+    return _extend(trace, made, plain)[0]
+
+
 LIST_METHODS: dict[str, Callable[..., tuple[SymbolicList, Any]]] = {
-    "append": _append, "extend": _extend, "__setitem__": _set, "pop": _pop,
+    "append": _append, "extend": _extend, "__setitem__": _set, "pop": _pop, "insert": _insert, "reverse": _reverse,
+    "clear": _clear,
 }  # fmt: skip

@@ -97,7 +97,8 @@ def _derive(
             places[here] = (kind, i, 0)
     _take_extents(back, arguments, b.block.operations, places)
     cts = [back.argument(outs[i].type) for i in seeded]
-    pulled = pull_back(back, b.block, [arguments[i] for i in wanted], dict(zip([outs[i] for i in seeded], cts)))
+    given = dict(zip([outs[i] for i in seeded], cts, strict=True))
+    pulled = pull_back(back, b.block, [arguments[i] for i in wanted], given)
     found = tuple(i for i in wanted if arguments[i] in pulled)
     if back.residuals:
         raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
@@ -112,7 +113,9 @@ def _drop_dead(block: Block) -> set[Value]:
     """Drop operations whose results nobody uses; return the values that are used."""
     used, kept = set(block.results), []
     for operation in reversed(block.operations):
-        if operation.op.effect or operation.op.may_raise or not used.isdisjoint(operation.results):
+        op = operation.op
+        raises = op.can_raise([v.type for v in operation.operands], operation.attributes)
+        if op.effect or raises or not used.isdisjoint(operation.results):
             used.update(operation.operands)
             kept.append(operation)
     block.operations[:] = reversed(kept)
@@ -136,8 +139,9 @@ def _take_extents(
                     back.provide(extent, here)
                     places[here] = ("extent", i, axis)
     for operation in forward:
-        extent = operation.results[0].type.extent if operation.name == "dim" else None  # type: ignore[union-attr]
-        if extent in numbers:
+        of = operation.results[0].type
+        extent = of.extent if operation.name == "dim" and isinstance(of, ScalarType) else None
+        if extent is not None and extent in numbers:
             back.rename(operation.results[0], numbers[extent])
 
 

@@ -31,6 +31,8 @@ class Parameter(Tensor):
         Whether gradient clipping takes it in.
     """
 
+    fixed_shape = True
+
     def __init__(
         self,
         data: Any = None,

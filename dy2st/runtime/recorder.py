@@ -13,13 +13,14 @@ from typing import Any
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import INT, ScalarType, TensorType, is_optional
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import View
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.traced_gradients import add_to_gradient
 from dy2st.runtime.variant import Variant
 
 
@@ -164,17 +165,25 @@ class Recorder:
     def _fitted(self, t: Tensor, new: Tensor) -> Value:
         """Return the value of `new` in the dtype and shape of `t`."""
         old, value, b = self.value_of(t), self.value_of(new), self.builder
-        assert isinstance(old.type, TensorType) and isinstance(value.type, TensorType)
+        assert isinstance(old.type, TensorType)
+        assert isinstance(value.type, TensorType)
         if value.type.dtype is not old.type.dtype:
             value = b.emit("cast", [value], {"dtype": old.type.dtype})
-        if value.type.shape != old.type.shape:
+        if tensor_type(value).shape != old.type.shape:
             value = b.broadcast_to(value, b.shape(old.type))
         return value
 
     def read_grad(self, t: Tensor) -> Tensor | None:
         """Return the gradient of a tensor as it stands here."""
         found = self.log.get(("grad", id(t)))
-        return t._grad if found is MISSING else found
+        if found is not MISSING:
+            return found
+        if not isinstance(t._payload, Value):
+            self.note_attribute(t, "_grad", t._grad)
+        return t._grad
+
+    def note_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Note that an attribute of a real object was read; a trace holds good only while it stays as it was."""
 
     def write_grad(self, t: Tensor, grad: Tensor | None) -> None:
         """Set the gradient of a tensor in the log."""
@@ -187,7 +196,12 @@ class Recorder:
         if drawn is MISSING:
             drawn = Scalar(self.rng_draw())
         self.log.set(("rng",), None, Scalar(self.builder.emit("scalar_add", [drawn.value, self.builder.scalar(1)])))
-        return Scalar(self.rng_seed()), drawn
+        seed = self.log.get(("seed",))
+        return Scalar(self.rng_seed()) if seed is MISSING else Scalar(self.scalar(seed)), drawn
+
+    def set_seed(self, seed: int) -> bool:
+        """Seed the generator when the Program runs; False where that is done at once."""
+        return False
 
     def rng_seed(self) -> Value:
         """Return the seed as an argument of the Program."""
@@ -246,11 +260,8 @@ class Recorder:
             ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
             cts[value] = accumulate(self.builder, cts.get(value), ct)
         for leaf, ct in zip(leaves, self.pull(cts, [self.leaf_value(t) for t in leaves], set()), strict=True):
-            if ct is None:
-                continue
-            so_far = self.read_grad(leaf)
-            gradient = self.wrap(self._dense(ct, self.leaf_value(leaf)))
-            self.write_grad(leaf, gradient if so_far is None else so_far + gradient)
+            if ct is not None:
+                add_to_gradient(self, leaf, ct)
 
     def leaves(self) -> list[Tensor]:
         """Return the tensors from outside that this Program reads."""

@@ -18,16 +18,44 @@ Number = (bool, int, float)
 
 
 class Scalar:
-    """Hold the `ir.Value` of a Python int, float or bool."""
+    """Hold the `ir.Value` of a Python int, float or bool; `choices` are its possible values where they are known."""
 
-    __slots__ = ("value",)
+    __slots__ = ("choices", "value")
+    # Attached below, each a scalar op:
+    __add__: Callable[..., Any]
+    __radd__: Callable[..., Any]
+    __sub__: Callable[..., Any]
+    __rsub__: Callable[..., Any]
+    __mul__: Callable[..., Any]
+    __rmul__: Callable[..., Any]
+    __truediv__: Callable[..., Any]
+    __rtruediv__: Callable[..., Any]
+    __floordiv__: Callable[..., Any]
+    __rfloordiv__: Callable[..., Any]
+    __mod__: Callable[..., Any]
+    __rmod__: Callable[..., Any]
+    __pow__: Callable[..., Any]
+    __rpow__: Callable[..., Any]
+    __and__: Callable[..., Any]
+    __rand__: Callable[..., Any]
+    __or__: Callable[..., Any]
+    __ror__: Callable[..., Any]
+    __xor__: Callable[..., Any]
+    __rxor__: Callable[..., Any]
+    __lt__: Callable[..., Any]
+    __le__: Callable[..., Any]
+    __gt__: Callable[..., Any]
+    __ge__: Callable[..., Any]
+    __neg__: Callable[..., Any]
+    __pos__: Callable[..., Any]
+    __abs__: Callable[..., Any]
 
-    def __init__(self, value: Value):
-        self.value = value
+    def __init__(self, value: Value, choices: tuple[Any, ...] | None = None):
+        self.value, self.choices = value, choices
 
     @property
     def kind(self) -> str:
-        """ "int", "float" or "bool"."""
+        """What Python calls the number's type: int, float or bool."""
         assert isinstance(self.value.type, ScalarType)
         return self.value.type.kind
 
@@ -62,6 +90,48 @@ class Scalar:
     def item(self) -> Scalar:
         """Return the number itself."""
         return self
+
+    def __round__(self, digits: int | None = None) -> Scalar:
+        return Scalar(current().trace.emit("scalar_round", [self.value], {"digits": digits}))
+
+    def __trunc__(self) -> Scalar:
+        return self if self.kind == "int" else Scalar(current().trace.emit("scalar_int", [self.value]))
+
+    def __floor__(self) -> Scalar:
+        return (self // 1).__trunc__()
+
+    def __ceil__(self) -> Scalar:
+        return -((-self).__floor__())
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __invert__(self) -> Scalar:
+        return -self - 1
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * 2**other
+
+    def __rlshift__(self, other: Any) -> Any:
+        return other * 2**self
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // 2**other
+
+    def __rrshift__(self, other: Any) -> Any:
+        return other // 2**self
+
+    @property
+    def real(self) -> Scalar:
+        """The number itself."""
+        return self
+
+    def is_integer(self) -> Any:
+        """Say whether a float is a whole number."""
+        return self == self.__trunc__()
 
 
 def unary(name: str, a: Scalar) -> Scalar:
@@ -101,7 +171,7 @@ for _dunder in ("lt", "le", "eq", "ne", "gt", "ge"):
     setattr(Scalar, f"__{_dunder}__", _forward(f"scalar_{_dunder}"))
 for _dunder in ("neg", "abs"):
     setattr(Scalar, f"__{_dunder}__", _unary(f"scalar_{_dunder}"))
-Scalar.__pos__ = lambda self: self  # type: ignore[attr-defined]
+Scalar.__pos__ = lambda self: self
 
 
 def is_number(x: Any) -> bool:

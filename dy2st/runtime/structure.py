@@ -80,9 +80,10 @@ class TensorLike(Template):
 
 @dataclass(frozen=True)
 class Number(Template):
-    """A symbolic Python number."""
+    """A symbolic Python number; `choices` are the values that it can have, where they are known and few."""
 
     kind: str
+    choices: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,18 @@ class Items(Template):
 
 @dataclass(frozen=True)
 class NewList(Template):
-    """A list that is made anew, with content of this template."""
+    """A list (or dict) that is made anew, with content of this template."""
 
     content: Template
+
+
+@dataclass(frozen=True)
+class NewObject(Template):
+    """An instance of a user's class that is made anew: its attributes, by name."""
+
+    kind: type
+    names: tuple[str, ...]
+    items: tuple[Template, ...]
 
 
 @dataclass(frozen=True)
@@ -137,7 +147,7 @@ def template_of(trace: Any, x: Any) -> Template:
         value = trace.value_of(x)
         return TensorLike(value.type, trace.stops(x))
     if isinstance(x, Scalar):
-        return Number(x.kind)
+        return Number(x.kind, x.choices)
     if isinstance(x, Variant):
         return OneOf(x.alternatives)
     if isinstance(x, SymbolicList):
@@ -165,12 +175,11 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
     """Return the template that fits what either fits."""
     if a == b:
         return a
-    if isinstance(a, TensorLike) and isinstance(b, TensorLike):
-        if a.type.dtype is b.type.dtype and a.type.rank == b.type.rank:
-            return TensorLike(join(a.type, b.type), a.stop_gradient and b.stop_gradient)  # type: ignore[arg-type]
+    if isinstance(a, TensorLike) and isinstance(b, TensorLike) and _like(a.type, b.type):
+        return TensorLike(join(a.type, b.type), a.stop_gradient and b.stop_gradient)  # type: ignore[arg-type]
     kind = _number_kind(a)
     if kind is not None and kind == _number_kind(b):
-        return Number(kind)
+        return Number(kind, _choices(a, b))
     if isinstance(a, Items) and isinstance(b, Items) and a.kind is b.kind and a.keys == b.keys:
         if len(a.items) == len(b.items):
             return Items(a.kind, tuple(meet(p, q, trace) for p, q in zip(a.items, b.items, strict=True)), a.keys)
@@ -185,12 +194,20 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
             return ListOf(meet(one.element, other.element, trace))
         if isinstance(one, NewList) and isinstance(other, Const) and isinstance(other.object, list):
             return NewList(meet(one.content, content_template(trace, trace.content(other.object)), trace))
-    if isinstance(a, NewList) and isinstance(b, NewList):
+    if isinstance(a, NewList) and isinstance(b, NewList) and _kind_of_content(a) is _kind_of_content(b):
         return NewList(meet(a.content, b.content, trace))
+    if isinstance(a, NewObject) and isinstance(b, NewObject) and a.kind is b.kind:
+        return _meet_objects(a, b, trace)
     if isinstance(a, Const) and isinstance(b, Const) and isinstance(a.object, list) and isinstance(b.object, list):
         first, second = (content_template(trace, trace.content(c.object)) for c in (a, b))
         return NewList(meet(first, second, trace))
     return _one_of(a, b, trace)
+
+
+def _like(a: Type, b: Type) -> bool:
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return False
+    return a.dtype is b.dtype and a.rank == b.rank
 
 
 def _number_kind(t: Template) -> str | None:
@@ -199,6 +216,17 @@ def _number_kind(t: Template) -> str | None:
     if isinstance(t, Const) and type(t.object) in (bool, int, float):
         return type(t.object).__name__
     return None
+
+
+def _choices(a: Template, b: Template) -> tuple[Any, ...] | None:
+    """Return the values that a number which is one of two can have, None when they are too many or not known."""
+    known: list[Any] = []
+    for t in (a, b):
+        found = (t.object,) if isinstance(t, Const) else t.choices if isinstance(t, Number) else None
+        if found is None:
+            return None
+        known += [x for x in found if not any(same_constant(x, k) for k in known)]
+    return tuple(known) if len(known) < MOST_ALTERNATIVES else None
 
 
 def _list_of(items: Sequence[Template], trace: Any) -> Template:
@@ -223,6 +251,17 @@ def _meet_dicts(a: Items, b: Items, trace: Any) -> Template:
     keys = tuple(dict.fromkeys([*mine, *theirs]))
     absent = Unset("")
     return Items(dict, tuple(meet(mine.get(k, absent), theirs.get(k, absent), trace) for k in keys), keys)
+
+
+def _meet_objects(a: NewObject, b: NewObject, trace: Any) -> Template:
+    mine, theirs = dict(zip(a.names, a.items, strict=True)), dict(zip(b.names, b.items, strict=True))
+    names = tuple(dict.fromkeys([*mine, *theirs]))
+    items = tuple(meet(mine.get(n, Unset(n)), theirs.get(n, Unset(n)), trace) for n in names)
+    return NewObject(a.kind, names, items)
+
+
+def _kind_of_content(t: NewList) -> type:
+    return t.content.kind if isinstance(t.content, Items) else list
 
 
 def _one_of(a: Template, b: Template, trace: Any) -> Template:
@@ -255,7 +294,11 @@ def _alike(a: Template, b: Template) -> bool:
         return a.type.dtype is b.type.dtype and a.type.rank == b.type.rank
     if _number_kind(a) is not None:
         return _number_kind(a) == _number_kind(b)
-    return isinstance(a, (ListOf, NewList)) and type(a) is type(b)
+    if isinstance(a, NewList) and isinstance(b, NewList):
+        return _kind_of_content(a) is _kind_of_content(b)
+    if isinstance(a, NewObject) and isinstance(b, NewObject):
+        return a.kind is b.kind
+    return isinstance(a, ListOf) and isinstance(b, ListOf)
 
 
 # ---- types, values, objects ------------------------------------------------------------------------------------------
@@ -269,7 +312,7 @@ def types_of(t: Template) -> list[Type]:
         return [t.type]
     if isinstance(t, Number):
         return [ScalarType(t.kind)]
-    if isinstance(t, Items):
+    if isinstance(t, (Items, NewObject)):
         return [x for i in t.items for x in types_of(i)]
     if isinstance(t, NewList):
         return types_of(t.content)
@@ -285,7 +328,14 @@ def _packed(t: Template) -> Type:
         simple = t.object is None or isinstance(t.object, (bool, int, float, str))
         return ConstType(t.object) if simple else ConstType(f"<{type(t.object).__name__}>")
     types = types_of(t)
-    return types[0] if len(types) == 1 and not isinstance(t, Items) else TupleType(tuple(types))
+    return types[0] if len(types) == 1 and not _is_taken_apart(t) else TupleType(tuple(types))
+
+
+def _is_taken_apart(t: Template) -> bool:
+    """Say whether an object of this template is a tuple value inside of a variant or list, even if it has one part."""
+    if isinstance(t, NewList):
+        return isinstance(t.content, Items)
+    return isinstance(t, (Items, NewObject))
 
 
 def encode(trace: Any, x: Any, t: Template) -> list[Value]:
@@ -299,10 +349,14 @@ def encode(trace: Any, x: Any, t: Template) -> list[Value]:
         return [b.use(trace.scalar(x))]
     if isinstance(t, Items):
         x = trace.content(x)
-        parts = list(x.get(k, Undefined("")) for k in t.keys) if t.keys is not None else list(x)
+        parts = [x.get(k, Undefined("")) for k in t.keys] if t.keys is not None else list(x)
         return [v for part, item in zip(parts, t.items, strict=True) for v in encode(trace, part, item)]
     if isinstance(t, NewList):
         return encode(trace, trace.content(x), t.content)
+    if isinstance(t, NewObject):
+        found = trace.attributes_of(x)
+        parts = [found.get(n, Undefined(n)) for n in t.names]
+        return [v for part, item in zip(parts, t.items, strict=True) for v in encode(trace, part, item)]
     if isinstance(t, ListOf):
         return [_encode_list(trace, trace.content(x), t)]
     assert isinstance(t, OneOf)
@@ -322,7 +376,7 @@ def _encode_list(trace: Any, x: Any, t: ListOf) -> Value:
 def pack(trace: Any, x: Any, t: Template) -> Value:
     """Return one value for an element of a list."""
     values = encode(trace, x, t)
-    if len(values) == 1 and not isinstance(t, Items):
+    if len(values) == 1 and not _is_taken_apart(t):
         return values[0]
     return trace.builder.emit("tuple_new", values)
 
@@ -332,16 +386,27 @@ def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     if isinstance(x, Variant):
         if x.alternatives == t.alternatives:
             return b.use(x.value)
-        tags = tuple(_place(a, t) for a in x.alternatives)
+        tags = tuple(place(a, t) for a in x.alternatives)
         return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
-    tag = _place(template_of(trace, x), t)
+    tag = _place_of(trace, x, t)
     values = encode(trace, x, t.alternatives[tag])
-    if isinstance(t.alternatives[tag], Items) and isinstance(_packed(t.alternatives[tag]), TupleType):
+    if _is_taken_apart(t.alternatives[tag]):
         values = [b.emit("tuple_new", values)]
     return b.emit("variant_new", values, {"type": kind, "tag": tag})
 
 
-def _place(a: Template, t: OneOf) -> int:
+def _place_of(trace: Any, x: Any, t: OneOf) -> int:
+    """Return the number of the alternative of `t` that fits an object."""
+    for i, one in enumerate(t.alternatives):  # what a branch made is known by its type alone
+        if isinstance(one, NewObject) and type(x) is one.kind:
+            return i
+        if isinstance(one, NewList) and type(x) is _kind_of_content(one):
+            exact = [k for k, c in enumerate(t.alternatives) if isinstance(c, Const) and c.object is x]
+            return exact[0] if exact else i
+    return place(template_of(trace, x), t)
+
+
+def place(a: Template, t: OneOf) -> int:
     """Return the number of the alternative of `t` that fits `a`."""
     if isinstance(a, Unset):
         return 0
@@ -370,13 +435,16 @@ def decode(trace: Any, values: Iterator[Value], t: Template) -> Any:
     if isinstance(t, TensorLike):
         return trace.wrap(next(values), t.stop_gradient)
     if isinstance(t, Number):
-        return Scalar(next(values))
+        return Scalar(next(values), t.choices)
     if isinstance(t, Items):
         return _rebuild(t, [decode(trace, values, i) for i in t.items])
     if isinstance(t, NewList):
-        fresh: list[Any] = []
-        trace.log.set(("items", id(fresh)), fresh, decode(trace, values, t.content))
+        content = decode(trace, values, t.content)
+        fresh: Any = {} if isinstance(content, dict) else []
+        trace.store(fresh, content)
         return fresh
+    if isinstance(t, NewObject):
+        return trace.new_object(t.kind, dict(zip(t.names, [decode(trace, values, i) for i in t.items], strict=True)))
     if isinstance(t, ListOf):
         return SymbolicList(next(values), t.element)
     assert isinstance(t, OneOf)

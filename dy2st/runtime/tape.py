@@ -38,7 +38,8 @@ class Node:
     count = 0
 
     def __init__(self, name: str, edges: list[Edge], results: Sequence[Any], source: Any):
-        self.name, self.edges, self.results, self.source = name, edges, results, source
+        self.name, self.edges, self.source = name, edges, source
+        self.results: Sequence[Any] = results
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.versions: list[Any] | None = None
         self.operands: Sequence[Any] = ()

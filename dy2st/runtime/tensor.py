@@ -22,14 +22,15 @@ from dy2st.errors import NeedsPythonValue
 from dy2st.formatting import format_array
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime import places
+from dy2st.runtime.tensor_methods import TensorMethods
 
 _numbers = itertools.count()
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """An n-dimensional array with a gradient, on a device or inside a Program that is being built.
 
     Make one with `paddle.to_tensor` or a creation function, not by calling this class.
@@ -43,7 +44,12 @@ class Tensor:
     _payload: Any
     _node: Any
     _index: int
+    _grad: Tensor | None
+    _version: list[int] | None
     stop_gradient: bool
+    persistable: bool = False
+    fixed_shape: bool = False
+    """Whether Programs take its extents as they are (parameters, optimizer state) and not as symbols."""
 
     def __init__(self, payload: Any, stop_gradient: bool = True):
         self._payload = payload
@@ -63,7 +69,7 @@ class Tensor:
     def dtype(self) -> DType:
         """The element type."""
         payload = self._payload
-        return payload.type.dtype if isinstance(payload, Value) else dtypes.of_array(payload)
+        return tensor_type(payload).dtype if isinstance(payload, Value) else dtypes.of_array(payload)
 
     @property
     def shape(self) -> list[Any]:
@@ -77,7 +83,7 @@ class Tensor:
     def ndim(self) -> int:
         """The number of axes."""
         payload = self._payload
-        return payload.type.rank if isinstance(payload, Value) else payload.ndim
+        return tensor_type(payload).rank if isinstance(payload, Value) else payload.ndim
 
     def dim(self) -> int:
         """Return the number of axes."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dy2st.ir.builder import Builder
 from dy2st.ops.base import Op
-from dy2st.runtime.convert_if import Diverged, predicate, switch
+from dy2st.runtime.contents import Contents
+from dy2st.runtime.convert_if import predicate, switch
+from dy2st.runtime.list_methods import joined_items
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar
@@ -18,21 +21,19 @@ from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
-CONTAINERS = (list, dict, set, deque)
 
-
-class Tracer(Recorder):
+class Tracer(Contents, Recorder):
     """Record a run of Python code."""
 
     def __init__(self, builder: Builder):
-        super().__init__(builder)
+        Contents.__init__(self)
+        Recorder.__init__(self, builder)
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
+        self.made_objects: dict[int, Any] = {}
+        """Objects that exist in the trace only."""
 
     # ---- symbolic or not -------------------------------------------------------------------------------------------
-    external: dict[int, Any]
-    """Containers that were there before the trace, by id."""
-
     def is_symbolic(self, x: Any) -> bool:
         """Say whether only the run will tell the truth of `x`."""
         if isinstance(x, list):
@@ -70,6 +71,14 @@ class Tracer(Recorder):
             lambda x: self.apply(op, (*operands[:at], x, *operands[at + 1 :]), attributes),
         )
 
+    def each(self, variant: Variant, use: Callable[[Any], Any]) -> Any:
+        """Return what `use` gives for the alternative that a variant is when the Program runs."""
+        return switch(self, variant, use)
+
+    def needs_python(self, message: str) -> Exception:
+        """Return the error for a symbolic value whose Python value was asked for."""
+        return needs_value(message)
+
     # ---- the log ---------------------------------------------------------------------------------------------------
     def current(self, key: Key) -> Any:
         """Return what stands under a key now: the last write, or what the real object has."""
@@ -80,11 +89,13 @@ class Tracer(Recorder):
         """Return what the real object has under a key."""
         if key[0] == "rng":
             return Scalar(self.rng_draw())
+        if key[0] == "seed":
+            return Scalar(self.rng_seed())
         owner = self.log.objects[key[1]]
         if key[0] == "data":
             return self.wrap(self.value_of(owner), owner.stop_gradient)
         if key[0] == "grad":
-            return owner._grad
+            return self.read_grad(owner)
         if key[0] in ("items", "tail"):
             return [] if key[0] == "tail" else copy.copy(owner)
         return self.real_attribute(owner, key[2])
@@ -98,22 +109,15 @@ class Tracer(Recorder):
 
     def commit_joined(self, key: Key, value: Any) -> None:
         """Write what the blocks of a branch or loop left under a key."""
-        self.log.set(key, self.log.objects.get(key[1]) if len(key) > 1 else None, value)
+        owner = self.log.objects.get(key[1]) if len(key) > 1 else None
+        if key[0] == "items" and isinstance(owner, deque) and isinstance(value, list | deque):
+            value = deque(value, owner.maxlen)
+        self.log.set(key, owner, value)
+        if key[0] == "items":
+            self.show(owner, value)
 
-    def content(self, x: Any) -> Any:
-        """Return the content of a container as it stands in the trace; anything else is its own content."""
-        if not isinstance(x, CONTAINERS):
-            return x
-        found = self.log.get(("items", id(x)))
-        return x if found is MISSING else found
-
-    def writable(self, x: Any) -> Any:
-        """Return a copy of a container's content that the innermost block may change and hand to `store`."""
-        return copy.copy(self.content(x))
-
-    def store(self, x: Any, content: Any) -> None:
-        """Write the content of a container."""
-        self.log.set(("items", id(x)), x, content)
+    def spliced(self, items: list[Any]) -> Any:
+        return joined_items(self, items)
 
     def iterate(self, x: Any) -> Iterable[Any]:
         """Return a Python iterable over `x` as it stands in the trace."""
@@ -126,23 +130,52 @@ class Tracer(Recorder):
             return [content[i] for i in range(content.shape[0])]
         return list(content) if isinstance(content, (list, dict, set, deque)) else content
 
+    def attributes_of(self, x: Any) -> dict[str, Any]:
+        """Return the attributes of an object as they stand in the trace."""
+        found = dict(vars(x))
+        for overlay in self.log.overlays:
+            for key, value in overlay.items():
+                if key[0] == "attr" and key[1] == id(x):
+                    found[key[2]] = value
+        return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
+
+    def new_object(self, kind: type, attributes: dict[str, Any]) -> Any:
+        """Return an instance that has these attributes in the trace."""
+        made = kind.__new__(kind)
+        for name, value in attributes.items():
+            if isinstance(value, Undefined):
+                continue
+            self.log.set(("attr", id(made), name), made, value)
+        self.made_objects[id(made)] = made
+        return made
+
     def checkpoint(self) -> Any:
         """Remember where the trace stands."""
+        self.leaving()
         return self.builder.checkpoint(), dict(self.log.overlays[-1])
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
         self.builder.rollback(mark[0])
+        written = list(self.log.overlays[-1])
         self.log.overlays[-1].clear()
         self.log.overlays[-1].update(mark[1])
+        self.left(written)
 
-    def in_control_flow(self) -> bool:
-        """Say whether the trace stands inside of a branch or loop."""
-        return self.builder is not self.root
+    @contextmanager
+    def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:
+        """Stand in a block, with its writes visible and shown, for the length of a `with`."""
+        try:
+            with super().inside(builder, overlay):
+                self.entered(overlay)
+                yield
+                self.leaving()
+        finally:
+            self.left(list(overlay))
 
-    def diverge(self) -> None:
-        """End the branch that is being traced: what follows never runs."""
-        raise Diverged
+    def raise_later(self, error: BaseException) -> None:
+        """Record that what was just raised is raised where the Program comes to this point."""
+        raise error
 
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function whose control flow is recorded; the plain recorder runs it as it is."""

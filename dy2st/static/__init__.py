@@ -1,0 +1,47 @@
+"""Programs that are built by hand: statements in static mode append to a Program, the Executor runs it."""
+
+from dy2st.runtime.places import CPUPlace, CUDAPlace
+from dy2st.static import nn
+from dy2st.static.compiled_program import BuildStrategy, CompiledProgram, ExecutionStrategy
+from dy2st.static.derivatives import append_backward, gradients
+from dy2st.static.executor import Executor
+from dy2st.static.input import create_global_var, create_parameter, data
+from dy2st.static.input_spec import InputSpec
+from dy2st.static.program import (
+    Block,
+    Program,
+    default_main_program,
+    default_startup_program,
+    disable_static,
+    enable_static,
+    program_guard,
+)
+from dy2st.static.scope import Scope, global_scope, scope_guard
+from dy2st.static.variable import Variable
+
+__all__ = [
+    "Block",
+    "BuildStrategy",
+    "CPUPlace",
+    "CUDAPlace",
+    "CompiledProgram",
+    "ExecutionStrategy",
+    "Executor",
+    "InputSpec",
+    "Program",
+    "Scope",
+    "Variable",
+    "append_backward",
+    "create_global_var",
+    "create_parameter",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "disable_static",
+    "enable_static",
+    "global_scope",
+    "gradients",
+    "nn",
+    "program_guard",
+    "scope_guard",
+]

@@ -1,14 +1,17 @@
 """Copies of hand-built Programs: as they are, or for testing.
 
-A copy for testing has, for each value that `ProgramRecorder.in_test` named (what dropout and batch norm give in training),
-what it says in its place, and none of the writes that belong to training.
+A copy for testing has, for each value that `ProgramRecorder.in_test` named (what dropout and batch norm give in
+training), what it says in its place, and none of the writes that belong to training.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.static.recorder import ForTest, ProgramRecorder, State
+from dy2st.static.testing import training_only
 from dy2st.static.variable import Variable
 
 Mapping = dict[Value, Value]
@@ -18,27 +21,33 @@ def clone_recorder(source: ProgramRecorder, for_test: bool) -> ProgramRecorder:
     """Return a recorder of a copy of the Program; values of the original are known to it."""
     mapping: Mapping = {}
     forms = source.test_forms if for_test else {}
-    block = _clone_block(source.root.block, mapping, forms)
+    skipped = source.trained.union(*(form.skipped for form in forms.values())) if for_test else set[int]()
+    dead = training_only(source, forms, skipped) if for_test else set[Operation]()
+    block = _clone_block(source.root.block, mapping, forms, dead)
     made = ProgramRecorder(Builder(block, names=source.root.names))
     made.moved = {**{old: mapping[new] for old, new in source.moved.items() if new in mapping}, **mapping}
     made.needs = {mapping[v] for v in source.needs if v in mapping}
     made.feeds = dict(source.feeds)
+    made.feed_places = dict(source.feed_places)
     made.named = dict(source.named)
+    made.for_test = for_test or source.for_test
     made.rng_arguments = {name: mapping[v] for name, v in source.rng_arguments.items()}
     made.stores = {name: mapping[v] for name, v in source.stores.items()}
     made.log.objects = dict(source.log.objects)
     if not for_test:
         made.trained = set(source.trained)
+        made.training_operations = {
+            copy
+            for old, copy in zip(source.root.block.operations, block.operations, strict=True)
+            if old in source.training_operations
+        }
         made.test_forms = _moved_forms(source, mapping)
     for state in source.states.values():
         made.keep_state(State(state.name, mapping[state.value], state.tensor, state.source))
-    skipped = source.trained.union(*(form.skipped for form in forms.values())) if for_test else set[int]()
     for key, written in source.log.overlays[0].items():
         if len(key) > 1 and key[1] in skipped:
             continue
         made.log.overlays[0][key] = _moved(written, mapping, made)
-    if for_test:
-        _drop_unused(block, {v for _, v in made.writes()})
     return made
 
 
@@ -50,12 +59,16 @@ def _moved(written: object, mapping: Mapping, recorder: ProgramRecorder) -> obje
     return type(written)(mapping[value]) if isinstance(value, Value) else written  # type: ignore[call-arg]
 
 
-def _clone_block(block: Block, mapping: Mapping, forms: dict[Value, ForTest]) -> Block:
+def _clone_block(
+    block: Block, mapping: Mapping, forms: dict[Value, ForTest], dead: Collection[Operation] = ()
+) -> Block:
+    """Return a copy of a block in which test forms stand for what they replace and `dead` operations are left out."""
     copy = Block()
     for argument in block.arguments:
         mapping[argument] = copy.add_argument(argument.type, argument.name)
     for operation in block.operations:
-        copy.operations.append(_clone_operation(operation, copy, mapping, forms))
+        if operation not in dead:
+            copy.operations.append(_clone_operation(operation, copy, mapping, forms))
         for result in operation.results:
             form = forms.get(result)
             if form is not None:
@@ -90,14 +103,3 @@ def _moved_forms(source: ProgramRecorder, mapping: Mapping) -> dict[Value, ForTe
         operations = tuple(_clone_operation(o, mapping[value].block, inner, {}) for o in form.operations)
         found[mapping[value]] = ForTest(operations, inner[form.value], form.skipped)
     return found
-
-
-def _drop_unused(block: Block, kept: set[Value]) -> None:
-    """Remove the training ops that nothing uses any more: they may raise, so no pass removes them."""
-    used = {v for o in block.operations for v in o.operands} | set(block.results) | kept
-    block.operations[:] = [
-        o for o in block.operations if o.name != "batch_norm_train" or not used.isdisjoint(o.results)
-    ]
-    for operation in block.operations:
-        for inner in operation.blocks:
-            _drop_unused(inner, set())

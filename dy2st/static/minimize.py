@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from dy2st.autodiff.reverse import set_flag
 from dy2st.ir.context import current, replaced
-from dy2st.ir.program import Operation
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
+from dy2st.static.operator import Operator
 
 if TYPE_CHECKING:
     from dy2st.static.recorder import ProgramRecorder
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def minimize(
     recorder: ProgramRecorder, optimizer: Any, loss: Tensor, startup_program: Any, parameters: Any, no_grad_set: Any
-) -> tuple[list[Operation], list[tuple[Tensor, Tensor]]]:
+) -> tuple[list[Operator], list[tuple[Tensor, Tensor]]]:
     """Append gradients and updates; return the new operations and the pairs (parameter, gradient)."""
     if parameters is None and optimizer._parameter_list:
         parameters = optimizer._parameter_list
@@ -34,7 +34,7 @@ def minimize(
         if not pairs:
             raise ValueError("minimize: the loss depends on no trainable parameter of this Program")
         optimizer.apply_gradients(pairs)
-    return recorder.builder.block.operations[before:], pairs
+    return [Operator(o) for o in recorder.builder.block.operations[before:]], pairs
 
 
 def update(recorder: ProgramRecorder, optimizer: Any, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:

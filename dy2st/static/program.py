@@ -9,11 +9,12 @@ from typing import Any
 from dy2st.ir import program as ir
 from dy2st.ir.context import current, replaced, switch
 from dy2st.ir.printer import block_to_text
-from dy2st.ir.program import Operation, Value
+from dy2st.ir.program import Value
 from dy2st.runtime import generator
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor
 from dy2st.static.clone import clone_recorder
+from dy2st.static.operator import Operator
 from dy2st.static.recorder import ProgramRecorder
 
 
@@ -24,9 +25,9 @@ class Block:
         self.program, self.idx, self._block = program, idx, block
 
     @property
-    def ops(self) -> list[Operation]:
+    def ops(self) -> list[Operator]:
         """The operations, in order; each has a `type`."""
-        return list(self._block.operations)
+        return [Operator(operation) for operation in self._block.operations]
 
     @property
     def vars(self) -> dict[str, Tensor]:
@@ -111,7 +112,7 @@ class Program:
         return found[0] if found else Block(self, -1, block)
 
     @property
-    def ops(self) -> list[Operation]:
+    def ops(self) -> list[Operator]:
         """The operations of the outermost block."""
         return self.global_block().ops
 

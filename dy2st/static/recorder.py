@@ -3,8 +3,8 @@
 What a Program takes and gives, apart from results that are fetched:
 
     feeds     `static.data`, by name
-    states    parameters, statistics, optimizer state, eager tensors that were used: read from the scope by name before a
-              run; those that the write log has an entry for are written back after it
+    states    parameters, statistics, optimizer state, eager tensors that were used: read from the scope by name before
+              a run; those that the write log has an entry for are written back after it
     stores    values that a run puts into the scope (what a startup program is for)
     seed, draw   of the random generator
 """
@@ -21,15 +21,18 @@ import numpy as np
 from dy2st.dtypes import DType
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
+from dy2st.ir.location import Location, user_location
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime.log import Key, WriteLog
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.tracing import Tracer
 from dy2st.shapes import Extent, symbol
-from dy2st.static import gradients, minimize
+from dy2st.static import minimize
+from dy2st.static.gradients import append_backward
+from dy2st.static.operator import Operator
 from dy2st.static.scope import Holder, global_scope, not_initialised
-from dy2st.static.variable import StaticParameter, Variable
+from dy2st.static.variable import StaticParameter, Variable, no_value
 
 
 class CountedLog(WriteLog):
@@ -71,9 +74,10 @@ class ProgramRecorder(Tracer):
 
     def __init__(self, builder: Builder | None = None) -> None:
         super().__init__(builder or Builder())
-        self.log: CountedLog = CountedLog()
+        self.log: WriteLog = CountedLog()
         self.external: dict[int, Any] = {}
         self.feeds: dict[str, Variable] = {}
+        self.feed_places: dict[str, Location | None] = {}
         self.states: dict[str, State] = {}
         self.stores: dict[str, Value] = {}
         self.named: dict[str, Tensor] = {}
@@ -82,6 +86,9 @@ class ProgramRecorder(Tracer):
         self.test_forms: dict[Value, ForTest] = {}
         self.trained: set[int] = set()
         """The tensors (by id) that an optimizer writes."""
+        self.training_operations: set[Operation] = set()
+        """The operations of `append_backward` and `minimize`."""
+        self.for_test = False
         self.optional_grads: dict[int, Value | None] = {}
         """For the gradient of a parameter (by id): the optional that says whether it is there."""
         self.face_of: Callable[[Block], Any] = lambda block: block
@@ -92,12 +99,23 @@ class ProgramRecorder(Tracer):
     def version(self) -> tuple[int, ...]:
         """Something that changes whenever the Program does."""
         block = self.root.block
-        return len(block.operations), len(block.arguments), self.log.count, len(self.stores)
+        return len(block.operations), len(block.arguments), self.writes_seen, len(self.stores)
+
+    @property
+    def writes_seen(self) -> int:
+        """How often the write log was written."""
+        assert isinstance(self.log, CountedLog)
+        return self.log.count
 
     # ---- values ----------------------------------------------------------------------------------------------------
     def value_of(self, t: Tensor) -> Value:
         value = super().value_of(t)
         return self.moved.get(value, value) if self.moved else value
+
+    def value_in(self, t: Tensor) -> Value:
+        """Return the value that a tensor has at the end of the Program, whatever is being built now."""
+        with replaced(trace=self):
+            return self.value_of(t)
 
     def wrap(self, value: Value, stop_gradient: bool = True) -> Variable:
         if not stop_gradient:
@@ -135,7 +153,7 @@ class ProgramRecorder(Tracer):
     def numpy_of(self, t: Tensor) -> Any:
         if isinstance(t, StaticParameter):
             return t.numpy()
-        raise needs_value("numpy() of a variable was asked for, but it has no value before its Program runs")
+        raise no_value("numpy() of a variable was asked for, but it has no value before its Program runs")
 
     # ---- what enters -----------------------------------------------------------------------------------------------
     def feed(self, name: str, shape: Sequence[int | None], dtype: DType) -> Variable:
@@ -155,6 +173,7 @@ class ProgramRecorder(Tracer):
         made = self.wrap(self.root.argument(TensorType(dtype, extents), name))
         made.name = name
         self.feeds[name] = made
+        self.feed_places[name] = user_location()
         return made
 
     def create_parameter(
@@ -167,7 +186,7 @@ class ProgramRecorder(Tracer):
         startup: ProgramRecorder = current().static[1].recorder
         if name not in startup.stores:
             with replaced(trace=startup, grad=False):
-                startup.store(name, initializer.value(shape, dtype))
+                startup.put_into_scope(name, initializer.value(shape, dtype))
         value = self.root.argument(TensorType(dtype, shape), name)
         made = StaticParameter(
             value,
@@ -185,7 +204,8 @@ class ProgramRecorder(Tracer):
     def _shared(self, known: State, shape: tuple[int, ...], dtype: DType) -> Any:
         if known.value.type != TensorType(dtype, shape):
             raise ValueError(
-                f"the parameter {known.name} is {known.value.type} already and cannot also be {TensorType(dtype, shape)}"
+                f"the parameter {known.name} is {known.value.type} already "
+                f"and cannot also be {TensorType(dtype, shape)}"
             )
         return known.tensor
 
@@ -199,10 +219,10 @@ class ProgramRecorder(Tracer):
         if name not in startup.stores:
             b = startup.root
             filled = b.shaped("full", [b.constant(np.asarray(fill), dtype)], list(shape))
-            startup.store(name, startup.wrap(filled))
+            startup.put_into_scope(name, startup.wrap(filled))
         return self._add_state(name, shape, dtype, None).tensor
 
-    def store(self, name: str, t: Tensor) -> None:
+    def put_into_scope(self, name: str, t: Tensor) -> None:
         """Have each run put the value of `t` into the scope."""
         self.stores[name] = self.root.use(self.value_of(t))
 
@@ -241,13 +261,15 @@ class ProgramRecorder(Tracer):
 
     def append_backward(self, loss: Tensor, parameters: Any = None, no_grad_set: Any = None) -> list[Any]:
         """Append the gradients of `loss` at parameters; return the pairs (parameter, gradient)."""
-        return gradients.append_backward(self, loss, parameters, no_grad_set)
+        return append_backward(self, loss, parameters, no_grad_set)
 
     def minimize(
         self, optimizer: Any, loss: Tensor, startup_program: Any, parameters: Any, no_grad_set: Any
-    ) -> tuple[list[Operation], list[Any]]:
+    ) -> tuple[list[Operator], list[Any]]:
         """Append the gradients of `loss` and an optimizer's updates; return the new operations and the pairs."""
-        return minimize.minimize(self, optimizer, loss, startup_program, parameters, no_grad_set)
+        made, pairs = minimize.minimize(self, optimizer, loss, startup_program, parameters, no_grad_set)
+        self.training_operations.update(operator.operation for operator in made)
+        return made, pairs
 
     def update(self, optimizer: Any, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         """Append an optimizer's update of one parameter."""

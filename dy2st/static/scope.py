@@ -70,7 +70,8 @@ class ScopeTensor:
             old = held._payload
             if tuple(array.shape) != tuple(old.shape):
                 raise ValueError(
-                    f"the variable {self._holder.name} has shape {list(old.shape)}, the value for it {list(array.shape)}"
+                    f"the variable {self._holder.name} has shape {list(old.shape)}, "
+                    f"the value for it {list(array.shape)}"
                 )
             array = array.astype(old.dtype, copy=False)
         where = places.parse(place) if place is not None else places.current_place()

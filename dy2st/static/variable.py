@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from dy2st.dtypes import DType
+from dy2st.errors import NeedsPythonValue
+from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime import unique_name
 from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.tensor import Tensor
 
 _HOW = "; run the Program with paddle.static.Executor and fetch the variable"
 _FLOW = " of a hand-built Program; write paddle.static.nn.cond or while_loop instead of `if` or `while`"
@@ -48,16 +50,16 @@ class Variable(Tensor):
 
     def numpy(self) -> np.ndarray:
         """Refuse: there are no elements before the Program runs."""
-        raise needs_value(f"numpy() of the variable {self.name} was asked for, but it has no value yet{_HOW}")
+        raise no_value(f"numpy() of the variable {self.name} was asked for, but it has no value yet{_HOW}")
 
     def __bool__(self) -> bool:
-        raise needs_value(f"a Python bool was needed of the variable {self.name}{_FLOW}")
+        raise no_value(f"a Python bool was needed of the variable {self.name}{_FLOW}")
 
     def __int__(self) -> int:
-        raise needs_value(f"a Python int was needed of the variable {self.name}, but it has no value yet{_HOW}")
+        raise no_value(f"a Python int was needed of the variable {self.name}, but it has no value yet{_HOW}")
 
     def __float__(self) -> float:
-        raise needs_value(f"a Python float was needed of the variable {self.name}, but it has no value yet{_HOW}")
+        raise no_value(f"a Python float was needed of the variable {self.name}, but it has no value yet{_HOW}")
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """Return the text of the variable."""
@@ -85,14 +87,15 @@ class StaticParameter(Parameter):
         """Return the values that the parameter has in a scope; RuntimeError where it has none."""
         return Tensor(np.array(self._recorder.holder(self.name, scope).array))
 
-    def set_value(self, value: Any, scope: Any = None) -> None:
-        """Write values of the parameter's shape into a scope."""
+    def set_value(self, value: Any, scope: Any = None) -> Tensor:
+        """Write values of the parameter's shape into a scope; return the parameter."""
         array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         if list(array.shape) != list(self.shape):
             raise ValueError(
                 f"set_value: the value has shape {list(array.shape)}, the parameter {self.name} {self.shape}"
             )
         self._recorder.holder(self.name, scope, fresh=True).set(array.astype(self.dtype.numpy))
+        return self
 
     def numpy(self) -> np.ndarray:
         """Return the values that the parameter has in the current scope."""
@@ -102,6 +105,12 @@ class StaticParameter(Parameter):
         return f"persist trainable {described(self)}" if self.trainable else f"persist {described(self)}"
 
     __str__ = __repr__
+
+
+def no_value(message: str) -> NeedsPythonValue:
+    """Return the error for a variable of which the value was asked for, at the user's line."""
+    place = user_location()
+    return NeedsPythonValue(message, file=place.file if place else None, line=place.line if place else None)
 
 
 def described(t: Tensor) -> str:

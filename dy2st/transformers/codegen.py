@@ -71,7 +71,8 @@ def _bare(root: ast.FunctionDef, name: str) -> ast.FunctionDef:
 
 def _arguments(**given: Any) -> ast.arguments:
     empty: dict[str, Any] = {"posonlyargs": [], "args": [], "kwonlyargs": [], "kw_defaults": [], "defaults": []}
-    return ast.arguments(**{"vararg": None, "kwarg": None, **empty, **given})
+    fields: dict[str, Any] = {"vararg": None, "kwarg": None, **empty, **given}
+    return ast.arguments(**fields)
 
 
 def _bare_parameter(param: ast.arg) -> ast.arg:

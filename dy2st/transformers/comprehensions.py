@@ -55,7 +55,7 @@ class _Comprehensions:
         outer, self.before = self.before, []
         inside = {id(item) for owner, field in tree.blocks(node) for item in getattr(owner, field)}
         if type(node).__name__ == "ClassDef":
-            for inner in filter(tree.is_function, node.body):
+            for inner in tree.methods(node):
                 self.function(inner)
         self.children(node, inside)
         before, self.before = self.before, outer
@@ -99,7 +99,8 @@ class _Comprehensions:
         walrus = [name.target.id for part in parts_inside(node) for name in own(part) if _is_walrus(name)]
         nonlocals, globals_ = _declared(list(dict.fromkeys(walrus)), self.scope)
         body = templates.statements(node, store, **values)
-        for turn, generator in reversed(list(enumerate(node.generators))):
+        generators: list[Any] = node.generators
+        for turn, generator in reversed(list(enumerate(generators))):
             for test in reversed(generator.ifs):
                 body = templates.statements(test, "if TEST:\n    BODY", TEST=test, BODY=body)
             source = generator.iter if turn else templates.name(generator.iter, items)

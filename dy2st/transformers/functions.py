@@ -37,7 +37,7 @@ def lower_function(rw: Rewriter, node: Any) -> list[Any]:
 def lower_body(rw: Rewriter, node: Any) -> None:
     """Lower the body of a `def`."""
     scope, context = rw.scopes.of[node], rw.context
-    doc = node.body[:1] if _is_text(node.body[0]) else []
+    doc: list[Any] = node.body[:1] if _is_text(node.body[0]) else []
     start = templates.statements(
         node,
         "global GLOBALS\nnonlocal NONLOCALS",
@@ -118,7 +118,10 @@ def lower_with(rw: Rewriter, node: Any) -> list[Any]:
     """Lower `with`; a target that is an attribute or item is assigned first thing inside."""
     start: list[Any] = []
     for item in node.items:
-        item.context_expr = rw.expr(item.context_expr)
+        manager = rw.expr(item.context_expr)
+        if type(node).__name__ == "With":
+            manager = rw.make(item.context_expr, "DY.context(MANAGER)", MANAGER=manager)
+        item.context_expr = manager
         target = item.optional_vars
         if target is None or only_names(target):
             continue
@@ -143,5 +146,5 @@ def _defaults(rw: Rewriter, node: Any) -> None:
 
 
 def _is_text(node: Any) -> bool:
-    value = getattr(node, "value", None)
+    value: Any = getattr(node, "value", None)
     return type(node).__name__ == "Expr" and type(value).__name__ == "Constant" and isinstance(value.value, str)

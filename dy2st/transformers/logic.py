@@ -58,13 +58,14 @@ def lower_if_exp(rw: Rewriter, node: Any) -> Any:
 
 def lower_compare(rw: Rewriter, node: Any) -> Any:
     """Lower chains, `is` and `in`; other comparisons of two values stay operators."""
-    ops = tuple(_OPS[type(op).__name__] for op in node.ops)
+    ops = [_OPS[type(op).__name__] for op in node.ops]
     if len(ops) > 1:
         if not rw.can_defer(node.comparators):
             return rw.children(node)
         first = rw.expr(node.left)
         rest = [rw.thunk(value) for value in node.comparators]
-        return rw.make(node, "DY.compare(FIRST, OPS, *REST)", FIRST=first, OPS=templates.literal(node, ops), REST=rest)
+        signs = templates.literal(node, tuple(ops))
+        return rw.make(node, "DY.compare(FIRST, OPS, *REST)", FIRST=first, OPS=signs, REST=rest)
     rw.children(node)
     if ops[0] not in ("is", "is not", "in", "not in"):
         return node

@@ -62,7 +62,7 @@ class _Matches:
 
     def statement(self, node: Any) -> list[Any]:
         if type(node).__name__ == "ClassDef":
-            for method in filter(tree.is_function, node.body):
+            for method in tree.methods(node):
                 self.blocks(method)
             return [node]
         self.blocks(node)
@@ -135,7 +135,8 @@ def _simple(pattern: Any, subject: str) -> tuple[Any, list[ast.stmt]] | None:
         value = templates.literal(spot, pattern.value)
         return templates.expression(spot, "SUBJECT is VALUE", SUBJECT=subject, VALUE=value), []
     if kind == "MatchAs":
-        inner = _simple(pattern.pattern, subject) if pattern.pattern is not None else (None, [])
+        always: tuple[Any, list[ast.stmt]] = (None, [])
+        inner = _simple(pattern.pattern, subject) if pattern.pattern is not None else always
         if inner is None or pattern.name is None:
             return inner
         capture = templates.statements(spot, "NAME = SUBJECT", NAME=pattern.name, SUBJECT=subject)

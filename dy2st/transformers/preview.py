@@ -30,7 +30,7 @@ def preview(
         private_names.transform(root, context, class_name)
     else:
         for name, transform in PASSES:
-            if only in (None, name) or (name == "pinned" and only is not None):
+            if only in (None, name) or name == "pinned":
                 transform(root, context)
     return unparse.plain(root)
 

@@ -7,9 +7,9 @@ expression needs before its statement (a function that assigns, see `thunk`) goe
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from dy2st.pysrc import origin, templates, tree
 from dy2st.pysrc.scopes import Bindings, Scope, Scopes, own
@@ -49,7 +49,7 @@ class Rewriter:
             if isinstance(value, list) and field in _BLOCKS:
                 setattr(node, field, self.block(value))  # pyright: ignore[reportUnknownArgumentType]
             elif isinstance(value, list):
-                items: list[Any] = value
+                items = cast("list[Any]", value)
                 setattr(node, field, [self.expr(item) if isinstance(item, ast.AST) else item for item in items])
             elif isinstance(value, ast.AST):
                 setattr(node, field, self.expr(value))
@@ -72,7 +72,7 @@ class Rewriter:
         return made
 
     @contextmanager
-    def inside(self, scope: Scope | None = None, *, hoistable: bool, plain: bool = False) -> Iterator[None]:
+    def inside(self, scope: Scope | None = None, *, hoistable: bool, plain: bool = False) -> Generator[None]:
         """Walk in an inner scope for a while."""
         outer = self.scope, self.hoistable, self.plain
         self.scope, self.hoistable, self.plain = scope or self.scope, hoistable, plain
@@ -158,7 +158,7 @@ class Rewriter:
                 NAME=name,
                 DY=self.context.helper,
             )
-        made = templates.statements(
+        return templates.statements(
             spot,
             "def SET(VALUES):\n    nonlocal NONLOCALS\n    global GLOBALS\n    [*ITEMS] = VALUES\n    CAREFUL",
             SET=self.context.function("set"),
@@ -168,7 +168,6 @@ class Rewriter:
             ITEMS=[templates.name(spot, name, "Store") for name in inner.values()],
             CAREFUL=careful,
         )
-        return made
 
     def _careful_getter(self, spot: Any, plan: Plan, inner: Mapping[str, str]) -> list[Any]:
         """Make a `get` that gives placeholders for what does not exist."""

@@ -75,6 +75,8 @@ class _Function:
         assigned = [name for name in self.bindings.names([stmt]) if name in inside]  # target before body
         rebound = sorted(self.scopes.rebound[self.scope] - inside) if self.bindings.calls(parts) else []
         wanted = self.live.after[stmt] | self.live.head.get(stmt, frozenset()) | self.scopes.captured[self.scope]
+        if type(stmt).__name__ == "If":  # one branch must not see what the other one assigned
+            wanted |= self.live.before[stmt] & frozenset(self.bindings.names(stmt.body)) & _read(stmt.orelse)
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
         outer = [name for name in assigned if name in self.scope.globals]
         private = {name for name in assigned if name not in names and self.stays_inside(name, stmt)}
@@ -125,12 +127,22 @@ class _Function:
         return found
 
 
+def _read(stmts: list[Any]) -> frozenset[str]:
+    """Return the variables that a block reads somewhere, functions inside included."""
+    return frozenset(
+        node.id
+        for stmt in stmts
+        for node in tree.walk(stmt)
+        if type(node).__name__ == "Name" and type(node.ctx).__name__ == "Load"
+    )
+
+
 def _assigned_first(name: str, stmts: list[Any]) -> bool:
     """Say whether the first statement of a block that mentions a variable assigns it, and does nothing else with it."""
     for stmt in stmts:
         mentions = [node for node in tree.walk(stmt) if getattr(node, "id", None) == name or name in binds(node)]
         if mentions:
-            targets = stmt.targets if type(stmt).__name__ == "Assign" else []
+            targets: list[Any] = stmt.targets if type(stmt).__name__ == "Assign" else []
             return len(mentions) == 1 and mentions[0] in targets
     return True
 

@@ -136,7 +136,7 @@ def test_an_early_exit():
 
     def body(b, x, y):
         def far(b, i, s):
-            small = b.less_than(b.sum(s, axis=(0,), keepdim=False), b.constant(4.0, VECTOR.dtype))
+            small = b.lt(b.sum(s, axis=(0,), keepdim=False), b.constant(4.0, VECTOR.dtype))
             return b.scalar_and(b.item(small), b.scalar_lt(i, 50))
 
         def turn(b, i, s):

@@ -24,7 +24,8 @@ SHAPE = (4, 3, 2)
 BASE = np.arange(24, dtype=np.float32).reshape(SHAPE)
 ROWS, COLUMNS = np.array([[2, 0], [-1, 2]]), np.array([1, -1])
 KEYS: list[Any] = [
-    0, -1, (1, 2), (1, 2, 0), slice(None), slice(1, 3), slice(None, None, -1), slice(-3, None, 2), ..., (..., 0), (0, ...),
+    0, -1, (1, 2), (1, 2, 0),
+    slice(None), slice(1, 3), slice(None, None, -1), slice(-3, None, 2), ..., (..., 0), (0, ...),
     None, (None, 1, None), (slice(None), None, slice(0, 2)), [0, 2], [[0, 2], [1, 1]], ROWS, (ROWS, 1),
     (slice(None), COLUMNS), (ROWS[0], slice(None), COLUMNS), (ROWS[0], COLUMNS), (0, slice(None), COLUMNS),
     (COLUMNS, None, COLUMNS), BASE[:, 0, 0] > 5, (slice(None), np.array([True, False, True])), BASE > 7,

@@ -23,12 +23,15 @@ from dy2st.shapes import symbol
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "polygamma": (1,), "clip": (0.3, 0.6), "clamp": (0.3, 0.6), "lerp": (0.5, 0.5), "scale": (2.0, 1.0),
     "cumprod": (0,), "masked_fill": (np.array([True, False, True]), 9.0), "put_along_axis": (np.array([1]), 5.0, 0),
-    "masked_scatter": (np.array([True, False, True]), np.array([7.0, 8.0])), "index_add": (np.array([1]), 0, np.array([4.0])),
+    "masked_scatter": (np.array([True, False, True]), np.array([7.0, 8.0])),
+    "index_add": (np.array([1]), 0, np.array([4.0])),
     "index_fill": (np.array([1]), 0, 4.0), "index_put": ([np.array([1])], np.array([4.0])),
     "scatter": (np.array([1]), np.array([4.0])), "scatter_add": (0, np.array([1]), np.array([4.0])),
 }  # fmt: skip
-TWO_OPERANDS = ("add subtract multiply divide floor_divide remainder mod floor_mod pow hypot ldexp copysign equal "
-    "not_equal less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor").split()  # fmt: skip
+TWO_OPERANDS = """
+    add subtract multiply divide floor_divide remainder mod floor_mod pow hypot ldexp copysign equal not_equal
+    less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor
+""".split()
 SHAPES = {"reshape": ([3, 1],), "squeeze": (), "unsqueeze": (0,), "flatten": (), "transpose": ([0],)}
 DRAWN = (
     "uniform_",

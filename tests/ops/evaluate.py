@@ -10,7 +10,7 @@ from dy2st.dtypes import of_array
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Value
-from dy2st.ir.types import ScalarType, TensorType, Type, is_differentiable
+from dy2st.ir.types import ListType, ScalarType, TensorType, Type, is_differentiable
 from dy2st.shapes import symbol
 
 
@@ -30,7 +30,7 @@ def as_list(results: Any, like: list[Value]) -> list[Any]:
 
 
 def type_of(value: Any, symbolic: bool = False, known: slice = slice(0)) -> Type:
-    """Return the type of an array or number.
+    """Return the type of an array, number or list.
 
     `symbolic` names equal extents (but 1) by equal symbols, except for those of the axes `known`.
     """
@@ -39,6 +39,8 @@ def type_of(value: Any, symbolic: bool = False, known: slice = slice(0)) -> Type
         extents = enumerate(value.shape)
         shape = tuple(symbol(f"E{e}") if symbolic and e != 1 and i not in kept else e for i, e in extents)
         return TensorType(of_array(value), shape)
+    if isinstance(value, list):
+        return ListType(type_of(value[0], True))
     return ScalarType(type(value).__name__, value if type(value) is int and not symbolic else None)
 
 

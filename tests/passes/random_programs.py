@@ -57,7 +57,8 @@ class Maker:
         return b.use(self.draw(st.sampled_from(latest)))
 
     def fill(self, b: Builder, pool: Pool, depth: int) -> None:
-        steps = [self.binary, self.unary, self.with_number, self.point, self.number, self.grow, self.read]
+        steps = [self.binary, self.unary, self.with_number, self.point, self.number, self.grow, self.read, self.view]
+        steps += [self.write]
         if depth < 2:
             steps += [self.cond, self.loop, self.again]
         for _ in range(self.draw(st.sampled_from((12, 8, 5, 3) if depth == 0 else (5, 4, 3, 2, 1)))):
@@ -77,6 +78,30 @@ class Maker:
             return
         attributes = {"transpose": {"perm": (0,)}, "cast": {"dtype": dtypes.float32}}.get(op, {})
         self.put(pool, b.emit(op, [x], attributes))
+
+    def view(self, b: Builder, pool: Pool, depth: int) -> None:
+        """Read all elements forwards, backwards, or through two axes more."""
+        x = self.pick(b, pool, VECTOR)
+        how = self.draw(st.sampled_from(("backwards", "flip", "split", "there and back")))
+        if how == "backwards":
+            x = b.emit("index", [x], {"spec": (("slice", None, None, -1),)})
+            x = b.shaped("reshape", [x], b.shape(VECTOR))
+        elif how == "flip":
+            x = b.emit("flip", [x], {"axes": (0,)})
+        elif how == "split":
+            x = b.emit(
+                "index", [b.emit("stack", [x, x], {"axis": 0})], {"spec": (("int", self.draw(st.booleans()) * 1),)}
+            )
+        else:
+            wide = b.emit("transpose", [b.expand_dims(x, axes=(0,))], {"perm": (1, 0)})
+            x = b.emit("squeeze", [wide], {"axes": (1,)})
+        self.put(pool, x)
+
+    def write(self, b: Builder, pool: Pool, depth: int) -> None:
+        """Set all elements, or add to them, from a tensor that may be the same."""
+        op = self.draw(st.sampled_from(("index_set", "index_add")))
+        spec = (("slice", None, None, self.draw(st.sampled_from((None, -1)))),)
+        self.put(pool, b.emit(op, [self.pick(b, pool, VECTOR), self.pick(b, pool, VECTOR)], {"spec": spec}))
 
     def with_number(self, b: Builder, pool: Pool, depth: int) -> None:
         of = self.draw(st.sampled_from((VECTOR, POINT)))

@@ -10,6 +10,7 @@ from dy2st.ir.types import TensorType
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.plan import compile_plan
 from tests.passes.texts import becomes, program, stays
 
 SIMPLIFY = Simplify()
@@ -332,3 +333,36 @@ def test_a_folded_tensor_predicate_counts() -> None:
     made = program(EQUAL.format(p="%q: bool").replace("%r: float32[N] =", f"{constant}%r: float32[N] =", 1))
     assert SIMPLIFY.apply(made)
     assert [o.op.name for o in made.walk()] == ["constant", "neg"]
+
+
+TAKEN = """%x: float32[2]
+        %p: bool = scalar_constant() {{value=true}}
+        %r: float32[2] = cond(%p, %x) {{
+          then(%a: float32[2]) {{
+            %c: float32[2] = exp(%a)
+            return %c
+          }}
+          else(%b: float32[2]) {{
+            return %b
+          }}
+        }}
+        %z: float32[2] = constant() {{value=float32[2](-0.0, -0.0)}}
+        %s: float32[2] = add(%r, %z)
+        return {results}"""
+
+
+def test_what_a_known_branch_gave_stands_in_too() -> None:
+    made = program(TAKEN.format(results="%s"))
+    assert SIMPLIFY.apply(made)
+    RemoveDeadCode().apply(made)
+    assert [o.op.name for o in made.walk()] == ["exp"]
+
+
+def test_two_results_of_a_known_branch_stay_two_arrays() -> None:
+    made = program(TAKEN.format(results="%r, %s"))
+    for _ in range(3):
+        SIMPLIFY.apply(made)
+        RemoveDeadCode().apply(made)
+    first, second = compile_plan(made).run([np.zeros(2, np.float32)])
+    assert first.tolist() == second.tolist() == [1.0, 1.0]
+    assert not np.shares_memory(first, second)

@@ -102,5 +102,11 @@ def test_handlers_keep_variables_alive() -> None:
 def test_print_falls_back_where_astor_fails() -> None:
     (stmt,) = tree.parse("match x:\n    case [1, *_]:\n        pass")
     assert unparse.source(stmt).startswith("match x:")
-    (stmt,) = tree.parse("f'{x!r:>{w}}'")
-    assert unparse.source(stmt) == "f'{x!r:>{w}}'"
+    text = "try:\n    f()\nexcept* ValueError:\n    pass"
+    assert unparse.source(tree.parse(text)[0]) == text
+
+
+@pytest.mark.parametrize("text", ["y = f'{x!r:>{w}}'", "y = f'{{{x}}}'", "y = f'a\\n{x}'"])
+def test_f_strings_print_as_they_read(text: str) -> None:
+    (stmt,) = tree.parse(text)
+    assert unparse.source(stmt) == text

@@ -26,7 +26,7 @@ def test_generated_nodes_get_the_place_and_inserted_ones_keep_theirs() -> None:
 def test_lists_names_and_targets() -> None:
     value = tree.parse("a.b, c")[0].value  # pyright: ignore[reportAttributeAccessIssue]
     made = templates.statements(
-        PLACE, "def F(A):\n    nonlocal N\n    global G\n    T = f(*XS)\n    BODY", F="g", A="p", N=["q"], G=[], T=value,
-        XS=[templates.literal(PLACE, (1, "s"))], BODY=tree.parse("return 1"),
+        PLACE, "def F(A):\n    nonlocal N\n    global G\n    T = f(*XS)\n    BODY", F="g", A="p", N=["q"], G=[],
+        T=value, XS=[templates.literal(PLACE, (1, "s"))], BODY=tree.parse("return 1"),
     )  # fmt: skip
     assert unparse.plain(made[0]) == "def g(p):\n    nonlocal q\n    a.b, c = f((1, 's'))\n    return 1"

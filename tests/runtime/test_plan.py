@@ -109,6 +109,8 @@ def type_of(operand: Any) -> Type:
     """Return the type of a sample's operand."""
     if isinstance(operand, np.ndarray):
         return TensorType(dtypes.of_array(operand), operand.shape)
+    if isinstance(operand, list):
+        return ListType(type_of(operand[0]))
     return ScalarType(dtypes.kind_of_number(operand), operand if type(operand) is int else None)
 
 

@@ -43,7 +43,7 @@ class World:
         self.ticks = 0
 
     def log(self, value: Any) -> Any:
-        self.seen.append(value)
+        self.seen.append(repr(value) if isinstance(value, Exception) else value)  # exceptions are equal only to themselves
         if len(self.seen) > 500:
             raise TooLong
         return value

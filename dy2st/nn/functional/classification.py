@@ -32,9 +32,9 @@ def cross_entropy(
 ) -> Tensor:
     """Return -log(probability of the label), the loss of classification.
 
-    `input` has the classes along `axis`: scores, or probabilities where `use_softmax` is False. `label` is class numbers,
+    `input` has the classes along `axis`: scores, or probabilities where not `use_softmax`. `label` is class numbers,
     without that axis or with an extent of 1 there, or probabilities of the input's shape where `soft_label`. `weight`
-    has a factor for each class; the mean is over the sum of those factors. Labels equal to `ignore_index` count nothing.
+    has a factor for each class; the mean is over the sum of those factors. Labels of `ignore_index` count nothing.
     With `label_smoothing` e, labels become (1 - e) * label + e / classes.
 
     >>> import dy2st as paddle

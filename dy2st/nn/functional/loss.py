@@ -46,7 +46,7 @@ def smooth_l1_loss(
     is_huber: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Return d^2 / 2 where d = |input - label| is at most delta, else delta * (d - delta / 2); /delta unless is_huber."""
+    """Return d^2 / 2 where d = |input - label| <= delta, else delta * (d - delta / 2); over delta if not is_huber."""
     check_reduction(reduction, "smooth_l1_loss")
     if delta <= 0:
         raise ValueError(f"smooth_l1_loss: delta must be positive, not {delta}")

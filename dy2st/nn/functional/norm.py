@@ -9,6 +9,7 @@ from dy2st.functions.assigning import set_value
 from dy2st.functions.creation import ones, zeros
 from dy2st.functions.operands import cast_to, floating, one_axis, op
 from dy2st.ir.context import replaced
+from dy2st.nn.functional.for_test import unless_testing
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.pooling import avg_pool2d
 from dy2st.runtime.dispatch import apply
@@ -31,12 +32,18 @@ def batch_norm(
     axis = _channel_axis(x, data_format, "batch_norm")
     weight, bias = _affine(weight, bias, running_mean.shape, running_mean)
     parts = [cast_to(t, x.dtype) for t in (weight, bias)]
-    if not training or use_global_stats:
-        stats = [cast_to(t, x.dtype) for t in (running_mean, running_var)]
+    running_ones = (running_mean, running_var)
+
+    def tested() -> Tensor:
+        stats = [cast_to(t, x.dtype) for t in running_ones]
         return apply(_INFER, x, *parts, *stats, axis=axis, epsilon=float(epsilon))
+
+    if not training or use_global_stats:
+        return tested()
     out, mean, variance = apply(_TRAIN, x, *parts, axis=axis, epsilon=float(epsilon))
+    unless_testing(out, tested, running_ones)
     with replaced(grad=False):
-        for running, batch in ((running_mean, mean), (running_var, variance)):
+        for running, batch in zip(running_ones, (mean, variance), strict=True):
             fresh = cast_to(batch, running.dtype)
             set_value(running, running * momentum + fresh * (1.0 - momentum))
     return out

@@ -22,7 +22,7 @@ def pad(
 ) -> Tensor:  # fmt: skip
     """Return x with elements around it: `value`, a mirror image ("reflect"), the edge ("replicate") or the other end.
 
-    `pad` is one int for all spatial sides, or a list of (low, high) for axes: of 2 * ndim numbers in mode "constant" from
+    `pad` is one int for all spatial sides, or a list of (low, high) for axes: 2 * ndim numbers in mode "constant" from
     the first axis on (`pad_from_left_axis`), else of the spatial axes from the last one backwards (left, right, top,
     bottom, front, back).
 

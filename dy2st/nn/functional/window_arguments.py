@@ -1,7 +1,7 @@
 """Kernel extents, strides, dilations and paddings in the forms that callers write, as the ops take them.
 
-Padding is an int for all sides, an int an axis, a pair (low, high) an axis written flat, pairs for all axes of the tensor
-(zeros for batch and channels), "VALID" (none) or "SAME" (as many windows as elements over the stride).
+Padding is an int for all sides, an int an axis, a pair (low, high) an axis, written flat, pairs for all axes of the
+tensor (zeros for batch and channels), "VALID" (none) or "SAME" (as many windows as elements over the stride).
 """
 
 from __future__ import annotations

@@ -127,11 +127,10 @@ class OneCycleLR(LRScheduler):
     def get_lr(self) -> float:
         if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR: step {self.last_epoch} is past total_steps={self.total_steps}")
-        for i in range(1, len(self._marks)):
-            low, high = self._marks[i - 1], self._marks[i]
-            if self.last_epoch <= high or i == len(self._marks) - 1:
-                done = min((self.last_epoch - low) / (high - low), 1.0) if high > low else 1.0
-                break
+        last = len(self._marks) - 1
+        i = next((i for i in range(1, last) if self.last_epoch <= self._marks[i]), last)
+        low, high = self._marks[i - 1], self._marks[i]
+        done = min((self.last_epoch - low) / (high - low), 1.0) if high > low else 1.0
         start, end = self._rates[i - 1], self._rates[i]
         if self.anneal_strategy == "linear":
             return start + (end - start) * done
@@ -139,7 +138,7 @@ class OneCycleLR(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Triangles between base and max learning rate (Smith, 2017); "triangular2" halves them, "exp_range" shrinks them."""
+    """Triangles from base to max learning rate (Smith, 2017); "triangular2" halves them, "exp_range" shrinks them."""
 
     def __init__(
         self, base_learning_rate: float, max_learning_rate: float, step_size_up: int, step_size_down: int | None = None,

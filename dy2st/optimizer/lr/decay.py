@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from dy2st.optimizer.lr.base import LRScheduler
 
@@ -238,4 +238,4 @@ def _positive(value: float, name: str) -> float:
 def _callable(function: Any, name: str) -> Callable[[int], float]:
     if not callable(function):
         raise TypeError(f"{name}: lr_lambda must be a function of the epoch, not {type(function).__name__}")
-    return function
+    return cast("Callable[[int], float]", function)

@@ -1,0 +1,278 @@
+"""Reverse mode through `while_loop` and `for_loop`.
+
+The forward operation is extended in place by what its backward counterpart needs: it gets one more carried list for
+each residual, to which every turn appends (a tape), and `while_loop` a counter.
+
+The backward counterpart is a counted loop over the turns, last to first (`t` counts them in the order in which the
+forward loop made them). It carries the cotangents of the carried values; what form these have from turn to turn is
+found by building the body until it no longer changes. The cotangents of the invariants are summed:
+
+1. into what there is of them already;
+2. into zeros, where every turn adds something: then there is a sum if the loop turned at all;
+3. into an optional, where a turn may add nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dy2st.autodiff.activity import active_carried
+from dy2st.autodiff.control import behind, define, new_result
+from dy2st.autodiff.cotangents import Cotangents, accumulate, as_optional, enter, may_miss, missing
+from dy2st.autodiff.residuals import BackwardBuilder
+from dy2st.autodiff.reverse import CONTROL, Frontier, pull_back
+from dy2st.errors import AutodiffError
+from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_block
+from dy2st.ir.opdef import lookup
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import INT, ListType, TensorType, Type, optional, tangent_type
+from dy2st.ops.cotangent import zeros_of
+
+
+class Form(Enum):
+    """What a backward loop carries for a value."""
+
+    ABSENT = "absent"
+    DENSE = "dense"
+    OPTIONAL = "optional"
+
+    def type(self, of: Type) -> Type:
+        """Return the type of cotangents of this form of a value of type `of`."""
+        return optional(tangent_type(of)) if self is Form.OPTIONAL else tangent_type(of)
+
+
+def form_of(ct: Value | None, like: Value) -> Form:
+    """Return the form that a cotangent has."""
+    if ct is None:
+        return Form.ABSENT
+    return Form.OPTIONAL if may_miss(ct, like) else Form.DENSE
+
+
+@dataclass
+class Turn:
+    """The backward body while it is built."""
+
+    side: BackwardBuilder
+    index: Value
+    taken: list[Value]
+    """The forward body's arguments but for the number of the turn: carried values, then invariants."""
+    entering: list[Value | None]
+    """The cotangents of carried values, and of invariants that are lists, before the turn."""
+    found: list[Value | None]
+    """The cotangents of `taken` after the turn; for an invariant that is no list, what this turn adds."""
+
+
+@dataclass
+class Slot:
+    """What the backward loop carries for operand `i`: before the loop, before and after a turn."""
+
+    i: int
+    initial: Value
+    before: Value
+    after: Value
+    from_zeros: bool = False
+    """The sum counts only if the loop turned."""
+
+
+def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:
+    """Emit the backward counted loop of a loop."""
+    carried: int = operation.attributes["carried"]
+    operands = operation.operands[1:]
+    so_far = _take_sums(frontier, operation)
+    turn, forms = _settle(frontier, operation, cts, so_far)
+    slots = [
+        _carried_slot(frontier.b, turn, i, forms[i], cts[i], operands[i])
+        for i in range(carried)
+        if forms[i] is not Form.ABSENT
+    ]
+    for i in range(carried, len(operands)):
+        slot = _sum_slot(frontier.b, turn, i, so_far.get(i), operands[i])
+        if slot is not None:
+            slots.append(slot)
+        else:
+            frontier.add(operands[i], so_far.get(i))
+    side = turn.side
+    side.block.results = [slot.after for slot in slots]
+    turns = operation.operands[0] if operation.name == "for_loop" else _count_turns(operation)
+    for value, argument in list(side.residuals.items()):
+        _store_on_tape(operation, side, turn.index, value, argument)
+    side.block.arguments[:] = [turn.index, *(slot.before for slot in slots), *side.captures.values()]
+    attributes = {"carried": len(slots), "reverse": True}
+    inits = [slot.initial for slot in slots]
+    results = frontier.b.operation("for_loop", [turns, *inits, *side.captures], attributes, [side.block]).results
+    _leave(frontier, turns, [(operands[slot.i], ct, slot.from_zeros) for slot, ct in zip(slots, results, strict=True)])
+
+
+def _leave(frontier: Frontier, turns: Value, found: Sequence[tuple[Value, Value, bool]]) -> None:
+    """Add the results of the backward loop to the frontier; sums from zeros only where the loop turned."""
+    if _surely_turns(turns):
+        found = [(value, ct, False) for value, ct, _ in found]
+    for value, ct, from_zeros in found:
+        if not from_zeros:
+            frontier.add(value, ct)
+    if any(from_zeros for _, _, from_zeros in found):
+        b = frontier.b
+        turned, other = frontier.side(b.child()), frontier.side(b.child())
+        for value, ct, from_zeros in found:
+            if from_zeros:
+                turned.add(value, enter(turned.b, ct, value))
+        frontier.open(b.scalar_gt(turns, 0), [turned, other])
+
+
+def _surely_turns(turns: Value) -> bool:
+    made = turns.operation
+    return made is not None and made.name == "scalar_constant" and made.attributes["value"] > 0
+
+
+# ---- one turn ----------------------------------------------------------------------------------------------------
+
+
+def _take_sums(frontier: Frontier, operation: Operation) -> dict[int, Value]:
+    """Take what there is of the cotangents of invariants; the loop adds to it."""
+    operands = operation.operands[1:]
+    found: dict[int, Value] = {}
+    for i in range(operation.attributes["carried"], len(operands)):
+        value = operands[i]
+        if value in frontier.active and value in frontier.cts and operands.count(value) == 1:
+            found[i] = frontier.cts.pop(value)
+    return found
+
+
+def _settle(
+    frontier: Frontier, operation: Operation, cts: Sequence[Value | None], so_far: dict[int, Value]
+) -> tuple[Turn, list[Form]]:
+    """Build the backward body until the cotangents leave a turn in the form in which they enter it."""
+    operands = operation.operands[1:]
+    on = active_carried(operation, frontier.active)
+    on += [v in frontier.active for v in operands[len(on) :]]
+    forms = [form_of(ct, v) for ct, v in zip(cts, operands, strict=False)]
+    for _ in range(2 * len(forms) + 2):
+        spare = clone_block(operation.blocks[0])
+        turn = _backward_turn(frontier.b, operation, forms, on)
+        after = [_next(form, ct, v) for form, ct, v in zip(forms, turn.found, operands, strict=False)]
+        if after == forms:
+            return turn, forms
+        operation.blocks[0] = spare  # the other one was extended for a backward body that is thrown away
+        forms = after
+    raise AutodiffError("the cotangents that a loop carries do not settle")
+
+
+def _next(form: Form, ct: Value | None, like: Value) -> Form:
+    """Return what a slot must hold that held `form` before a turn, and `ct` after it."""
+    found = form_of(ct, like)
+    if not isinstance(like.type, TensorType):
+        return Form.DENSE if Form.DENSE in (form, found) else Form.ABSENT
+    return form if form is found else Form.OPTIONAL
+
+
+def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> Turn:
+    """Pull the body back once, the cotangents of its results in these forms."""
+    body, carried = operation.blocks[0], len(forms)
+    counted = operation.name == "for_loop"
+    taken = body.arguments[1:] if counted else list(body.arguments)
+    leaving = body.results if counted else body.results[1:]
+    fixed = dict(zip(taken[carried:], operation.operands[1 + carried :], strict=True))
+    side = BackwardBuilder(Builder(body, names=b.names), b, fixed)
+    index = side.argument(INT, "t")
+    if counted and operation.attributes["reverse"]:
+        last = side.scalar_sub(operation.operands[0], side.scalar(1))
+        side.rename(body.arguments[0], side.scalar_sub(last, index))
+    elif counted:
+        side.rename(body.arguments[0], index)
+    entering: list[Value | None] = [None] * len(taken)
+    given: Cotangents = {}
+    for i, (result, form) in enumerate(zip(leaving, forms, strict=True)):
+        if form is not Form.ABSENT:
+            entering[i] = ct = side.argument(form.type(result.type), "ct")
+            given[result] = accumulate(side, given.get(result), ct)
+    for i in range(carried, len(taken)):
+        if on[i] and isinstance(taken[i].type, ListType):
+            entering[i] = ct = side.argument(tangent_type(taken[i].type), "ct")
+            given[taken[i]] = accumulate(side, given.get(taken[i]), ct)
+    cotangents = pull_back(side, body, [a for a, flag in zip(taken, on, strict=True) if flag], given)
+    return Turn(side, index, taken, entering, [cotangents.get(a) for a in taken])
+
+
+def _carried_slot(b: Builder, turn: Turn, i: int, form: Form, ct: Value | None, operand: Value) -> Slot:
+    before = turn.entering[i]
+    assert before is not None
+    return Slot(i, _in_form(b, ct, form, operand), before, _in_form(turn.side, turn.found[i], form, turn.taken[i]))
+
+
+def _in_form(b: Builder, ct: Value | None, form: Form, like: Value) -> Value:
+    """Emit a cotangent in the form that the loop carries it in."""
+    of = form.type(like.type)
+    if form is Form.OPTIONAL:
+        return as_optional(b, ct, of)
+    return missing(b, of) if ct is None else b.use(ct)
+
+
+def _sum_slot(b: Builder, turn: Turn, i: int, so_far: Value | None, operand: Value) -> Slot | None:
+    """Carry the sum of an invariant's cotangents; None where a turn adds nothing."""
+    side, new, like = turn.side, turn.found[i], turn.taken[i]
+    if turn.entering[i] is not None:  # a list: the turn added to it
+        before = turn.entering[i]
+        assert before is not None and new is not None
+        return Slot(i, so_far if so_far is not None else missing(b, before.type), before, new)
+    if new is None:
+        return None
+    form = form_of(new if so_far is None else so_far, like)
+    before = side.argument(form.type(like.type), "ct")
+    after = _in_form(side, accumulate(side, before, new), form, like)
+    if so_far is not None:  # 1.
+        return Slot(i, so_far, before, after)
+    if form is Form.DENSE and isinstance(like.type, TensorType):  # 2.
+        return Slot(i, zeros_of(b, operand), before, after, from_zeros=True)
+    return Slot(i, missing(b, before.type), before, after)  # 3.
+
+
+# ---- extending forward loops -------------------------------------------------------------------------------------
+
+
+def _count_turns(operation: Operation) -> Value:
+    """Carry a counter through a `while_loop`; return its final value."""
+    body = operation.blocks[0]
+    zero = _insert_before(operation, "scalar_constant", {"value": 0}, INT)
+    argument, result = _carry(operation, zero, INT)
+    inner = behind(body, operation)
+    body.results.append(inner.scalar_add(argument, inner.scalar(1)))
+    return result
+
+
+def _store_on_tape(operation: Operation, side: BackwardBuilder, index: Value, value: Value, argument: Value) -> None:
+    """Append a value of the body to a list at every turn; the backward body reads its slot."""
+    body = operation.blocks[0]
+    kind = ListType(side.around(operation, value.type))
+    empty = _insert_before(operation, "list_new", {"type": kind}, kind)
+    tape, result = _carry(operation, empty, kind)
+    body.results.append(behind(body, operation).emit("list_append", [tape, value]))
+    stored = side.argument(kind)
+    side.captures[result] = stored
+    define(operation, side.block, argument, "list_get", [stored, index], {})
+
+
+def _carry(operation: Operation, initial: Value, kind: Type) -> tuple[Value, Value]:
+    """Add a carried value to a loop; return the body's argument and the loop's result. The body's result follows."""
+    body = operation.blocks[0]
+    carried: int = operation.attributes["carried"]
+    offset = 1 if operation.name == "for_loop" else 0
+    argument = Value(kind, body)
+    body.arguments.insert(offset + carried, argument)
+    operation.operands.insert(1 + carried, initial)
+    operation.attributes["carried"] = carried + 1
+    return argument, new_result(operation, kind)
+
+
+def _insert_before(operation: Operation, name: str, attributes: dict[str, object], kind: Type) -> Value:
+    block = operation.operands[0].block
+    made = Operation(lookup(name), [], attributes, [], operation.location)
+    made.results.append(Value(kind, block, made))
+    block.operations.insert(block.operations.index(operation), made)
+    return made.results[0]
+
+
+CONTROL["while_loop"] = pull_loop
+CONTROL["for_loop"] = pull_loop

@@ -1,0 +1,38 @@
+"""Leave out of a derivative what it turned out not to need: dead operations of the backward Program, and residuals.
+
+A backward block reads residuals out of optionals and tapes that are known to hold them, so these reads never raise and
+go like anything else when nobody uses what they give.
+"""
+
+from __future__ import annotations
+
+from dy2st.ir.program import Operation, Program, Value
+from dy2st.passes.dce import RemoveDeadCode
+from dy2st.passes.effects import Effects
+
+READS = ("variant_get", "list_get")
+
+
+class SureReads(Effects):
+    """Judge operations of a backward Program, where reads of optionals and lists never fail."""
+
+    def both(self, operation: Operation) -> tuple[bool, bool]:
+        return (False, False) if operation.name in READS else super().both(operation)
+
+
+def prune(forward: Program, backward: Program, residuals: dict[Value, Value]) -> None:
+    """Remove dead code from `backward`, and the residuals that it then does not use from the results of `forward`.
+
+    `residuals` are forward values and the arguments of `backward` that take them; those that are left stay in it.
+    """
+    for _ in range(2):
+        if not RemoveDeadCode(SureReads).apply(backward):
+            break
+    block = backward.block
+    used = set(block.results).union(*(operation.operands for operation in block.operations))
+    dead = {argument for argument in residuals.values() if argument not in used}
+    block.arguments[:] = [a for a in block.arguments if a not in dead]
+    for value in [v for v, argument in residuals.items() if argument in dead]:
+        del residuals[value]
+    forward.block.results.extend(residuals)
+    RemoveDeadCode().apply(forward)

@@ -1,0 +1,16 @@
+"""Derivatives of tensors: `backward`, `grad`, `jacobian`, `hessian`; grad mode."""
+
+from dy2st.autograd.jacobian import hessian, jacobian
+from dy2st.runtime.backward import backward, grad
+from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+__all__ = [
+    "backward",
+    "enable_grad",
+    "grad",
+    "hessian",
+    "is_grad_enabled",
+    "jacobian",
+    "no_grad",
+    "set_grad_enabled",
+]

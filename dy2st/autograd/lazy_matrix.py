@@ -1,0 +1,125 @@
+"""Jacobians whose rows are computed when they are asked for: by index, each once.
+
+A row is one reverse pass. The matrix is [M, N] for M outputs and N inputs, each flattened and put one after the other,
+or [B, M, N] where the first axis is a batch whose items do not depend on each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.autograd.rules import dense, pull
+from dy2st.functions.manipulation import concat, reshape, stack
+from dy2st.ir.context import current
+from dy2st.runtime.tensor import Tensor
+
+
+class LazyMatrix:
+    """The Jacobian of tensors `ys` at tensors `xs`; index it to compute what the index needs.
+
+    `dropped` says for the axes of rows and of columns whether they are left out (their one index is taken).
+    """
+
+    def __init__(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], batched: bool, dropped: tuple[bool, bool] = (False, False)
+    ):
+        self._xs, self._batched, self._dropped = list(xs), batched, dropped
+        for t, what in ((ys, "an output"), (xs, "an input")):
+            for one in t:
+                _check(one, batched, what)
+        self._flat = _joined(list(ys), batched)
+        self._batch = self._flat.shape[0] if batched else None
+        self._height = _count(self._flat, batched)
+        self._width = sum(_count(x, batched) for x in xs)
+        self._rows: dict[int, Tensor] = {}
+
+    @property
+    def shape(self) -> list[Any]:
+        """The extents of the whole matrix."""
+        batch = [self._batch] if self._batched else []
+        matrix = [e for e, drop in zip((self._height, self._width), self._dropped, strict=True) if not drop]
+        return [*batch, *matrix]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        """Return the part of the matrix that a NumPy index of ints and slices names."""
+        batch, row, column = self._parts(index)
+        if isinstance(row, slice):
+            numbers = range(*row.indices(self._height))
+            axis = 1 if self._batched else 0
+            if not numbers:
+                return self._row(0).unsqueeze(axis)[(*([slice(None)] if self._batched else []), slice(0, 0))]
+            rows = stack([self._row(i) for i in numbers], axis=axis)
+            rest: list[Any] = [slice(None), column]
+        else:
+            rows, rest = self._row(self._number(row)), [column]
+        if self._batched:
+            rest = [batch, *rest]
+        return rows if all(r == slice(None) for r in rest) else rows[tuple(rest)]
+
+    def numpy(self) -> Any:
+        """Return the whole matrix as a NumPy array."""
+        return self[...].numpy()
+
+    def _parts(self, index: Any) -> tuple[Any, Any, Any]:
+        """Return an index as (batch, row, column)."""
+        given = list(index) if isinstance(index, tuple) else [index]
+        axes = self.ndim
+        if sum(one is Ellipsis for one in given) > 1:
+            raise IndexError("an index can have one ellipsis only")
+        if Ellipsis in [one for one in given if one is Ellipsis]:
+            at = next(i for i, one in enumerate(given) if one is Ellipsis)
+            given[at : at + 1] = [slice(None)] * (axes - len(given) + 1)
+        if len(given) > axes:
+            raise IndexError(f"too many indices: the matrix has {axes} axes, not {len(given)}")
+        for one in given:
+            if not isinstance(one, slice) and (isinstance(one, bool) or not hasattr(one, "__index__")):
+                raise TypeError(f"a matrix of derivatives is indexed by ints and slices, not {type(one).__name__}")
+        rest = iter([*given, *[slice(None)] * (axes - len(given))])
+        batch = next(rest) if self._batched else slice(None)
+        row = 0 if self._dropped[0] else next(rest)
+        return batch, row, 0 if self._dropped[1] else next(rest)
+
+    def _number(self, row: Any) -> int:
+        number = int(row)
+        if not -self._height <= number < self._height:
+            raise IndexError(f"row {number} is outside of a matrix with {self._height} rows")
+        return number % self._height
+
+    def _row(self, i: int) -> Tensor:
+        """Return one row, [N] or [B, N]."""
+        found = self._rows.get(i)
+        if found is None:
+            out = self._flat[:, i] if self._batched else self._flat[i]
+            cts = pull([out], self._xs, [None])
+            found = _joined([dense(ct, x) for ct, x in zip(cts, self._xs, strict=True)], self._batched)
+            trace = current().trace
+            if trace is None or trace.builder is trace.root:  # a row made in a branch is of no use outside of it
+                self._rows[i] = found
+        return found
+
+
+def _joined(tensors: list[Tensor], batched: bool) -> Tensor:
+    """Return tensors flattened (but for the batch) and put one after the other."""
+    flat = [reshape(t, [t.shape[0] if batched else -1, _count(t, True)] if batched else [-1]) for t in tensors]
+    return flat[0] if len(flat) == 1 else concat(flat, axis=-1)
+
+
+def _count(t: Tensor, batched: bool) -> int:
+    return math.prod(t.shape[1 if batched else 0 :])
+
+
+def _check(t: Tensor, batched: bool, what: str) -> None:
+    if batched and t.ndim == 0:
+        raise ValueError(f"a batched Jacobian needs tensors whose first axis is the batch, but {what} is 0-D")
+    if not all(isinstance(e, int) for e in t.shape[1 if batched else 0 :]):
+        raise ValueError(
+            f"the Jacobian has a row for each output and a column for each input, but {what} has extents that only "
+            "the run tells; is_batched=True leaves the first axis open"
+        )

@@ -1,0 +1,207 @@
+"""The command `dy2st`: look into a saved model, run it, draw it; show the source that a function is converted to.
+
+An error is one line on the standard error stream; the exit status is then 2 for a wrong command line, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dy2st.files import program_file
+from dy2st.ir.printer import to_text
+from dy2st.jit import StaticFunction, load, to_static
+from dy2st.nn.layer import Layer
+from dy2st.runtime.grad_mode import no_grad
+from dy2st.runtime.tensor import Tensor
+from dy2st.viz import draw
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has gone
+        return 0
+    except Exception as error:
+        print(f"dy2st: {_one_line(error)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="dy2st", description="Look into saved models, run and draw them; show converted source.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    inspect = commands.add_parser("inspect", help="say what a saved model holds")
+    inspect.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
+    inspect.add_argument("--text", action="store_true", help="print the Program, too")
+    inspect.set_defaults(command=_inspect)
+    run = commands.add_parser("run", help="run a saved model on arrays")
+    run.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
+    run.add_argument("--input", metavar="NAME=FILE.npy", action="append", default=[], type=_named,
+                     help="an argument: an array from a .npy file, or a number")  # fmt: skip
+    run.add_argument("--output", metavar="FILE.npz", type=Path, help="write the outputs there; else they are printed")
+    run.add_argument("--method", default="forward", help="which of the saved methods (default: forward)")
+    run.add_argument("--train", action="store_true", help="run it as in training")
+    run.set_defaults(command=_run)
+    viz = commands.add_parser("viz", help="draw a saved model as an HTML page or as SVG")
+    viz.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
+    viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")
+    viz.add_argument("--details", action="store_true", help="draw constants and what serves shapes only, too")
+    viz.set_defaults(command=_viz)
+    code = commands.add_parser("code", help="print the source that a function is converted to")
+    code.add_argument("function", metavar="FILE:FUNCTION", type=_file_and_function,
+                      help="a function or Class.method of a Python file, which is imported")  # fmt: skip
+    code.set_defaults(command=_code)
+    return parser
+
+
+# ---- the commands ------------------------------------------------------------------------------------------------
+def _inspect(options: argparse.Namespace) -> None:
+    layer = load(options.model)
+    path = program_file.found(options.model)
+    print(f"{path}: {path.stat().st_size:,} bytes, saved in {'training' if layer.training else 'evaluation'} mode")
+    for name, method in layer._methods.items():
+        print(f"\n{name}{method.signature}")
+        for call, program in method.programs():
+            counts = Counter(operation.name for operation in program.walk())
+            mode = {None: "", "train": ", for training", "eval": ", for evaluation"}[call.mode]
+            taken = ", ".join(f"{v.name}: {v.type}" for v in program.block.arguments[: call.inputs])
+            given = ", ".join(str(v.type) for v in program.block.results[: call.outputs()])
+            print(f"  ({taken}) -> ({given}){mode}")
+            ops = ", ".join(f"{n} {op}" if n > 1 else op for op, n in sorted(counts.items()))
+            print(textwrap.fill(ops, 100, initial_indent="    ", subsequent_indent="    "))
+    print(f"\n{len(layer._saved.state)} tensors")
+    for name, said in layer._saved.state.items():
+        same = f" (the same as {said.same})" if said.same else ""
+        shape = list(said.array.shape)
+        print(f"  {name}: {said.array.dtype}{shape} {said.kind}{same}")
+    if options.text:
+        print("\n" + to_text(layer._saved.program), end="")
+
+
+def _run(options: argparse.Namespace) -> None:
+    layer = load(options.model)
+    layer.train(options.train)
+    if options.method not in layer._methods:
+        raise ValueError(f"no method {options.method!r} was saved; there are {', '.join(map(repr, layer._methods))}")
+    method = layer._methods[options.method]
+    given = {name: _argument(name, text) for name, text in options.input}
+    if len(given) != len(options.input):
+        raise ValueError("an input was given twice")
+    with no_grad():
+        outputs = dict(_named_outputs(method(**given), "output"))
+    if options.output is None:
+        for name, array in outputs.items():
+            print(f"{name}: {array.dtype}{list(array.shape)}")
+            print(np.array2string(array, threshold=200))
+        return
+    with open(options.output, "wb") as file:
+        np.savez(file, **outputs)
+    print(f"{options.output}: {', '.join(f'{n} {a.dtype}{list(a.shape)}' for n, a in outputs.items())}")
+
+
+def _viz(options: argparse.Namespace) -> None:
+    target = options.output or program_file.file_name(options.model).with_suffix(".html")
+    print(draw(options.model, target, details=options.details))
+
+
+def _code(options: argparse.Namespace) -> None:
+    path, names = options.function
+    found: Any = _module(path)
+    for name in names.split("."):
+        if not hasattr(found, name):
+            raise ValueError(f"{path} has no function {names!r}")
+        found = getattr(found, name)
+    if isinstance(found, Layer) or (isinstance(found, type) and issubclass(found, Layer)):
+        found = found.forward
+    if isinstance(found, StaticFunction):
+        found = found.dygraph_function
+    if isinstance(found, type) or not callable(found):
+        raise TypeError(f"{names} of {path} is no function but {type(found).__name__}")
+    print(to_static(found).code.rstrip("\n"))
+
+
+# ---- helpers -----------------------------------------------------------------------------------------------------
+def _named(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (equals and name and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=FILE.npy")
+    return name, value
+
+
+def _file_and_function(text: str) -> tuple[Path, str]:
+    path, colon, name = text.rpartition(":")
+    if not (colon and path and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not FILE:FUNCTION")
+    return Path(path), name
+
+
+def _argument(name: str, text: str) -> Any:
+    """Return the number or the array that an input names."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    if not text.endswith(".npy"):
+        raise ValueError(f"input {name!r}: {text!r} is neither a number nor a .npy file")
+    try:
+        return Tensor(np.load(text, allow_pickle=False))
+    except ValueError as error:
+        raise ValueError(f"input {name!r}: {text} is no array that can be read ({error})") from error
+
+
+def _named_outputs(x: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of an output with names that say where they stand in it."""
+    if isinstance(x, (list, tuple)):
+        for i, item in enumerate(x):
+            yield from _named_outputs(item, f"{name}_{i}")
+    elif isinstance(x, dict):
+        for key, item in x.items():
+            yield from _named_outputs(item, f"{name}_{key}")
+    else:
+        yield name, x.numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def _module(path: Path) -> Any:
+    """Import a Python file under its own name."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ImportError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        del sys.path[0]
+    return module
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    text = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    return text or type(error).__name__

@@ -1,0 +1,162 @@
+"""1.x's functions on tensors and variables, and the layers of hand-built Programs.
+
+What makes parameters or control flow of hand-built Programs (`fc`, `conv2d`, `cond`, ...) is `paddle.static.nn`'s and
+loads on first use.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from dy2st.fluid.inputs import embedding
+from dy2st.fluid.layers.arranging import (
+    assign,
+    expand,
+    fill_constant,
+    fill_constant_batch_size_like,
+    flatten,
+    gather,
+    gaussian_random,
+    matmul,
+    mul,
+    ones,
+    ones_like,
+    pad,
+    range,
+    reshape,
+    scatter,
+    slice,
+    split,
+    squeeze,
+    uniform_random,
+    unsqueeze,
+    where,
+    zeros,
+    zeros_like,
+)
+from dy2st.fluid.layers.dropping import dropout
+from dy2st.fluid.layers.elementwise import (
+    clip_by_norm,
+    elementwise_add,
+    elementwise_div,
+    elementwise_floordiv,
+    elementwise_max,
+    elementwise_min,
+    elementwise_mod,
+    elementwise_mul,
+    elementwise_pow,
+    elementwise_sub,
+    hard_sigmoid,
+    has_inf,
+    has_nan,
+    leaky_relu,
+    mean,
+    pow,
+    scale,
+    sums,
+)
+from dy2st.fluid.layers.losses import (
+    cross_entropy,
+    l2_normalize,
+    mse_loss,
+    one_hot,
+    sigmoid_cross_entropy_with_logits,
+    smooth_l1,
+    softmax,
+    softmax_with_cross_entropy,
+)
+from dy2st.fluid.layers.reduction import (
+    accuracy,
+    argmax,
+    argmin,
+    argsort,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    topk,
+)
+from dy2st.fluid.layers.windows import pool2d, pool3d
+from dy2st.functions.comparison import (
+    equal,
+    greater_equal,
+    greater_than,
+    is_empty,
+    isfinite,
+    less_equal,
+    less_than,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
+from dy2st.functions.creation import eye, linspace, rank, shape
+from dy2st.functions.manipulation import cast, concat, expand_as, reverse, stack, transpose, unstack
+from dy2st.functions.math import (
+    abs,
+    ceil,
+    clip,
+    cos,
+    erf,
+    exp,
+    floor,
+    increment,
+    log,
+    reciprocal,
+    round,
+    rsqrt,
+    sign,
+    sin,
+    sqrt,
+    square,
+    tanh,
+)
+from dy2st.functions.math import add_n as sum
+from dy2st.functions.reduction import cumsum
+from dy2st.functions.search import gather_nd, strided_slice, unique
+from dy2st.nn.create_parameter import create_parameter
+from dy2st.nn.functional.activation import (
+    elu,
+    gelu,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    softplus,
+    softsign,
+    swish,
+)
+from dy2st.nn.functional.activation import hardswish as hard_swish
+from dy2st.nn.functional.activation import log_sigmoid as logsigmoid
+from dy2st.nn.functional.classification import label_smooth
+from dy2st.nn.functional.distance import cosine_similarity as cos_sim
+from dy2st.nn.functional.loss import log_loss, square_error_cost
+
+_LAZY: dict[str, str] = {
+    "Print": "dy2st.static:Print",
+    "batch_norm": "dy2st.static.nn:batch_norm",
+    "case": "dy2st.static.nn:case",
+    "cond": "dy2st.static.nn:cond",
+    "conv2d": "dy2st.static.nn:conv2d",
+    "conv2d_transpose": "dy2st.static.nn:conv2d_transpose",
+    "conv3d": "dy2st.static.nn:conv3d",
+    "create_global_var": "dy2st.static:create_global_var",
+    "data": "dy2st.fluid.layers.data:data",
+    "fc": "dy2st.fluid.layers.dense:fc",
+    "group_norm": "dy2st.static.nn:group_norm",
+    "layer_norm": "dy2st.static.nn:layer_norm",
+    "switch_case": "dy2st.static.nn:switch_case",
+    "while_loop": "dy2st.static.nn:while_loop",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'dy2st.fluid.layers' has no attribute {name!r}")
+    module, _, attribute = _LAZY[name].partition(":")
+    return getattr(_importlib.import_module(module), attribute)

@@ -1,0 +1,17 @@
+"""Derivatives of any order, forward and reverse, of variables (static) and of tensors and functions (either mode)."""
+
+from dy2st.incubate.autograd.functional import jvp, vjp
+from dy2st.incubate.autograd.matrices import Hessian, Jacobian
+from dy2st.incubate.autograd.primapi import disable_prim, enable_prim, forward_grad, grad, prim_enabled
+
+__all__ = [
+    "Hessian",
+    "Jacobian",
+    "disable_prim",
+    "enable_prim",
+    "forward_grad",
+    "grad",
+    "jvp",
+    "prim_enabled",
+    "vjp",
+]

@@ -1,0 +1,7 @@
+"""Measures of how good predictions are, summed over batches."""
+
+from dy2st.metric.base import Metric
+from dy2st.metric.binary import Auc, Precision, Recall
+from dy2st.metric.top_k import Accuracy, accuracy
+
+__all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]

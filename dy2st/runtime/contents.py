@@ -1,0 +1,153 @@
+"""What lists, dicts, sets and deques hold while a function is traced.
+
+The content of a container is an entry of the write log, so that every branch has its own. A container that the traced
+code made itself also *shows* the entry: the real object holds what it holds at this point of the trace, and is put back
+when a branch or loop body ends. Python's own operations (`a + b`, unpacking, `*rest`) thereby see the right items, and
+what they change is noticed. Where the content is only known when the Program runs, the object shows one `Spliced` item,
+which stands for all of them. Containers from outside are never touched; their entry is committed after the run.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.runtime.log import MISSING, Key, WriteLog
+from dy2st.runtime.variant import SymbolicList, Variant
+
+CONTAINERS = (list, dict, set, deque)
+
+
+class Spliced:
+    """The one item that a container shows whose content only the run will tell."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Any):
+        self.content = content
+
+    def __bool__(self) -> bool:
+        raise StructureError("Python met the items of a container that only the run will tell")
+
+
+class Contents:
+    """The part of a trace that keeps containers; their entries of the log have the key ("items", id)."""
+
+    log: WriteLog
+    external: dict[int, Any]
+    """Containers that were there before the trace, by id."""
+
+    def __init__(self) -> None:
+        self.first: dict[int, Any] = {}
+        """What a container made in the trace held before its first entry in the log."""
+        self.borrowed: dict[int, Any] = {}
+        """What is an element of a list of unknown length, by value: a write to it would be lost there."""
+
+    # ---- reading and writing ---------------------------------------------------------------------------------------
+    def content(self, x: Any) -> Any:
+        """Return the content of a container as it stands in the trace; anything else is its own content."""
+        if not isinstance(x, CONTAINERS):
+            return x
+        self.notice(x)
+        found = self.log.get(("items", id(x)))
+        if found is not MISSING:
+            return found
+        if any(type(i) is Spliced for i in x):
+            return self.spliced(list(x))
+        return x
+
+    def spliced(self, items: list[Any]) -> Any:
+        """Return the content of items among which some stand for many."""
+        raise StructureError("Python met the items of a container that only the run will tell")
+
+    def writable(self, x: Any) -> Any:
+        """Return a copy of a container's content that the innermost block may change and hand to `store`."""
+        return copy.copy(self.content(x))
+
+    def store(self, x: Any, content: Any) -> None:
+        """Write the content of a container."""
+        if id(x) in self.borrowed:
+            raise StructureError(
+                "a container inside of a list whose length only the run will tell is changed: put a new one in its place"
+            )
+        if id(x) not in self.external and id(x) not in self.first:
+            self.first[id(x)] = copy.copy(x)
+        self.log.set(("items", id(x)), x, content)
+        self.show(x, content)
+
+    def lend(self, x: Any) -> None:
+        """Say that `x` was put by value into a list of unknown length; a later change of it would be lost there."""
+        if isinstance(x, CONTAINERS):
+            self.borrowed[id(x)] = x
+
+    def show(self, x: Any, content: Any) -> None:
+        """Let a container made in the trace hold `content`."""
+        if id(x) in self.external or id(x) not in self.first:
+            return
+        shown = [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
+        if isinstance(x, list):
+            x[:] = shown
+        elif isinstance(x, dict):
+            x.clear()
+            x.update(dict.fromkeys(shown) if isinstance(shown, list) else shown)
+        else:
+            x.clear()
+            x.update(shown) if isinstance(x, set) else x.extend(shown)
+
+    def notice(self, x: Any) -> None:
+        """Take over what Python's own operations changed in a container made in the trace since its last entry."""
+        if id(x) not in self.first:
+            return
+        found = self.log.get(("items", id(x)))
+        known = self.first[id(x)] if found is MISSING else found
+        if isinstance(known, (SymbolicList, Variant)):
+            if len(x) == 1 and type(next(iter(x))) is Spliced:
+                return
+            self.store(x, self.spliced(list(x)))
+        elif not _same_items(x, known):
+            self.store(x, self.spliced(list(x)) if any(type(i) is Spliced for i in x) else copy.copy(x))
+
+    # ---- blocks ----------------------------------------------------------------------------------------------------
+    def entered(self, overlay: dict[Key, Any]) -> None:
+        """Show what a block wrote, when it is entered again."""
+        for key, content in overlay.items():
+            if key[0] == "items":
+                self.show(self.log.objects[key[1]], content)
+
+    def leaving(self) -> None:
+        """Note what Python's own operations changed, before a block is left."""
+        for i in list(self.first):
+            self.notice(self.log.objects[i])
+
+    def left(self, keys: Iterable[Key]) -> None:
+        """Show again what containers hold outside of the block that was left (or was rolled back)."""
+        for key in keys:
+            if key[0] == "items" and key[1] in self.first:
+                found = self.log.get(key)
+                self.show(self.log.objects[key[1]], self.first[key[1]] if found is MISSING else found)
+
+    def on_content(self, x: Any, switch: Callable[..., Any], use: Callable[[], Any]) -> Any:
+        """Do something with a container; where its content is one of several, once for each under its tag."""
+        content = self.content(x)
+        if not isinstance(content, Variant) or isinstance(x, Variant):
+            return use()
+
+        def one(alternative: Any) -> Any:
+            self.store(x, alternative)
+            return use()
+
+        return switch(self, content, one)
+
+
+def _same_items(x: Any, known: Any) -> bool:
+    if len(x) != len(known):
+        return False
+    if isinstance(x, dict):
+        return all(a is b and x[a] is known[b] for a, b in zip(x, known, strict=True))
+    if isinstance(x, set):
+        return x == known
+    return all(a is b for a, b in zip(x, known, strict=True))
+

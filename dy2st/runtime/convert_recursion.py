@@ -1,0 +1,222 @@
+"""A function that calls itself where only the run will tell how often becomes a function of the Program.
+
+Calls are traced in line. A call that comes back to a function that is being traced, with arguments of the same kind and
+deeper inside of branches, would do so forever: from there on it is the op `call`. What the function takes and gives
+back is found as for loops: it is traced until that settles, at first with only the paths that do not call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Value
+from dy2st.ops.control import outward
+from dy2st.runtime.convert_if import Diverged, seen_template
+from dy2st.runtime.log import Key
+from dy2st.runtime.made_in_branch import made_template, old_objects
+from dy2st.runtime.structure import (
+    Items,
+    ListOf,
+    NewList,
+    NewObject,
+    Number,
+    OneOf,
+    Template,
+    TensorLike,
+    decode,
+    encode,
+    meet,
+    template_of,
+    types_of,
+)
+
+MOST_ATTEMPTS = 16
+DEEPEST = 200
+"""Calls of one function inside of each other, in line, after which a trace gives up."""
+
+
+@dataclass
+class Active:
+    """A call that is being traced."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    builder: Builder
+
+
+@dataclass
+class Recursion:
+    """A function of the Program: what it takes, and what it gives back as far as is known."""
+
+    function: Any
+    name: str
+    taken: Template
+    result: Template | None = None
+    slots: dict[Key, Template] = field(default_factory=dict[Key, Template])
+    captures: list[Value] = field(default_factory=list[Value])
+    inside: Builder | None = None
+    """The builder of the function while it is traced."""
+
+
+def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any:
+    """Call a function of the user's in its converted form."""
+    made = trace.convert(function)
+    arguments = (*args, *keywords.values())
+    depth = 0
+    for active in reversed(trace.active):
+        if active.function is not function:
+            continue
+        depth += 1
+        if active.builder is not trace.builder and _same_kind(trace, active.arguments, arguments):
+            return _call(trace, function, made, args, keywords)
+    if depth > DEEPEST:
+        raise _error(f"`{function.__name__}` calls itself more than {DEEPEST} times while it is traced")
+    trace.active.append(Active(function, arguments, trace.builder))
+    try:
+        return made(*args, **keywords)
+    finally:
+        trace.active.pop()
+
+
+def _same_kind(trace: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and _kind(trace, a) == _kind(trace, b)
+
+
+def _kind(trace: Any, arguments: tuple[Any, ...]) -> Template:
+    return opened(template_of(trace, arguments))
+
+
+def opened(t: Template) -> Template:
+    """Return a template in which extents that are not ints are unknown, and values of numbers are, too."""
+    if isinstance(t, TensorLike):
+        return TensorLike(outward(t.type, set()), t.stop_gradient)  # type: ignore[arg-type]
+    if isinstance(t, Number):
+        return Number(t.kind)
+    if isinstance(t, Items):
+        return Items(t.kind, tuple(map(opened, t.items)), t.keys)
+    if isinstance(t, NewObject):
+        return NewObject(t.kind, t.names, tuple(map(opened, t.items)))
+    if isinstance(t, NewList):
+        return NewList(opened(t.content))
+    if isinstance(t, ListOf):
+        return ListOf(opened(t.element))
+    return OneOf(tuple(map(opened, t.alternatives))) if isinstance(t, OneOf) else t
+
+
+def _call(trace: Any, function: Any, made: Callable[..., Any], args: Any, keywords: dict[str, Any]) -> Any:
+    arguments = (*args, *keywords.values())
+    kind = _kind(trace, arguments)
+    found = next((r for r in trace.recursions if r.function is function and r.taken == kind and _sees(trace, r)), None)
+    if found is None:
+        found = Recursion(function, f"{function.__name__}_{len(trace.recursions)}".lstrip("_<>"), kind)
+        trace.recursions.append(found)
+        _define(trace, found, made, len(args), tuple(keywords))
+    if found.inside is not None and found.result is None:
+        raise Diverged  # the first attempt: what the paths give that do not come here
+    return _emit(trace, found, arguments)
+
+
+def _sees(trace: Any, found: Recursion) -> bool:
+    """Say whether what a function captures can be handed over here."""
+    return found.inside is not None or all(trace.builder.sees(v) for v in found.captures)
+
+
+def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
+    """Emit the call and read its results."""
+    b: Builder = trace.builder
+    assert found.result is not None
+    operands = encode(trace, arguments, found.taken)
+    if any(v in trace.needs for v in operands) and trace.wants_gradients():
+        raise _error(
+            f"`{found.function.__name__}` calls itself as often as only the run will tell; that has no derivative yet"
+        )
+    for key, template in found.slots.items():
+        operands += encode(trace, trace.current(key), template)
+    inner = found.inside
+    operands += [b.use(v if inner is None or not b_is_inside(b, inner) else inner.use(v)) for v in found.captures]
+    templates = [found.result, *found.slots.values()]
+    types = tuple(t for one in templates for t in types_of(one))
+    results = iter(b.operation("call", operands, {"function": found.name, "types": types}).results)
+    made, *written = [decode(trace, results, t) for t in templates]
+    for key, value in zip(found.slots, written, strict=True):
+        trace.commit_joined(key, value)
+    return made
+
+
+def b_is_inside(b: Builder, outer: Builder) -> bool:
+    """Say whether a builder is `outer` or stands in it."""
+    at: Builder | None = b
+    while at is not None:
+        if at is outer:
+            return True
+        at = at.parent
+    return False
+
+
+def _define(trace: Any, found: Recursion, made: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
+    """Trace the function until what it takes and gives settles."""
+    for _ in range(MOST_ATTEMPTS):
+        child = trace.builder.child()
+        found.inside = child
+        mark, functions = trace.checkpoint(), len(trace.recursions)
+        for value in found.captures:
+            child.use(value)
+        if _attempt(trace, found, child, lambda a: made(*a[:count], **dict(zip(names, a[count:], strict=True)))):
+            found.inside = None
+            return
+        trace.rollback(mark)
+        del trace.recursions[functions:]
+    raise _error(f"what `{found.function.__name__}` gives back does not settle")
+
+
+def _attempt(trace: Any, found: Recursion, child: Builder, body: Callable[[Any], Any]) -> bool:
+    writes: dict[Key, Any] = {}
+    with trace.inside(child, writes):
+        old = old_objects(trace)
+        values = [child.argument(t) for t in map(child.named, types_of(found.taken))]
+        arguments = decode(trace, iter(values), found.taken)
+        for key, template in found.slots.items():
+            entering = [child.argument(t) for t in map(child.named, types_of(template))]
+            values += entering
+            trace.commit_joined(key, decode(trace, iter(entering), template))
+        trace.active.append(Active(found.function, arguments, child))
+        try:
+            result = body(arguments)
+        except Diverged:
+            raise _error(f"`{found.function.__name__}` calls itself on every path: it never ends") from None
+        finally:
+            trace.active.pop()
+        template = opened(made_template(trace, result, old))
+        leaving = {key: opened(seen_template(trace, key, x)) for key, x in writes.items()}
+    met = template if found.result is None else opened(meet(found.result, template, trace))
+    slots = {
+        key: t if key not in found.slots else opened(meet(found.slots[key], t, trace)) for key, t in leaving.items()
+    }
+    for key in slots.keys() - found.slots.keys():
+        before = opened(seen_template(trace, key, trace.current(key)))
+        slots[key] = opened(meet(before, slots[key], trace))
+    slots = {**found.slots, **slots}
+    captures = list(child.captures)
+    if met == found.result and slots == found.slots and captures == found.captures:
+        with trace.inside(child, writes):
+            results = encode(trace, result, met)
+            for key, t in slots.items():
+                results += encode(trace, trace.current(key), t)
+            child.block.results = [child.use(v) for v in results]
+        if list(child.captures) == captures:
+            child.block.arguments[:] = [*values, *child.captures.values()]
+            trace.functions[found.name] = child.block
+            return True
+        captures = list(child.captures)
+    found.result, found.slots, found.captures = met, slots, captures
+    return False
+
+
+def _error(message: str) -> StructureError:
+    place = user_location()
+    return StructureError(message, file=place.file if place else None, line=place.line if place else None)

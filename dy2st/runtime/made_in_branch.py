@@ -1,0 +1,92 @@
+"""Which containers and objects a branch made: what it leaves then is a value, not the object.
+
+A list that was there before an `if` stays the same object after it. One that a branch makes exists only where that
+branch runs, so it leaves the branch taken apart (`NewList`, `NewObject`) and is put together again behind the `if`.
+Old is what the user's running functions reach through their variables, what the write log knows, and what came from
+outside.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections import deque
+from typing import Any
+
+from dy2st.ir.location import is_user_frame
+from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.structure import Const, Items, ListOf, NewList, NewObject, OneOf, Template, Unset, template_of
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList
+
+MOST_VISITED = 100_000
+
+
+def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template:
+    """Return the template of what a branch left, with the things that it made taken apart."""
+    if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
+        return Items(type(x), tuple(made_template(trace, i, old, depth) for i in x))
+    if depth > 50 or id(x) in old:
+        return template_of(trace, x)
+    if type(x) in (list, dict):
+        content = trace.content(x)
+        if isinstance(content, SymbolicList):
+            return NewList(ListOf(content.element))
+        if isinstance(content, dict):
+            items = tuple(made_template(trace, i, old, depth + 1) for i in content.values())
+            return NewList(Items(dict, items, tuple(content)))
+        return NewList(Items(list, tuple(made_template(trace, i, old, depth + 1) for i in content)))
+    if is_plain_object(x):
+        found = trace.attributes_of(x)
+        return NewObject(
+            type(x), tuple(found), tuple(made_template(trace, i, old, depth + 1) for i in found.values())
+        )
+    return template_of(trace, x)
+
+
+def made_content(trace: Any, content: Any, old: set[int]) -> Template:
+    """Return the template of an entry of the write log that is the content of a container."""
+    if isinstance(content, list):
+        return Items(list, tuple(made_template(trace, i, old) for i in content))
+    if isinstance(content, dict):
+        return Items(dict, tuple(made_template(trace, i, old) for i in content.values()), tuple(content))
+    return template_of(trace, content)
+
+
+def is_plain_object(x: Any) -> bool:
+    """Say whether `x` is an instance of a user's class that is no more than its attributes."""
+    kind = type(x)
+    if kind.__flags__ & (1 << 9) == 0 or kind.__new__ is not object.__new__ or not hasattr(x, "__dict__"):
+        return False
+    return kind.__module__.partition(".")[0] not in ("dy2st", "builtins", "types", "functools", "numpy")
+
+
+def either(x: Any, y: Any) -> Template:
+    """Return the template of one of two containers that were there before."""
+    return OneOf((Unset(""), Const(x), Const(y)))
+
+
+def old_objects(trace: Any) -> set[int]:
+    """Return the ids of the containers and objects that were there before the branches that are being joined."""
+    found: set[int] = {*trace.external, *(key[1] for one in trace.log.overlays for key in one if len(key) > 1)}
+    waiting: list[Any] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_frame(frame):
+            waiting += frame.f_locals.values()
+        frame = frame.f_back
+    seen: set[int] = set()
+    while waiting and len(seen) < MOST_VISITED:
+        x = waiting.pop()
+        if id(x) in seen or isinstance(x, (Tensor, Undefined, type, types.ModuleType, types.FunctionType)):
+            continue
+        seen.add(id(x))
+        content = trace.content(x) if isinstance(x, CONTAINERS) else x
+        if isinstance(content, dict):
+            waiting += content.values()
+        elif isinstance(content, (list, tuple, set, deque)):
+            waiting += content
+        elif is_plain_object(x):
+            waiting += vars(x).values()
+    return found | seen

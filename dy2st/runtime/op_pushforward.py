@@ -1,0 +1,71 @@
+"""The push-forward of one eager op: tangents of operands in, tangents of results out, as a small Program.
+
+It is derived once per kind of call, as the pull-back is (`op_pullback.py`), and takes of a node what that takes:
+operands, results, extents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.autodiff.forward import Tangents, push_forward
+from dy2st.autodiff.residuals import BackwardBuilder
+from dy2st.errors import AutodiffError
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Program, Value
+from dy2st.ir.types import is_differentiable
+from dy2st.ops.base import Op
+from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, shape_pattern
+
+
+@dataclass(frozen=True)
+class OpPushforward:
+    """`compiled` takes the arguments that `uses` names, then tangents; gives those of results `found`."""
+
+    compiled: Compiled
+    uses: tuple[tuple[str, int, int], ...]
+    found: tuple[int, ...]
+
+
+_CACHE: dict[Any, OpPushforward] = {}
+
+
+def op_pushforward(
+    op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: tuple[int, ...]
+) -> OpPushforward:
+    """Return the push-forward of a call on these operands, of which `given` have a tangent."""
+    pattern = shape_pattern(operands)
+    key = (op.name, _key(attributes), pattern, given)
+    found = _CACHE.get(key)
+    if found is None:
+        found = _CACHE[key] = _derive(op, attributes, pattern, given)
+    return found
+
+
+def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: tuple[int, ...]) -> OpPushforward:
+    b = Builder()
+    arguments = [b.argument(_type(one)) for one in pattern]
+    out = b.apply(op, arguments, attributes)
+    outs: list[Value] = list(out) if isinstance(out, list) else [out]
+    ahead = BackwardBuilder(b, None, {})
+    places: dict[Value, tuple[str, int, int]] = {}
+    for kind, values in (("operand", arguments), ("result", outs)):
+        for i, value in enumerate(values):
+            here = ahead.argument(value.type)
+            ahead.rename(value, here)
+            places[here] = (kind, i, 0)
+    _take_extents(ahead, arguments, b.block.operations, places)
+    tangents: Tangents = {arguments[i]: ahead.argument(arguments[i].type) for i in given}
+    entering = [tangents[arguments[i]] for i in given]
+    push_forward(ahead, b.block, None, tangents)
+    found = tuple(i for i, v in enumerate(outs) if v in tangents and is_differentiable(v.type))
+    if ahead.residuals:
+        raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
+    ahead.block.results = [ahead.use(tangents[outs[i]]) for i in found]
+    used = _drop_dead(ahead.block)
+    kept = [a for a in places if a in used]
+    ahead.block.arguments[:] = [*kept, *entering]
+    return OpPushforward(Compiled(Program({"main": ahead.block})), tuple(places[a] for a in kept), found)

@@ -1,0 +1,106 @@
+"""Forward mode on the tape: tangents of inputs are pushed through the nodes that lead to the outputs, oldest first.
+
+What is pushed is recorded in turn, so tangents can be differentiated again, in either mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import AutodiffError
+from dy2st.ir.context import current
+from dy2st.runtime import traced_tangents
+from dy2st.runtime.backward import Walk
+from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.op_pushforward import op_pushforward
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.tape import Node, ProgramCall
+from dy2st.runtime.tensor import Tensor
+
+Place = Any
+"""Where a tensor stands on the tape: (node, number of the result), or the id of a leaf."""
+
+
+def push(outs: Sequence[Tensor], ins: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Tensor | None]:
+    """Return the tangents of `outs` when `ins` have these; None for an output that does not depend on them.
+
+    Raises AutodiffError where the tape was freed or an operand was overwritten.
+    """
+    trace = current().trace
+    if trace is not None:
+        return traced_tangents.push(trace, outs, ins, tangents)
+    known: dict[Place, Any] = {_place(x): t for x, t in zip(ins, tangents, strict=True)}
+    walk = Walk(graph=True, keep=True)
+    for node in _nodes_between(outs, known):
+        given = {i: known[p] for i, p in enumerate(map(_place_of_edge, node.edges)) if p in known}
+        if given:
+            _push_node(walk, node, given, known)
+    return [known.get(_place(out)) for out in outs]
+
+
+def _nodes_between(outs: Sequence[Tensor], known: dict[Place, Any]) -> list[Node]:
+    """Return the nodes from which `outs` were made, oldest first; what is behind known places is left out."""
+    found: set[Node] = set()
+    pending = [out._node for out in outs if out._node is not None and _place(out) not in known]
+    while pending:
+        node = pending.pop()
+        if node in found:
+            continue
+        found.add(node)
+        pending += [e[0] for e in node.edges if isinstance(e, tuple) and e not in known]
+    return sorted(found, key=lambda node: node.number)
+
+
+def _push_node(walk: Walk, node: Node, given: dict[int, Any], known: dict[Place, Any]) -> None:
+    """Push tangents of a node's operands to its results; a place whose tangent is known keeps it."""
+    if node.source is None:
+        raise AutodiffError(f"the tape behind this tensor (made by '{node.name}') was freed by an earlier backward")
+    if isinstance(node.source, ProgramCall):
+        found = _push_program(walk, node, node.source, given)
+    elif isinstance(node.source, tuple):
+        found = _push_op(walk, node, given)
+    else:
+        raise AutodiffError(f"'{node.name}' has a backward of its own and no forward derivative")
+    for i, tangent in found.items():
+        known.setdefault((node, i), tangent)
+
+
+def _push_op(walk: Walk, node: Node, given: dict[int, Any]) -> dict[int, Any]:
+    op, attributes, arrays = node.source
+    made = op_pushforward(op, attributes, arrays, tuple(given))
+    node.check_versions([i for kind, i, _ in made.uses if kind == "operand"])
+    if node.overwritten:
+        node.check_results([i for kind, i, _ in made.uses if kind == "result"])
+    arguments: list[Any] = []
+    for kind, i, axis in made.uses:
+        if kind == "extent":
+            arguments.append(arrays[i].shape[axis])
+        else:
+            arguments.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
+    return _run(walk, made.compiled, [*arguments, *given.values()], made.found)
+
+
+def _push_program(walk: Walk, node: Node, made: ProgramCall, given: dict[int, Any]) -> dict[int, Any]:
+    """Push through a call of a Program: its results, and the residuals that a recorded backward uses."""
+    node.check_versions(range(len(made.raw)))
+    derived, found = made.pullback.forward.pushforward(tuple(given))
+    arguments = [walk.operand(node, i, v) for i, v in enumerate(made.raw)]
+    results = walk.execute(derived, [*arguments, *given.values()], made.xp)
+    return dict(zip(found, results, strict=True))
+
+
+def _run(walk: Walk, compiled: Compiled, arguments: list[Any], found: Sequence[int]) -> dict[int, Any]:
+    arrays = [a._payload if isinstance(a, Tensor) else a for a in arguments]
+    xp = next((namespace_of(a) for a in arrays if hasattr(a, "dtype")), np)
+    return dict(zip(found, walk.execute(compiled, arguments, xp), strict=True))
+
+
+def _place(t: Tensor) -> Place:
+    return id(t) if t._node is None else (t._node, t._index)
+
+
+def _place_of_edge(edge: Any) -> Place:
+    return id(edge) if isinstance(edge, Tensor) else edge
