@@ -114,7 +114,7 @@ def _run(options: argparse.Namespace) -> None:
             print(np.array2string(array, threshold=200))
         return
     with open(options.output, "wb") as file:
-        np.savez(file, **outputs)
+        np.savez(file, allow_pickle=False, **outputs)
     print(f"{options.output}: {', '.join(f'{n} {a.dtype}{list(a.shape)}' for n, a in outputs.items())}")
 
 

@@ -113,6 +113,32 @@ def divide(a: Extent, b: Extent) -> Extent | None:
     return _make(result)
 
 
+def broadcast(a: Extent, b: Extent) -> Extent:
+    """Return the extent to which two extents broadcast, given that they do.
+
+    The order in which extents meet and how often they do makes no difference, so the name says which they are.
+
+    >>> n, m = symbol("N"), symbol("M")
+    >>> str(broadcast(m, n)), broadcast(n, broadcast(m, n)) == broadcast(m, n), broadcast(n, 4), broadcast(n, 1) == n
+    ('bcast(M, N)', True, 4, True)
+    """
+    met = {str(extent): extent for extent in (*_met(a), *_met(b)) if extent != 1}
+    for extent in met.values():
+        if isinstance(extent, int):
+            return extent
+    if len(met) > 1:
+        return symbol(f"bcast({', '.join(sorted(met))})")
+    return next(iter(met.values()), 1)
+
+
+def _met(extent: Extent) -> list[Extent]:
+    """Return the extents that met in one that `broadcast` named; for another one, itself."""
+    if not isinstance(extent, Dim) or not extent.is_symbol:
+        return [extent]
+    name = extent.terms[0][0][0]
+    return list(map(parse_extent, _split(name[6:-1], ", "))) if name.startswith("bcast(") else [extent]
+
+
 def product(shape: Shape) -> Extent:
     """Return the number of elements of a shape."""
     total: Extent = 1

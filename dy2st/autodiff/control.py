@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dy2st.autodiff.cotangents import KNOWN, Cotangents, accumulate, as_optional, enter
 from dy2st.autodiff.residuals import BackwardBuilder
-from dy2st.autodiff.reverse import CONTROL, Frontier, pull_back
+from dy2st.autodiff.reverse import CONTROL, Frontier, pull_block
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value
@@ -36,7 +36,7 @@ def pull_cond(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
         for argument, operand in zip(block.arguments, operands, strict=True):
             if operand in lent:
                 given[argument] = accumulate(builder, given.get(argument), builder.use(lent[operand]))
-        cotangents = pull_back(builder, block, roots, given)
+        cotangents = pull_block(builder, block, roots, given)
         side = frontier.side(builder)
         for argument, operand in zip(block.arguments, operands, strict=True):
             side.add(operand, cotangents.get(argument))

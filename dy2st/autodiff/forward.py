@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from dy2st.autodiff.activity import active_carried, active_results
 from dy2st.autodiff.cotangents import conform
+from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
@@ -45,6 +46,8 @@ def _push(
         _push_cond(b, operation, mapping, tangents, primals, given)
     elif operation.name in ("while_loop", "for_loop"):
         _push_loop(b, operation, mapping, tangents, primals, given)
+    elif operation.name == "call":
+        _push_call(b, operation, mapping, tangents, primals, given)
     else:
         if mapping is not None:
             _copy(b, operation, mapping)
@@ -56,6 +59,13 @@ def _push(
             if tangent is not None:
                 tangents[result] = conform(b, tangent, _mapped(result, mapping))
     b.location = before
+
+
+def _inner(b: Builder) -> Builder:
+    """Return a builder of a block of its own, in the name of the same source line."""
+    inner = Builder(Block(), None, names=b.names)
+    inner.location, inner.functions = b.location, b.functions
+    return inner
 
 
 def _mapped(value: Value, mapping: Mapping | None) -> Value:
@@ -98,7 +108,7 @@ def _push_cond(
     has = [t is not None for t in given[1:]]
     sides: list[tuple[Builder, Mapping, Tangents]] = []
     for block in operation.blocks:
-        inner = Builder(Block(), None, names=b.names)
+        inner = _inner(b)
         inside, pushed = _enter(inner, block.arguments, has)
         push_forward(inner, block, inside, pushed)
         inner.block.results = [inside[v] for v in block.results]
@@ -128,7 +138,7 @@ def _push_loop(
     body = operation.blocks[0]
     has = active_carried(operation, {v for v, t in zip(operation.operands, given, strict=True) if t is not None})
     has += [t is not None for t in given[1 + carried :]]
-    inner = Builder(Block(), None, names=b.names)
+    inner = _inner(b)
     taken = body.arguments[1:] if counted else body.arguments
     inside: Mapping = {body.arguments[0]: inner.argument(body.arguments[0].type)} if counted else {}
     pushed: Tangents = {}
@@ -146,6 +156,48 @@ def _push_loop(
     attributes = {**operation.attributes, "carried": carried + len(live)}
     made = b.operation(operation.op, operands, attributes, [inner.block], operation.location)  # type: ignore[arg-type]
     _leave(b, operation, made, live, mapping, tangents)
+
+
+def _push_call(
+    b: Builder,
+    operation: Operation,
+    mapping: Mapping | None,
+    tangents: Tangents,
+    primals: Sequence[Value],
+    given: Sequence[Value | None],
+) -> None:
+    function = pushed_function(b, operation.attributes["function"], [t is not None for t in given])
+    live = [i for i, v in enumerate(operation.results) if is_differentiable(v.type)]
+    types = [v.type for v in operation.results]
+    types += [tangent_type(types[i]) for i in live]
+    operands = [*primals, *(t for t in given if t is not None)]
+    made = b.operation("call", operands, {"function": function, "types": tuple(types)}, (), operation.location)
+    _leave(b, operation, made, live, mapping, tangents)
+
+
+def pushed_function(b: Builder, name: str, has: Sequence[bool]) -> str:
+    """Return the name of the function that computes what `name` does and the tangents of its results beside it.
+
+    Arguments that have a tangent are followed by it; every result that can have a tangent has one.
+    """
+    functions = functions_of(b, name)
+    made = f"{name}__jvp_{''.join(str(int(one)) for one in has)}"
+    if made not in functions:
+        source, inner = functions[name], _inner(b)
+        functions[made] = inner.block  # before it is built: it may call itself
+        mapping, tangents = _enter(inner, source.arguments, has)
+        push_forward(inner, source, mapping, tangents)
+        live = [v for v in source.results if is_differentiable(v.type)]
+        inner.block.results = [mapping[v] for v in source.results]
+        inner.block.results += [_tangent_or_zero(inner, v, mapping, tangents) for v in live]
+    return made
+
+
+def functions_of(b: Builder, name: str) -> dict[str, Block]:
+    """Return the functions of the Program that calls `name`."""
+    if b.functions is None:
+        raise AutodiffError(f"the call of function {name!r} is differentiated without the Program that it belongs to")
+    return b.functions
 
 
 def _leave(

@@ -1,4 +1,4 @@
-"""A guard: a `cond` of the backward program that is still open, so that more operations can be pulled back inside of it.
+"""A guard: a `cond` of the backward program that is still open, so that more operations can be pulled back inside.
 
 Before                                      After
     dy? = cond(%p) { set } { unset }            dx? = cond(%p) {
@@ -74,8 +74,8 @@ class Guard:
             side.b.location = self.location
         found = branch_on(outer.b, self.predicate, then.b, other.b, left, right, [v.type for v in values])
         for value, ct, ours, theirs in zip(values, found, left, right, strict=True):
-            one = ours if ours is not None else theirs
-            if ct is not None and may_miss(ct, value) and one is not None and not may_miss(one, value):
+            one = theirs if ours is None else ours if theirs is None else None
+            if ct is not None and one is not None and may_miss(ct, value) and not may_miss(one, value):
                 outer.flags[ct] = (self.key, 0 if ours is not None else 1)
             outer.add(value, ct)
         outer.b.location = before

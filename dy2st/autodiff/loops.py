@@ -22,7 +22,8 @@ from dy2st.autodiff.activity import active_carried
 from dy2st.autodiff.control import behind, define, new_result
 from dy2st.autodiff.cotangents import Cotangents, accumulate, as_optional, enter, may_miss, missing
 from dy2st.autodiff.residuals import BackwardBuilder
-from dy2st.autodiff.reverse import CONTROL, Frontier, pull_back
+from dy2st.autodiff.reverse import CONTROL, Frontier, pull_block
+from dy2st.autodiff.scatter import pour_chain
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -192,7 +193,7 @@ def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: 
         if on[i] and isinstance(taken[i].type, ListType):
             entering[i] = ct = side.argument(tangent_type(taken[i].type), "ct")
             given[taken[i]] = accumulate(side, given.get(taken[i]), ct)
-    cotangents = pull_back(side, body, [a for a, flag in zip(taken, on, strict=True) if flag], given)
+    cotangents = pull_block(side, body, [a for a, flag in zip(taken, on, strict=True) if flag], given)
     return Turn(side, index, taken, entering, [cotangents.get(a) for a in taken])
 
 
@@ -215,13 +216,16 @@ def _sum_slot(b: Builder, turn: Turn, i: int, so_far: Value | None, operand: Val
     side, new, like = turn.side, turn.found[i], turn.taken[i]
     if turn.entering[i] is not None:  # a list: the turn added to it
         before = turn.entering[i]
-        assert before is not None and new is not None
+        assert before is not None
+        assert new is not None
         return Slot(i, so_far if so_far is not None else missing(b, before.type), before, new)
     if new is None:
         return None
     form = form_of(new if so_far is None else so_far, like)
     before = side.argument(form.type(like.type), "ct")
-    after = _in_form(side, accumulate(side, before, new), form, like)
+    alone = turn.found.count(new) == 1 and form is Form.DENSE
+    total = new if alone and pour_chain(side.block, before, new) else accumulate(side, before, new)
+    after = _in_form(side, total, form, like)
     if so_far is not None:  # 1.
         return Slot(i, so_far, before, after)
     if form is Form.DENSE and isinstance(like.type, TensorType):  # 2.

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import dy2st.autodiff.loops  # fills the table of control rules, as it imports control
+import dy2st.autodiff.calls  # these two fill the table of control rules
+import dy2st.autodiff.loops
 from dy2st.autodiff.forward import push_forward
 from dy2st.autodiff.prune import prune
 from dy2st.autodiff.residuals import BackwardBuilder
@@ -21,7 +22,7 @@ from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import Type, optional, tangent_type
 from dy2st.ops.control import visible_symbols
 
-assert dy2st.autodiff.loops
+assert dy2st.autodiff.calls and dy2st.autodiff.loops
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def vjp(program: Program, wrt: Sequence[int], seeded: Sequence[tuple[int, bool]]
     block = forward.block
     source = Builder(block, names=fresh_names(program))
     back = BackwardBuilder(source, None, {})
+    back.functions = forward.functions
     cts: Cotangents = {}
     arguments: list[Value] = []
     for i, is_opt in seeded:
@@ -91,11 +93,12 @@ def _cotangent_type(t: Type, is_opt: bool) -> Type:
 def jvp(program: Program, wrt: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
     """Differentiate a Program in forward mode; return the new Program and the numbers of the results with tangents."""
     source = program.block
+    functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
     b = Builder(names=fresh_names(program))
+    b.functions = functions
     mapping = {a: b.argument(a.type, a.name) for a in source.arguments}
     tangents = {source.arguments[i]: b.argument(tangent_type(source.arguments[i].type)) for i in wrt}
     push_forward(b, source, mapping, tangents)
     live = tuple(i for i, v in enumerate(source.results) if v in tangents)
     b.block.results = [*(mapping[v] for v in source.results), *(tangents[source.results[i]] for i in live)]
-    functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
     return Program({**functions, program.entry: b.block}, program.entry), live

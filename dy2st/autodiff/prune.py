@@ -1,4 +1,4 @@
-"""Leave out of a derivative what it turned out not to need: dead operations of the backward Program, and residuals.
+"""Leave out of a derivative what it does not need: dead operations, residuals, what each turn of a loop would store anew.
 
 A backward block reads residuals out of optionals and tapes that are known to hold them, so these reads never raise and
 go like anything else when nobody uses what they give.
@@ -6,9 +6,11 @@ go like anything else when nobody uses what they give.
 
 from __future__ import annotations
 
-from dy2st.ir.program import Operation, Program, Value
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.effects import Effects
+from dy2st.passes.licm import LOOPS, hoist_out_of_loops
 
 READS = ("variant_get", "list_get")
 
@@ -18,6 +20,21 @@ class SureReads(Effects):
 
     def both(self, operation: Operation) -> tuple[bool, bool]:
         return (False, False) if operation.name in READS else super().both(operation)
+
+
+class KnownCalls(Effects):
+    """Judge operations where not every function that they call may be known."""
+
+    def both(self, operation: Operation) -> tuple[bool, bool]:
+        unknown = operation.name == "call" and operation.attributes["function"] not in self.program.functions
+        return (True, True) if unknown else super().both(operation)
+
+
+def hoist(b: Builder, block: Block) -> None:
+    """Move what does not change in a loop of `block` in front of it, so that no tape is kept of it."""
+    if any(operation.name in LOOPS for operation in block.walk()):
+        functions = {**(b.functions or {}), "": block}
+        hoist_out_of_loops(block, KnownCalls(Program(functions, "")))
 
 
 def prune(forward: Program, backward: Program, residuals: dict[Value, Value]) -> None:

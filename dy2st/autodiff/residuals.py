@@ -32,7 +32,7 @@ class BackwardBuilder(Builder):
     def __init__(self, source: Builder, parent: Builder | None, entering: dict[Value, Value]):
         super().__init__(Block(), parent, names=source.names)
         self.source, self.entering = source, entering
-        self.location = source.location
+        self.location = source.location or (parent.location if parent is not None else None)
         self.residuals: dict[Value, Value] = {}
         """Forward value -> argument of this block that holds it."""
         self._again: dict[Value, Value] = {}

@@ -27,7 +27,9 @@ from dy2st.autodiff.cotangents import (
     set_flag,
 )
 from dy2st.autodiff.guard import Flag, Guard
+from dy2st.autodiff.prune import hoist
 from dy2st.autodiff.residuals import LinearTrace
+from dy2st.autodiff.scatter import pour
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
@@ -48,6 +50,14 @@ def pull_back(
 
     Through `blocked` values no cotangent passes.
     """
+    hoist(b, block)
+    return pull_block(b, block, roots, cts, blocked)
+
+
+def pull_block(
+    b: Builder, block: Block, roots: Iterable[Value], cts: Cotangents, blocked: Collection[Value] = ()
+) -> Cotangents:
+    """Do so for a block of which nothing is to be moved any more."""
     roots = list(roots)
     active = active_values(block, roots)
     active.difference_update(blocked)
@@ -147,8 +157,14 @@ class Frontier:
         ]
         operands = list(operation.operands)
         so_far = self.lists_so_far(operation)
-        for operand, ct in zip(operands, transpose_rule(self.b, operation, self.active, given, so_far), strict=True):
-            self.add(operand, ct)
+        before = len(self.b.block.operations)
+        found = transpose_rule(self.b, operation, self.active, given, so_far)
+        made = self.b.block.operations[before:]
+        for operand, ct in zip(operands, found, strict=True):
+            if ct is not None and found.count(ct) == 1 and pour(self.cts.get(operand), ct, made):
+                self.cts[operand] = ct
+            else:
+                self.add(operand, ct)
 
     def pull_guarded(self, operation: Operation, cts: Sequence[Value | None], loose: Sequence[int]) -> bool:
         """Pull an operation back under the flag of its results' cotangents, where these are all missing together."""

@@ -33,7 +33,6 @@ _LAZY: dict[str, str] = {
     "default_startup_program": "dy2st.static:default_startup_program",
     "global_scope": "dy2st.static:global_scope",
     "gradients": "dy2st.static:gradients",
-    "name_scope": "dy2st.static:name_scope",
     "program_guard": "dy2st.static:program_guard",
     "scope_guard": "dy2st.static:scope_guard",
 }
@@ -62,7 +61,7 @@ __all__ = [
     "regularizer",
     "save_dygraph",
     "unique_name",
-    *_LAZY,
+    *_LAZY,  # pyright: ignore[reportUnsupportedDunderAll]  # names that load on first use
 ]
 
 

@@ -61,7 +61,7 @@ def number(value: Any, dtype: DType, beside: Any = None) -> Tensor:
     """Return a Python number, concrete or symbolic, as a 0-D tensor; `beside` is a tensor whose place it shares."""
     if isinstance(value, Scalar):
         return apply(_SCALAR_TO_TENSOR, value, dtype=dtype)
-    array = np.asarray(value, dtype.numpy)
+    array = _array_of(value, dtype)
     if current().trace is not None:
         return apply(_CONSTANT, value=array)
     if beside is None:
@@ -70,6 +70,14 @@ def number(value: Any, dtype: DType, beside: Any = None) -> Tensor:
     if isinstance(payload, np.ndarray):
         return Tensor(array)
     return constant(array, beside.place)
+
+
+def _array_of(value: Any, dtype: DType) -> np.ndarray:
+    """Return a number as a 0-D array; a float beyond the dtype's range becomes an infinity, without a warning."""
+    if isinstance(value, float) and not -65504.0 <= value <= 65504.0:
+        with np.errstate(over="ignore"):
+            return np.asarray(value, dtype.numpy)
+    return np.asarray(value, dtype.numpy)
 
 
 def kind_of(value: Any) -> str:

@@ -12,14 +12,19 @@ from typing import Any
 from dy2st.functions import comparison, linear_algebra, math
 from dy2st.functions.operands import op, pair, understood
 from dy2st.runtime.dispatch import apply
+from dy2st.runtime.pairs import ELSEWHERE, short_way
 from dy2st.runtime.tensor import Tensor
 
 
 def _same_dtype(name: str, op_name: str) -> Callable[[Tensor, Any], Any]:
     """Make an operator that is one elementwise op of two operands of one dtype."""
     made = op(op_name)
+    short = short_way(made)
 
     def operator(self: Tensor, other: Any) -> Any:
+        found = short(self, other)
+        if found is not ELSEWHERE:
+            return found
         if isinstance(other, Tensor) and self.dtype is other.dtype:
             return apply(made, self, other)
         return apply(made, *pair(self, other, op_name)) if understood(other) else NotImplemented
@@ -30,9 +35,25 @@ def _same_dtype(name: str, op_name: str) -> Callable[[Tensor, Any], Any]:
 
 def _reflected(name: str, op_name: str) -> Callable[[Tensor, Any], Any]:
     made = op(op_name)
+    short = short_way(made)
 
     def operator(self: Tensor, other: Any) -> Any:
+        found = short(other, self)
+        if found is not ELSEWHERE:
+            return found
         return apply(made, *pair(other, self, op_name)) if understood(other) else NotImplemented
+
+    operator.__name__ = operator.__qualname__ = name
+    return operator
+
+
+def _short(name: str, function: Callable[..., Any], op_name: str, kinds: str, reflected: bool = False) -> Any:
+    """Make an operator of a function that is one op where the operands are of these kinds."""
+    short, rest = short_way(op(op_name), kinds), _function(name, function, reflected)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        found = short(other, self) if reflected else short(self, other)
+        return found if found is not ELSEWHERE else rest(self, other)
 
     operator.__name__ = operator.__qualname__ = name
     return operator
@@ -65,13 +86,16 @@ for _name, _op in (("add", "add"), ("mul", "mul")):
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     OPERATORS[f"__{_name}__"] = _same_dtype(f"__{_name}__", _name)
 for _name, _made in (
-    ("sub", math.subtract), ("truediv", math.divide), ("floordiv", math.floor_divide), ("mod", math.remainder),
+    ("floordiv", math.floor_divide), ("mod", math.remainder),
     ("pow", math.power), ("divmod", _divmod), ("matmul", _product), ("and", comparison.bitwise_and),
     ("or", comparison.bitwise_or), ("xor", comparison.bitwise_xor), ("lshift", comparison.bitwise_left_shift),
     ("rshift", comparison.bitwise_right_shift),
 ):  # fmt: skip
     OPERATORS[f"__{_name}__"] = _function(f"__{_name}__", _made)
     OPERATORS[f"__r{_name}__"] = _function(f"__r{_name}__", _made, reflected=True)
+for _name, _made, _op, _kinds in (("sub", math.subtract, "sub", "iufc"), ("truediv", math.divide, "div", "fc")):
+    OPERATORS[f"__{_name}__"] = _short(f"__{_name}__", _made, _op, _kinds)
+    OPERATORS[f"__r{_name}__"] = _short(f"__r{_name}__", _made, _op, _kinds, reflected=True)
 OPERATORS["__neg__"] = lambda self: math.neg(self)
 OPERATORS["__pos__"] = lambda self: self
 OPERATORS["__abs__"] = lambda self: math.abs(self)

@@ -17,7 +17,7 @@ from dy2st.ir.location import Location, user_location
 from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType, TupleType, Type, VariantType
-from dy2st.shapes import Dim, Extent, Shape, symbol
+from dy2st.shapes import Dim, Extent, Shape, broadcast, symbol
 
 
 class Names:
@@ -38,6 +38,8 @@ class Builder:
         self.block = block if block is not None else Block()
         self.parent = parent
         self.names = names or (parent.names if parent else Names())
+        self.functions: dict[str, Block] | None = parent.functions if parent else None
+        """The functions of the Program, where the derivatives of calls need them."""
         self.captures: dict[Value, Value] = {}
         self.location: Location | None = parent.location if parent else None
         self._extents: dict[str, tuple[Value, int]] = {}
@@ -234,14 +236,18 @@ class Builder:
         """Return a builder of a new closed block inside this one."""
         return Builder(Block(), self)
 
-    def checkpoint(self) -> tuple[int, dict[Any, Value], dict[str, tuple[Value, int]]]:
+    def checkpoint(self) -> tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]:
         """Remember where the block ends, for `rollback`."""
-        return len(self.block.operations), dict(self._scalars), dict(self._extents)
+        operations = self.block.operations
+        return (operations[-1] if operations else None), dict(self._scalars), dict(self._extents)
 
-    def rollback(self, mark: tuple[int, dict[Any, Value], dict[str, tuple[Value, int]]]) -> None:
-        """Forget the operations since `mark`."""
-        del self.block.operations[mark[0] :]
+    def rollback(self, mark: tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]) -> None:
+        """Forget the operations since `mark`; what a derivative put before an older one stays."""
+        operations = self.block.operations
+        del operations[operations.index(mark[0]) + 1 if mark[0] is not None else 0 :]
         self._scalars, self._extents = dict(mark[1]), dict(mark[2])
+        for argument in self.block.arguments:  # those that came since stay
+            self._register(argument)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
@@ -312,6 +318,9 @@ class Builder:
             return loose[0]
         met = loose[0] if not fixed else fixed[0]
         for other in loose if fixed else loose[1:]:
+            if isinstance(met, Dim) and (joined := broadcast(met, other)) in (met, other):
+                met = joined  # these two have met before: the run that got here has checked them
+                continue
             scalars = [self.scalar(self.extent(met)), self.scalar(self.extent(other))]
             value = self.emit("broadcast_extent", scalars)
             met = value.type.extent

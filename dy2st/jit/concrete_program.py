@@ -150,6 +150,10 @@ def commit(key: Key, owner: Any, value: Any) -> None:
         setattr(owner, key[2], value)
     elif kind == "rng":
         default_generator().draw = value
+    elif kind == "cell":
+        owner.cell_contents = value
+    elif kind == "global":
+        owner[key[2]] = value
     elif kind == "seed":
         default_generator().seed = value
     elif kind == "tail":

@@ -14,6 +14,7 @@ from dy2st.runtime.convert_checks import assert_, raise_
 from dy2st.runtime.list_methods import LIST_METHODS
 from dy2st.runtime.structure import Unset
 from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.unpacking import unpack
 from dy2st.runtime.variant import SymbolicList, Variant
 
 Thunk = Callable[[], Any]
@@ -162,6 +163,10 @@ class Helper:
             del obj[key]
         else:
             convert_access.del_item(trace, obj, key)
+
+    def unpack(self, value: Any, before: int, after: int | None = None) -> Any:
+        trace = current().trace
+        return value if trace is None else unpack(trace, value, before, after)
 
     def slice_(self, start: Any, stop: Any, step: Any) -> slice:
         trace = current().trace

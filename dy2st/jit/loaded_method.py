@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.context import current
-from dy2st.ir.program import Program
+from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.argument_data import collect
 from dy2st.jit.concrete_program import commit
+from dy2st.jit.loaded_in_trace import record
 from dy2st.jit.outputs import restore
 from dy2st.jit.saved_program import SavedCall, SavedMethod, Target, fits_array
 from dy2st.jit.signature import bind
@@ -20,6 +21,7 @@ from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.places import namespace_of
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tape import call as call_program
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
@@ -50,6 +52,9 @@ class LoadedMethod:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         values = bind(self.signature, args, keywords)
         run, leaves = self._choose(values)
+        trace = current().trace
+        if trace is not None:
+            return record(trace, self._layer, run.call, run.compiled.program, leaves)
         try:
             return run(self._layer, leaves)
         except Exception as error:
@@ -137,15 +142,22 @@ def _checked(x: Any, kind: Type, name: str) -> Any:
             raise TypeError(f"argument '{name}' was saved as a Python {kind.kind} and cannot be a tensor")
         if kind.kind == "float" and type(x) is int:
             return float(x)
-        if type(x).__name__ != kind.kind:
+        if (x.kind if isinstance(x, Scalar) else type(x).__name__) != kind.kind:
             raise TypeError(f"argument '{name}' was saved as a Python {kind.kind}, not {type(x).__name__}")
         return x
     assert isinstance(kind, TensorType)
     if not isinstance(x, Tensor):
         raise TypeError(f"argument '{name}' takes a tensor, not {x!r:.60}")
-    if not fits_array(kind, x.array("its elements")):
-        if x.dtype is not kind.dtype:
-            raise TypeError(f"argument '{name}' is {x.dtype.name}; it was saved as {kind}")
+    if x.dtype is not kind.dtype:
+        raise TypeError(f"argument '{name}' is {x.dtype.name}; it was saved as {kind}")
+    if isinstance(x._payload, Value):
+        found = current().trace.value_of(x).type
+        fits = x.ndim == kind.rank and not any(
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(kind.shape, found.shape, strict=True)
+        )
+    else:
+        fits = fits_array(kind, x._payload)
+    if not fits:
         raise ValueError(f"argument '{name}' has shape {list(x.shape)}; it was saved as {kind}")
     return x
 

@@ -12,6 +12,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.structure import (
     Const,
     Items,
@@ -29,18 +30,18 @@ from dy2st.runtime.structure import (
 from dy2st.runtime.tape import call
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
-from dy2st.runtime.variant import SymbolicList
+from dy2st.runtime.variant import SymbolicList, Variant
 
 
 def output_template(trace: Any, x: Any) -> Template:
     """Return the template of something that leaves the Program: containers made in the trace are taken apart."""
-    if isinstance(x, (list, dict)) and type(x) in (list, dict) and id(x) not in trace.external:
+    if type(x) in CONTAINERS and id(x) not in trace.external:
         content = trace.content(x)
-        if isinstance(content, SymbolicList):
-            return ListOf(content.element)
+        if isinstance(content, (SymbolicList, Variant)):
+            return template_of(trace, content)
         if isinstance(content, dict):
             return Items(dict, tuple(output_template(trace, i) for i in content.values()), tuple(content))
-        return Items(list, tuple(output_template(trace, i) for i in content))
+        return Items(type(x), tuple(output_template(trace, i) for i in content))
     if isinstance(x, tuple):
         return Items(type(x), tuple(output_template(trace, i) for i in x))
     if id(x) in trace.made_objects:

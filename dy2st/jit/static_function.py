@@ -123,6 +123,8 @@ class StaticFunction:
         self._lock = threading.RLock()
         self._open_numbers: set[str] = set()
         self._closed_numbers: set[str] = set()
+        self._open_state: set[tuple[int, str]] = set()
+        self._closed_state: set[tuple[int, str]] = set()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self._fallbacks: list[str] = []
         self._warned = False
@@ -173,6 +175,7 @@ class StaticFunction:
                 return self.dygraph_function(*args, **keywords)
             return program.run(made.leaves)
         except Exception as error:
+            if __import__("os").environ.get("DYDBG"): raise
             raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
 
     @property
@@ -204,6 +207,11 @@ class StaticFunction:
     def _trace(
         self, key: Any, made: Flattened, specs: dict[str, InputSpec]
     ) -> tuple[ConcreteProgram | None, Flattened]:
+        for program in self._cache.entries.get(key, ()):
+            for guard in program.traced.guards:
+                place = id(guard.owner), getattr(guard, "name", "")
+                if guard.changed_number() and place not in self._closed_state:
+                    self._open_state.add(place)
         if self._open_changed_number(made):
             values = rebuild_values(made)
             return self._program(flatten(values, self._open_numbers))
@@ -233,7 +241,15 @@ class StaticFunction:
             t.note_inputs(values)
             return inputs, *call_arguments(self._signature, values)
 
-        traced = trace(self.__dy2st_function__, make_inputs)
+        made_trace = Trace(frozenset(self._open_state))
+        try:
+            traced = trace(self.__dy2st_function__, make_inputs, made_trace)
+        except TraceError:
+            if not made_trace.opened:
+                raise
+            self._open_state -= made_trace.opened  # the function needs them as Python values
+            self._closed_state |= made_trace.opened
+            return self._traced(made, specs)
         self._fallbacks += [n for n in traced.notes if n not in self._fallbacks]
         return ConcreteProgram(traced, made)
 

@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.dtypes import DType
 from dy2st.errors import ConversionError, Dy2stError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
-from dy2st.ir.types import TensorType, is_differentiable
+from dy2st.ir.types import ScalarType, TensorType, is_differentiable
+from dy2st.jit.guards import ContentGuard, GlobalGuard, GlobalSlot, Guard, KindGuard, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.outputs import output_template
 from dy2st.runtime import convert_if
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_call import callable_for
+from dy2st.jit.rebound import Rebound
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.log import MISSING, Key
@@ -28,59 +29,6 @@ from dy2st.runtime.tracing import Tracer
 from dy2st.runtime.variant import Variant
 from dy2st.shapes import symbol
 from dy2st.transformers import convert, is_converted_code
-
-SIMPLE = (bool, int, float, str, bytes, type(None), DType)
-
-
-@dataclass(frozen=True)
-class StateSlot:
-    """An argument of the Program that is read from a real object: an attribute, or a tensor itself."""
-
-    owner: Any
-    name: str | None
-
-    def fetch(self) -> Any:
-        """Return the tensor as it is now."""
-        return self.owner if self.name is None else getattr(self.owner, self.name)
-
-
-@dataclass(frozen=True)
-class Guard:
-    """Something that was read while tracing and must be the same for the Program to be right."""
-
-    owner: Any
-    name: str
-    value: Any
-
-    def holds(self) -> bool:
-        """Say whether it still is."""
-        now = getattr(self.owner, self.name, MISSING)
-        return now is self.value or (
-            isinstance(self.value, SIMPLE) and type(now) is type(self.value) and bool(now == self.value)
-        )
-
-
-@dataclass(frozen=True)
-class ContentGuard:
-    """The content of a container that was read while tracing."""
-
-    owner: Any
-    content: Any
-
-    def holds(self) -> bool:
-        """Say whether it still is what it was, item by item."""
-        if len(self.owner) != len(self.content):
-            return False
-        if isinstance(self.owner, dict):
-            return all(k in self.owner and _same(self.owner[k], v) for k, v in self.content.items())
-        if isinstance(self.owner, (set, frozenset)):
-            return bool(self.owner == self.content)
-        return all(_same(a, b) for a, b in zip(self.owner, self.content, strict=True))
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(b, SIMPLE) and type(a) is type(b) and bool(a == b))
-
 
 @dataclass
 class Traced:
@@ -99,20 +47,25 @@ class Traced:
     raised: list[Raised] = field(default_factory=list[Raised])
     """Exceptions that the Program raises under a label."""
     failed: Raised | None = None
-    """What the function raised on every path, after effects or writes that a call must have; its values are the output."""
+    """What the function raised on every path, after effects or writes that a call must have; the output has its values."""
 
 
 class Trace(Tracer):
     """Trace a function; converted functions that it calls become part of the Program."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset()) -> None:
         super().__init__(Builder())
+        self.open_state = open_state
+        """Python numbers outside, by owner and name, that are arguments of the Program."""
+        self.opened: set[tuple[int, str]] = set()
+        self.rebound = Rebound(self)
         self.slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]] = {}
-        self.sources: dict[int, tuple[Any, str]] = {}
+        self.sources: dict[int, StateSlot] = {}
         self.guards: dict[Any, Any] = {}
         self.external: dict[int, Any] = {}
         self.notes: list[str] = []
         self.raised: list[Raised] = []
+        self.numbers: dict[tuple[int, str], Scalar] = {}
         self.active: list[Active] = []
         self.recursions: list[Recursion] = []
         self.functions: dict[str, Block] = {}
@@ -124,13 +77,12 @@ class Trace(Tracer):
             return self.slots[id(t)][1]
         if t._view is not None and t._view.base._payload is not t._payload:
             return self._view_value(t)
-        owner = self.sources.get(id(t))
-        slot = StateSlot(*owner) if owner is not None else StateSlot(t, None)
+        slot = self.sources.get(id(t)) or StateSlot(t, None)
         shape: tuple[Any, ...] = tuple(t._payload.shape)
-        fixed = t.fixed_shape or (owner is not None and owner[1] == "_grad" and owner[0].fixed_shape)
+        fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape)
         if not fixed:
             shape = tuple(symbol(f"s{len(self.slots)}_{axis}") for axis in range(len(shape)))
-        value = self.root.argument(TensorType(t.dtype, shape), t._name or (owner[1] if owner else None))
+        value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.name)
         self.slots[id(t)] = (slot, value, t)
         self.log.keep(t)
         if not t.stop_gradient:
@@ -156,19 +108,37 @@ class Trace(Tracer):
         if value is not None:
             self.note_attribute(owner, name, value)
 
-    def note_attribute(self, owner: Any, name: str, value: Any) -> None:
-        """Remember what was read of a real object: a source of state, or a guard."""
+    def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Remember what was read of a real object, a source of state or a guard; return what the trace sees of it."""
         self.log.keep(owner)
         if isinstance(owner, types.ModuleType) or isinstance(value, (types.MethodType, types.BuiltinMethodType)):
-            return
+            return value
+        return self.note_outside(StateSlot(owner, name), Guard(owner, name, value), value)
+
+    def note_outside(self, slot: StateSlot, guard: Guard, value: Any) -> Any:
+        """Remember a value from outside; return what the trace sees of it."""
         if isinstance(value, Tensor):
             if not isinstance(value._payload, Value):
-                self.sources.setdefault(id(value), (owner, name))
+                self.sources.setdefault(id(value), slot)
                 self.log.keep(value)
-            return
+            return value
         if type(value) in CONTAINERS:
             self.mark_external(value)
-        self.guards.setdefault((id(owner), name), Guard(owner, name, value))
+        key = (id(guard.owner), guard.name)
+        if key in self.open_state and type(value) in (int, float):
+            return self._number_argument(key, slot, type(value))
+        self.guards.setdefault(key, guard)
+        return value
+
+    def _number_argument(self, key: tuple[int, str], slot: StateSlot, kind: type) -> Scalar:
+        """Return a Python number from outside whose value is open."""
+        self.opened.add(key)
+        if key not in self.guards:
+            value = self.root.argument(ScalarType(kind.__name__), slot.name)
+            self.slots[id(value)] = (slot, value, None)
+            self.guards[key] = KindGuard(slot.owner, key[1], kind, slot)
+            self.numbers[key] = Scalar(value)
+        return self.numbers[key]
 
     def mark_external(self, x: Any) -> None:
         """Say that a container was there before the trace."""
@@ -247,28 +217,13 @@ class Trace(Tracer):
         except ConversionError as error:
             self.notes.append(f"{function.__qualname__} runs as it is: {error.reason}")
             return function
-        self._mark_free_variables(function)
-        return made
-
-    def _mark_free_variables(self, function: types.FunctionType) -> None:
-        """Mark the containers that a function reaches through its closure and globals as being there before."""
-        for cell in function.__closure__ or ():
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                continue
-            self._mark(value)
-        for name in function.__code__.co_names:
-            self._mark(function.__globals__.get(name))
-
-    def _mark(self, value: Any) -> None:
-        if type(value) in CONTAINERS and id(value) not in self.log.objects:
-            self.mark_external(value)
+        return self.rebound.of_trace(function, made)
 
     # ---- the end ---------------------------------------------------------------------------------------------------
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
         """Close the Program over what the function returned (or raised) and what was written."""
         output = self._settled(output)
+        self.rebound.write()
         template = output_template(self, output)
         thrown = None if error is None else Raised.of(self, error)
         results = encode(self, output, template) if thrown is None else thrown[1]
@@ -278,8 +233,10 @@ class Trace(Tracer):
         for key, value in list(self.log.overlays[0].items()):
             if key[0] == "items" and key[1] not in self.external:
                 continue
-            owner = self.log.objects.get(key[1]) if len(key) > 1 else None
-            shape = output_template(self, value) if key[0] in ("attr", "tail") else content_template(self, value)
+            if len(key) > 1 and key[1] in self.made_objects:
+                continue
+            owner = self.log.owner(key)
+            shape = output_template(self, value) if key[0] in ("attr", "tail", "cell", "global") else content_template(self, value)
             writes.append((key, owner, shape))
             results += encode(self, value, shape)
         block = self.root.block
@@ -301,6 +258,7 @@ class Trace(Tracer):
 
     def did_something(self) -> bool:
         """Say whether a call does more than to compute: an effect, or a write."""
+        self.rebound.write()
         return bool(self.log.overlays[0]) or any(o.op.effect for o in self.root.block.operations)
 
     def _settled(self, output: Any) -> Any:
@@ -312,9 +270,10 @@ class Trace(Tracer):
         return output
 
 
-def trace(function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]]) -> Traced:
+def trace(
+    function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]], made: Trace
+) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
-    made = Trace()
     inputs, args, keywords = make_inputs(made)
     with replaced(trace=made, grad=current().grad):
         try:

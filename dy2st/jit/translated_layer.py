@@ -85,10 +85,14 @@ class TranslatedLayer(Layer):
 
     def _set_at(self, path: str, value: Any) -> None:
         """Set the attribute at a dotted name, which need not have been there."""
-        place = self._places.get(path)
-        if place is None:
-            place = self._places[path] = part_of(self, path)
-        setattr(place[0], place[1], value)
+        owner, last = self._place_of(path)
+        setattr(owner, last, value)
+
+    def _place_of(self, path: str) -> tuple[Layer, str]:
+        """Return the layer that has the attribute at a dotted name, and the attribute's name."""
+        if path not in self._places:
+            self._places[path] = part_of(self, path)
+        return self._places[path]
 
     def __repr__(self) -> str:
         methods = ", ".join(f"{name}{method.signature}" for name, method in self._methods.items())

@@ -19,7 +19,7 @@ class Metric:
         """Forget all batches."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it starts anew: define `reset`")
 
-    def update(self, *args: Any) -> Any:
+    def update(self, *args: Any, **keywords: Any) -> Any:
         """Add a batch."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it takes a batch: define `update`")
 
@@ -31,7 +31,7 @@ class Metric:
         """Return the name of the metric, or the names of its values."""
         raise NotImplementedError(f"{type(self).__name__} has no name: define `name`")
 
-    def compute(self, *args: Any) -> Any:
+    def compute(self, *args: Any, **keywords: Any) -> Any:
         """Return what `update` takes, by default the arguments themselves."""
         return args
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.functions.manipulation import cast
+from dy2st.functions.operands import cast_to, tensor
 from dy2st.functions.reduction import any as any_of
 from dy2st.functions.reduction import argmax, mean
 from dy2st.functions.search import topk
-from dy2st.functions.operands import cast_to, tensor
 from dy2st.metric.base import Metric, as_array
 from dy2st.runtime.tensor import Tensor
 
@@ -37,7 +37,7 @@ class Accuracy(Metric):
     def compute(self, pred: Any, label: Any, *args: Any) -> Tensor:
         """Return floats [..., maxk]: 1 where the i-th most likely class is the label.
 
-        Labels are class numbers, with or without a last axis of 1, or one-hot (any scores, of which the highest counts).
+        Labels are class numbers, with or without a last axis of 1, or one-hot (any scores: the highest counts).
         """
         pred, label = tensor(pred, "Accuracy.compute"), tensor(label, "Accuracy.compute")
         if isinstance(pred.shape[-1], int) and pred.shape[-1] < self.maxk:

@@ -35,6 +35,7 @@ from dy2st.nn.layers.activation import (
     Tanhshrink,
     ThresholdedReLU,
 )  # fmt: skip
+from dy2st.nn.layers.attention import MultiHeadAttention
 from dy2st.nn.layers.containers import LayerDict, LayerList, ParameterDict, ParameterList, Sequential
 from dy2st.nn.layers.conv import Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
 from dy2st.nn.layers.dropout import AlphaDropout, Dropout, Dropout2D, Dropout3D, FeatureAlphaDropout
@@ -94,5 +95,12 @@ from dy2st.nn.layers.pooling import (
 )  # fmt: skip
 from dy2st.nn.layers.rnn import GRU, LSTM, RNN, BiRNN, SimpleRNN
 from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
+from dy2st.nn.layers.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from dy2st.nn.param_attr import ParamAttr
 from dy2st.runtime.parameter import Parameter

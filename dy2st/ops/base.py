@@ -89,7 +89,7 @@ class Op(OpDef):
             for i in self.linear_in
             if tangents[i] is not None
         ]
-        total = terms[0]
+        total = terms[0] if terms else None  # nothing flows through an op that has no derivative
         for term in terms[1:]:
             total = _sum(b, total, term)
         return total

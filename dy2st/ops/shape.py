@@ -11,7 +11,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op, Sample, fill, fill_extents
-from dy2st.shapes import Extent, divide, product, symbol
+from dy2st.shapes import Dim, Extent, broadcast, divide, product
 
 
 class DimOf(Op):
@@ -39,14 +39,18 @@ class BroadcastExtent(Op):
     may_raise = True
 
     def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
-        for one in (a, b):
-            if isinstance(one.extent, int) and one.extent != 1:
-                return ScalarType("int", one.extent)
-        return ScalarType("int", symbol(f"bcast({a.extent}, {b.extent})"))
+        if a.extent is None or b.extent is None:
+            known = b.extent if a.extent is None else a.extent
+            return ScalarType("int", known if isinstance(known, int) and known != 1 else None)
+        return ScalarType("int", broadcast(a.extent, b.extent))
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
         a, b = (t.extent for t in types)
-        return 1 not in (a, b) and (a is None or a != b)
+        if 1 in (a, b):
+            return False
+        if isinstance(a, Dim) and isinstance(b, Dim):
+            return broadcast(a, b) not in (a, b)
+        return a is None or a != b
 
     def eval(self, xp: Any, a: int, b: int) -> int:
         if a != b and a != 1 and b != 1:

@@ -26,11 +26,15 @@ class Pass(ABC):
 
 
 def run_pipeline(program: Program, passes: Sequence[Pass], verify: bool = False) -> bool:
-    """Apply passes in order; say whether anything changed. With `verify`, check the Program after each one."""
+    """Apply passes in order; say whether anything changed.
+
+    With `verify`, check the Program after each pass that changed it, and after the last one.
+    """
     changed = False
     for one in passes:
-        changed |= one.apply(program)
-        if verify:
+        did = one.apply(program)
+        changed |= did
+        if verify and (did or one is passes[-1]):
             _verified(program, one)
     return changed
 

@@ -40,6 +40,19 @@ class HoistInvariants(Pass):
         return changed
 
 
+def hoist_out_of_loops(block: Block, effects: Effects) -> None:
+    """Move invariant operations out of the loops in a block, inner loops first; no value is replaced (1. alone)."""
+    hoist = _Hoist(effects, Replacements(block))
+    kept: list[Operation] = []
+    for operation in block.operations:
+        for inner in operation.blocks:
+            hoist_out_of_loops(inner, effects)
+        if operation.op.name in LOOPS:
+            kept += hoist.hoisted(operation, block)
+        kept.append(operation)
+    block.operations[:] = kept
+
+
 class _Hoist:
     def __init__(self, effects: Effects, replacements: Replacements):
         self.effects, self.replacements = effects, replacements

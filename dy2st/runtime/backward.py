@@ -81,6 +81,8 @@ def grad(
     trace = current().trace
     if trace is not None:
         found = trace.grad(outs, ins, seeds, blocked)
+        if not create_graph:
+            found = [None if g is None else trace.wrap(trace.detached(trace.value_of(g))) for g in found]
     else:
         walk = Walk(graph=create_graph, keep=create_graph if retain_graph is None else retain_graph)
         found = walk.gradients(outs, ins, seeds, blocked)

@@ -22,13 +22,17 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
     """Return `obj.name`."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: attr(trace, x, name))
-    if isinstance(obj, (Tensor, Scalar)) or type(obj).__module__ == "builtins":
+    if isinstance(obj, (Tensor, Scalar)) or type(obj).__module__ in ("builtins", "numpy"):
         return getattr(obj, name)
     found = trace.log.get(("attr", id(obj), name))
     if found is MISSING:
+        made = getattr(type(obj), name, None)
+        if isinstance(made, property) and made.fget is not None and not isinstance(obj, type):
+            return trace.callable(made.fget)(obj)
+        if id(obj) in trace.made_objects:
+            return getattr(obj, name)
         value = getattr(obj, name)
-        trace.note_attribute(obj, name, value)
-        return value
+        return trace.note_attribute(obj, name, value)
     return checked_attribute(trace, found, obj, name)
 
 
@@ -69,6 +73,8 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
     if isinstance(key, Variant):
         return switch(trace, key, lambda k: item(trace, obj, k))
     content = trace.content(obj)
+    if isinstance(content, Variant):
+        return trace.on_content(obj, switch, lambda: item(trace, obj, key))
     if isinstance(content, Tensor):
         return content[_plain_key(trace, key)]
     if isinstance(content, SymbolicList):
@@ -88,7 +94,10 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
 def _plain_key(trace: Any, key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(_plain_key(trace, k) for k in key)
-    return list(trace.content(key)) if isinstance(key, list) else key
+    if not isinstance(key, list):
+        return key
+    content = trace.content(key)
+    return content if isinstance(content, SymbolicList) else list(content)
 
 
 def slice_(trace: Any, start: Any, stop: Any, step: Any) -> slice:
@@ -109,6 +118,9 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
         return
     key = trace.item(key) if isinstance(key, Tensor) else key
     content = trace.writable(obj)
+    if isinstance(content, Variant):
+        trace.on_content(obj, switch, lambda: set_item(trace, obj, key, value))
+        return
     if isinstance(content, list) and isinstance(key, Scalar):
         content = as_symbolic(trace, content, value)
     if isinstance(content, SymbolicList):
@@ -126,6 +138,9 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
         del obj[key]
         return
     content = trace.writable(obj)
+    if isinstance(content, Variant):
+        trace.on_content(obj, switch, lambda: del_item(trace, obj, key))
+        return
     if isinstance(content, SymbolicList):
         trace.store(obj, LIST_METHODS["pop"](trace, content, key)[0])
         return
@@ -152,13 +167,16 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
 
 
 def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+    outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
+    if outside and name in ("append", "extend") and kind is list:
+        return _append_outside(trace, obj, name, args)
+    if isinstance(trace.content(obj), Variant):
+        return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
     if name not in MUTATING[kind]:
         content = trace.content(obj)
         if isinstance(content, SymbolicList):
             raise needs_value(f"list.{name}() of a list whose length only the run will tell")
         return getattr(content, name)(*args, **keywords)
-    if name in ("append", "extend") and trace.log.get(("items", id(obj))) is MISSING and id(obj) in trace.external:
-        return _append_outside(trace, obj, name, args)
     content = trace.writable(obj)
     if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
         content = as_symbolic(trace, content)

@@ -33,7 +33,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     except TypeError:  # an unhashable callable object
         special = None
     if special is not None:
-        return functools.partial(special, trace)
+        return functools.partial(_special, trace, special)
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
     if isinstance(f, types.MethodType) and convertible(f.__func__):
@@ -80,6 +80,14 @@ def convertible(f: Any) -> bool:
     return not (f.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
 
 
+def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Call what stands for a built-in; a container whose content is one of several is met once with each."""
+    for x in args:
+        if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
+            return trace.on_content(x, switch, lambda: _special(trace, special, *args, **keywords))
+    return special(trace, *args, **keywords)
+
+
 def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call something that is not converted; containers are handed over as they stand in the trace.
 
@@ -88,6 +96,9 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     """
     if isinstance(f, type) and is_users_class(f):
         return _construct(trace, f, args, keywords)
+    for x in (*args, *keywords.values()):
+        if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
+            return trace.on_content(x, switch, lambda: foreign_call(trace, f, *args, **keywords))
     variant = _find(trace, (args, keywords), Variant)
     if variant is not None:
         return switch(trace, variant, lambda y: foreign_call(trace, f, *_put(trace, args, variant, y),
@@ -120,7 +131,7 @@ def is_users_class(f: type) -> bool:
     return (f.__module__ or "").partition(".")[0] not in PLAIN and f.__module__ != "builtins"
 
 
-def _construct(trace: Any, kind: type, args: Any, keywords: dict[str, Any]) -> Any:
+def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:
     """Make an instance of a user's class; `__init__` is converted where it has symbolic control flow."""
     init = kind.__init__
     mark = trace.checkpoint()

@@ -107,6 +107,8 @@ def if_exp(trace: Any, test: Any, then: Thunk, orelse: Thunk) -> Any:
 def predicate(trace: Any, test: Any) -> Value:
     """Return the bool that decides a branch or a loop."""
     b = trace.builder
+    if isinstance(test, CONTAINERS):
+        test = trace.truth(test)
     if isinstance(test, Tensor):
         value = b.use(trace.value_of(test))
         assert isinstance(value.type, TensorType)
@@ -174,7 +176,8 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
         kept, value = (two, y) if one.diverged else (one, x)
         return kept.template(key, value, before.ids if _has_parts(value) else None)
     old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before.ids
-    if old is not None and type(x) in CONTAINERS and type(y) in CONTAINERS and id(x) in old and id(y) in old:
+    objects = key is None or key[0] not in ("items", "tail")
+    if old is not None and objects and all(type(i) in CONTAINERS and id(i) in old for i in (x, y)):
         return either(x, y)
     first, second = one.template(key, x, old), two.template(key, y, old)
     try:

@@ -101,6 +101,8 @@ def _is_alternative(trace: Any, variant: Variant, other: Any, negate: bool) -> A
 def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
     """Return what `a in container` (or `not in`) gives."""
     content = trace.content(container)
+    if isinstance(content, Variant) and content is not container:
+        return trace.on_content(container, switch, lambda: in_(trace, a, container, negate))
     if isinstance(content, Tensor):
         found: Any = trace.item((content == a).any())
     elif isinstance(content, (list, tuple)) and (trace.is_symbolic(a) or any(map(trace.is_symbolic, content))):

@@ -17,6 +17,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
 from dy2st.runtime.convert_if import Diverged, if_, predicate, seen_template
 from dy2st.runtime.log import Key
+from dy2st.runtime.made_in_branch import made_content, made_template, old_objects
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import Template, decode, encode, meet, types_of
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
@@ -92,6 +93,7 @@ class Loop:
         self.keys: list[Key] = []
         self.entering: dict[Any, Any] = dict(enumerate(self.before))
         self.templates: dict[Any, Template] = {}
+        self.old = old_objects(trace)
 
     # ---- the two kinds ---------------------------------------------------------------------------------------------
     def run_while(self, go: Any, turn: Thunk) -> None:
@@ -186,7 +188,7 @@ class Loop:
                 raise self._error(f"this loop raises {type(error).__name__} at every turn: {error}") from error
             left = dict(enumerate(self.get()))
         self.entries = entries
-        found = [key for key in self.writes if key not in self.keys]
+        found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
         for key in found:
             self.entering[key] = trace.current(key)
             self.templates[key] = seen_template(trace, key, self.entering[key])
@@ -201,10 +203,17 @@ class Loop:
                 stable = False
         return stable, after
 
+    def _is_carried(self, key: Key) -> bool:
+        """Say whether an entry of the write log is of something that was there before this turn."""
+        return key[0] not in ("items", "attr") or key[1] in self.old
+
     def _meet(self, slot: Any, child: Builder, x: Any) -> Template:
         trace = self.trace
         with trace.inside(child, self.writes):
-            leaving = seen_template(trace, slot if isinstance(slot, tuple) else None, x)
+            if isinstance(slot, tuple) and slot[0] in ("items", "tail"):
+                leaving = made_content(trace, x, self.old)
+            else:
+                leaving = made_template(trace, x, self.old)
         try:
             return meet(self.templates[slot], leaving, trace)
         except StructureError as error:

@@ -6,11 +6,12 @@ from contextvars import Context, copy_context
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from dy2st.ir.context import current
 from dy2st.ir.program import Value
 from dy2st.ops.base import Op
-from dy2st.runtime.kernels import ELLIPSIS_OUT, bare_ufunc
+from dy2st.runtime.kernels import bare_ufunc
 from dy2st.runtime.places import namespace, namespace_of
 from dy2st.runtime.tape import Node
 from dy2st.runtime.tensor import Tensor, needs_value
@@ -28,18 +29,19 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     plain, needs = not attributes, False
     for t in operands:
         if isinstance(t, Tensor):
-            arrays.append(t._payload)
-            if t._payload.__class__ is not np.ndarray:
+            array = t._payload
+            arrays.append(array)
+            if array.__class__ is not ndarray:
                 plain = False
             if not t.stop_gradient:
                 needs = True
         else:
             arrays.append(t)
             plain = False
-    kernel = _kernel(op, len(arrays)) if plain else None
+    kernel = ufunc_of(op, len(arrays)) if plain else None
     made: Any
     if kernel is not None:
-        made = Tensor(_quietly(kernel, arrays))
+        made = Tensor(quietly(kernel, *arrays))
     else:
         made = _evaluate(op, operands, arrays, attributes)
     if needs and context.grad and op.differentiable:
@@ -93,32 +95,45 @@ def namespace_for(arrays: list[Any]) -> Any:
 # Bare ufuncs skip `eval` and run where NumPy's floating-point warnings are off. Entering `np.errstate` costs
 # three times an addition; running in a context that was set up once costs next to nothing. A context serves one caller
 # at a time: it is taken from the list and put back (both atomic).
-_KERNELS: dict[tuple[str, int], Any] = {}
+_KERNELS: dict[tuple[Op, int], Any] = {}
 _QUIET: list[Context] = []
 
 
-def _kernel(op: Op, arity: int) -> Any:
-    key = (op.name, arity)
-    if key not in _KERNELS:
-        found = bare_ufunc(op, np, arity, {}) if ELLIPSIS_OUT else None
-        _KERNELS[key] = found
-    return _KERNELS[key]
+def ufunc_of(op: Op, arity: int) -> Any:
+    """Return the ufunc that `op.eval` is on NumPy arrays, or None."""
+    key = (op, arity)
+    try:
+        return _KERNELS[key]
+    except KeyError:
+        found = _KERNELS[key] = bare_ufunc(op, np, arity, {})
+        return found
 
 
-def _quietly(ufunc: Any, arrays: list[Any]) -> Any:
+def quietly(ufunc: Any, *arrays: Any) -> Any:
+    """Run a ufunc without NumPy's warnings; the result is an array also where it is 0-D."""
     try:
         quiet = _QUIET.pop()
     except IndexError:
         quiet = copy_context()
         quiet.run(np.seterr, all="ignore")
     try:
-        return quiet.run(ufunc, *arrays, out=...)
+        made = quiet.run(ufunc, *arrays)
     finally:
         _QUIET.append(quiet)
+    return made if made.__class__ is ndarray else np.asarray(made)
 
 
 def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], made: Any) -> None:
     """Put a node on the tape when a result can carry a gradient."""
+    if made.__class__ is Tensor:
+        if made._payload.dtype.kind not in "fc":
+            return
+        for t in operands:
+            if isinstance(t, Tensor) and t._view is not None:
+                t._view.refresh(t)
+        made._node = Node.of_op(op, operands, arrays, attributes, (made,))
+        made.stop_gradient = False
+        return
     results = made if isinstance(made, tuple) else (made,)
     live = [t for t in results if t._payload.dtype.kind in "fc"]
     if not live:

@@ -47,6 +47,10 @@ class WriteLog:
             self.objects[id(owner)] = owner
         self.overlays[-1][key] = value
 
+    def owner(self, key: Key) -> Any:
+        """Return the object whose id is in the key; None where there is none."""
+        return self.objects.get(key[1]) if len(key) > 1 else None
+
     def keep(self, owner: Any) -> None:
         """Keep an object alive while its id is in use."""
         self.objects[id(owner)] = owner

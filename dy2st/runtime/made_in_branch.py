@@ -13,12 +13,13 @@ import types
 from collections import deque
 from typing import Any
 
+from dy2st.errors import StructureError
 from dy2st.ir.location import is_user_frame
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.structure import Const, Items, ListOf, NewList, NewObject, OneOf, Template, Unset, template_of
+from dy2st.runtime.log import MISSING
+from dy2st.runtime.structure import Const, Items, NewList, NewObject, OneOf, Template, Unset, template_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
-from dy2st.runtime.variant import SymbolicList
 
 MOST_VISITED = 100_000
 
@@ -29,14 +30,10 @@ def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template
         return Items(type(x), tuple(made_template(trace, i, old, depth) for i in x))
     if depth > 50 or id(x) in old:
         return template_of(trace, x)
-    if type(x) in (list, dict):
-        content = trace.content(x)
-        if isinstance(content, SymbolicList):
-            return NewList(ListOf(content.element))
-        if isinstance(content, dict):
-            items = tuple(made_template(trace, i, old, depth + 1) for i in content.values())
-            return NewList(Items(dict, items, tuple(content)))
-        return NewList(Items(list, tuple(made_template(trace, i, old, depth + 1) for i in content)))
+    if type(x) in CONTAINERS:
+        if isinstance(x, deque) and x.maxlen is not None:
+            raise StructureError("a deque with a greatest length is made inside of a branch or loop")
+        return NewList(made_content(trace, trace.content(x), old, depth + 1))
     if is_plain_object(x):
         found = trace.attributes_of(x)
         return NewObject(
@@ -45,12 +42,14 @@ def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template
     return template_of(trace, x)
 
 
-def made_content(trace: Any, content: Any, old: set[int]) -> Template:
-    """Return the template of an entry of the write log that is the content of a container."""
-    if isinstance(content, list):
-        return Items(list, tuple(made_template(trace, i, old) for i in content))
+def made_content(trace: Any, content: Any, old: set[int], depth: int = 0) -> Template:
+    """Return the template of what a container holds."""
     if isinstance(content, dict):
-        return Items(dict, tuple(made_template(trace, i, old) for i in content.values()), tuple(content))
+        items = tuple(made_template(trace, i, old, depth) for i in content.values())
+        return Items(dict, items, tuple(content))
+    if isinstance(content, CONTAINERS):
+        kind = next(k for k in CONTAINERS if isinstance(content, k))
+        return Items(kind, tuple(made_template(trace, i, old, depth) for i in content))
     return template_of(trace, content)
 
 
@@ -82,7 +81,8 @@ def old_objects(trace: Any) -> set[int]:
         if id(x) in seen or isinstance(x, (Tensor, Undefined, type, types.ModuleType, types.FunctionType)):
             continue
         seen.add(id(x))
-        content = trace.content(x) if isinstance(x, CONTAINERS) else x
+        content = x if not isinstance(x, CONTAINERS) else trace.log.get(("items", id(x)))
+        content = x if content is MISSING else content
         if isinstance(content, dict):
             waiting += content.values()
         elif isinstance(content, (list, tuple, set, deque)):

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dy2st import dtypes
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import pull_back
@@ -22,13 +24,27 @@ from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
 from dy2st.shapes import Dim, Extent, symbol
 
+SMALL = 256  # elements
 
-@dataclass(frozen=True)
+
 class Ghost:
     """What the pull-back of a linear op needs of an operand: its shape and dtype, not its elements."""
 
-    shape: tuple[int, ...]
-    dtype: Any
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any):
+        self.shape = shape
+        self.dtype = dtype
+
+
+def ghost(x: Any) -> Any:
+    """Return shape and dtype of an array; numbers and lists as they are.
+
+    A small array that owns its memory stays as well: to let go of it is not worth the time.
+    """
+    if x.__class__ is np.ndarray and x.size <= SMALL and x.base is None:
+        return x
+    return Ghost(x.shape, x.dtype) if hasattr(x, "shape") else x
 
 
 @dataclass(frozen=True)

@@ -182,8 +182,9 @@ class Recorder:
             self.note_attribute(t, "_grad", t._grad)
         return t._grad
 
-    def note_attribute(self, owner: Any, name: str, value: Any) -> None:
-        """Note that an attribute of a real object was read; a trace holds good only while it stays as it was."""
+    def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Note that an attribute of a real object was read, which a trace may depend on; return what it sees."""
+        return value
 
     def write_grad(self, t: Tensor, grad: Tensor | None) -> None:
         """Set the gradient of a tensor in the log."""

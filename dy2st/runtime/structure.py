@@ -14,6 +14,7 @@ its own (`Items`, or `ListOf` when the length differs).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +107,7 @@ class NewList(Template):
 class NewObject(Template):
     """An instance of a user's class that is made anew: its attributes, by name."""
 
-    kind: type
+    kind: type[Any]
     names: tuple[str, ...]
     items: tuple[Template, ...]
 
@@ -165,6 +166,8 @@ def content_template(trace: Any, content: Any) -> Template:
         return Items(list, tuple(template_of(trace, i) for i in content))
     if isinstance(content, dict):
         return Items(dict, tuple(template_of(trace, i) for i in content.values()), tuple(content))
+    if isinstance(content, (set, deque)):
+        return Items(type(content), tuple(template_of(trace, i) for i in content))
     return template_of(trace, content)
 
 
@@ -185,14 +188,12 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
             return Items(a.kind, tuple(meet(p, q, trace) for p, q in zip(a.items, b.items, strict=True)), a.keys)
         if a.kind is list:
             return _list_of([*a.items, *b.items], trace)
-    if isinstance(a, Items) and isinstance(b, Items) and a.kind is b.kind is dict:
-        return _meet_dicts(a, b, trace)
     for one, other in ((a, b), (b, a)):
         if isinstance(one, ListOf) and isinstance(other, Items) and other.kind is list:
             return _list_of([one.element, *other.items], trace)
         if isinstance(one, ListOf) and isinstance(other, ListOf):
             return ListOf(meet(one.element, other.element, trace))
-        if isinstance(one, NewList) and isinstance(other, Const) and isinstance(other.object, list):
+        if isinstance(one, NewList) and isinstance(other, Const) and type(other.object) is _kind_of_content(one):
             return NewList(meet(one.content, content_template(trace, trace.content(other.object)), trace))
     if isinstance(a, NewList) and isinstance(b, NewList) and _kind_of_content(a) is _kind_of_content(b):
         return NewList(meet(a.content, b.content, trace))
@@ -243,14 +244,7 @@ def general(t: Template) -> Template:
         return Number(kind)
     if isinstance(t, Items):
         return Items(t.kind, tuple(map(general, t.items)), t.keys)
-    return t
-
-
-def _meet_dicts(a: Items, b: Items, trace: Any) -> Template:
-    mine, theirs = dict(zip(a.keys or (), a.items, strict=True)), dict(zip(b.keys or (), b.items, strict=True))
-    keys = tuple(dict.fromkeys([*mine, *theirs]))
-    absent = Unset("")
-    return Items(dict, tuple(meet(mine.get(k, absent), theirs.get(k, absent), trace) for k in keys), keys)
+    return NewList(general(t.content)) if isinstance(t, NewList) else t
 
 
 def _meet_objects(a: NewObject, b: NewObject, trace: Any) -> Template:
@@ -261,7 +255,8 @@ def _meet_objects(a: NewObject, b: NewObject, trace: Any) -> Template:
 
 
 def _kind_of_content(t: NewList) -> type:
-    return t.content.kind if isinstance(t.content, Items) else list
+    first = t.content.alternatives[1] if isinstance(t.content, OneOf) else t.content
+    return first.kind if isinstance(first, Items) else list
 
 
 def _one_of(a: Template, b: Template, trace: Any) -> Template:
@@ -383,6 +378,7 @@ def pack(trace: Any, x: Any, t: Template) -> Value:
 
 def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     b, kind = trace.builder, trace.builder.named(types_of(t)[0])
+    x = x if isinstance(x, Variant) or not isinstance(trace.content(x), Variant) else trace.content(x)
     if isinstance(x, Variant):
         if x.alternatives == t.alternatives:
             return b.use(x.value)
@@ -403,7 +399,8 @@ def _place_of(trace: Any, x: Any, t: OneOf) -> int:
         if isinstance(one, NewList) and type(x) is _kind_of_content(one):
             exact = [k for k, c in enumerate(t.alternatives) if isinstance(c, Const) and c.object is x]
             return exact[0] if exact else i
-    return place(template_of(trace, x), t)
+    is_content = not isinstance(x, tuple) and any(isinstance(a, Items) and isinstance(x, a.kind) for a in t.alternatives)
+    return place(content_template(trace, x) if is_content else template_of(trace, x), t)
 
 
 def place(a: Template, t: OneOf) -> int:
@@ -416,13 +413,20 @@ def place(a: Template, t: OneOf) -> int:
     raise StructureError("a value is none of the alternatives that it was seen as")
 
 
+def _fits(wanted: Template, found: Template) -> bool:
+    if isinstance(wanted, NewList) and isinstance(found, Const):
+        return type(found.object) is _kind_of_content(wanted)
+    return wanted == found or _alike(wanted, found) or isinstance(wanted, OneOf)
+
+
 def _fits_items(alternative: Template, a: Template) -> bool:
     return (
         isinstance(alternative, Items)
         and isinstance(a, Items)
         and a.kind is alternative.kind
+        and a.keys == alternative.keys
         and len(a.items) == len(alternative.items)
-        and all(p == q or _alike(p, q) or isinstance(p, OneOf) for p, q in zip(alternative.items, a.items, strict=True))
+        and all(map(_fits, alternative.items, a.items))
     )
 
 
@@ -440,7 +444,7 @@ def decode(trace: Any, values: Iterator[Value], t: Template) -> Any:
         return _rebuild(t, [decode(trace, values, i) for i in t.items])
     if isinstance(t, NewList):
         content = decode(trace, values, t.content)
-        fresh: Any = {} if isinstance(content, dict) else []
+        fresh: Any = _kind_of_content(t)()
         trace.store(fresh, content)
         return fresh
     if isinstance(t, NewObject):

@@ -7,6 +7,7 @@ turn, so any order works, outside and inside of `to_static`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,9 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled, CompiledPullback
-from dy2st.runtime.op_pullback import Ghost
+from dy2st.runtime.op_pullback import ghost
 
+_numbers = itertools.count(1)
 Edge = Any
 """Where a cotangent goes: a leaf tensor, a pair (node, number of the result), or None."""
 
@@ -35,42 +37,50 @@ class Node:
         "source",
         "versions",
     )
-    count = 0
 
-    def __init__(self, name: str, edges: list[Edge], results: Sequence[Any], source: Any):
+    def __init__(
+        self,
+        name: str,
+        edges: list[Edge],
+        results: Sequence[Any],
+        source: Any,
+        operands: Sequence[Any] = (),
+        versions: list[Any] | None = None,
+    ):
         self.name, self.edges, self.source = name, edges, source
         self.results: Sequence[Any] = results
         self.hooks: dict[int, dict[int, Any]] | None = None
-        self.versions: list[Any] | None = None
-        self.operands: Sequence[Any] = ()
+        self.versions = versions
+        self.operands = operands
         """The operand tensors whose elements a pull-back may need, to ask them for their versions."""
         self.overwritten: tuple[int, ...] | None = None
         """Results that were written in place where the node keeps their memory."""
         self.freed = False
-        Node.count = self.number = Node.count + 1
+        self.number = next(_numbers)
 
     @classmethod
     def of_op(cls, op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], results: Any) -> Node:
         """Return the node of an op that ran on `arrays`; a linear op keeps shapes, not elements."""
         edges, versions = edges_of(operands)
-        outs = [t._payload for t in results]
+        outs: list[Any] = [t._payload for t in results]
         linear = op.linear_together or (op.linear_in if len(op.linear_in) == 1 else ())
-        if linear and not op.variadic and any(e is not None and i not in linear for i, e in enumerate(edges)):
-            linear = ()  # linear in some operands only, as a quotient is, and another one needs a gradient
+        all_of_them = op.variadic or (bool(linear) and linear[-1] + 1 == len(edges) == len(linear))
+        if linear and not all_of_them:
+            for i, edge in enumerate(edges):
+                if edge is not None and i not in linear:
+                    linear = ()  # linear in some operands only, as a quotient is, and another one needs a gradient
+                    break
+        kept = operands
         if linear:
-            ghosts = op.variadic
-            arrays = [
-                Ghost(a.shape, a.dtype) if (i in linear or ghosts) and hasattr(a, "shape") else a
-                for i, a in enumerate(arrays)
-            ]
-            outs = [Ghost(a.shape, a.dtype) for a in outs]
-        node = cls(op.name, edges, outs, (op, attributes, arrays))
-        node.versions = versions
-        if not linear:
-            node.operands = operands
-        elif not op.variadic:
-            node.operands = tuple(None if i in linear else t for i, t in enumerate(operands))
-        return node
+            if all_of_them:
+                arrays, kept = list(map(ghost, arrays)), ()
+            else:
+                arrays, kept = arrays.copy(), list(operands)
+                for i in linear:
+                    if i < len(arrays):
+                        arrays[i], kept[i] = ghost(arrays[i]), None
+            outs = list(map(ghost, outs))
+        return cls(op.name, edges, outs, (op, attributes, arrays), kept, versions)
 
     def check_versions(self, used: Sequence[int]) -> None:
         """Refuse a pull-back that needs the elements of an operand that was overwritten in place since."""
@@ -96,15 +106,17 @@ class Node:
 
 def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
     """Return the edges of a node and the versions of operands that share memory."""
-    edges: list[Edge] = [None] * len(operands)
+    edges: list[Edge] = []
     versions: list[Any] | None = None
     for i, t in enumerate(operands):
-        if hasattr(t, "stop_gradient"):
-            if not t.stop_gradient:
-                edges[i] = t if t._node is None else (t._node, t._index)
-            if t._version is not None:
-                versions = versions or []
-                versions.append((i, t._version, t._version[0]))
+        if getattr(t, "stop_gradient", True):
+            edges.append(None)
+        else:
+            edges.append(t if t._node is None else (t._node, t._index))
+        version = getattr(t, "_version", None)
+        if version is not None:
+            versions = versions or []
+            versions.append((i, version, version[0]))
     return edges, versions
 
 

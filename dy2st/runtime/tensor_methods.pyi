@@ -1,4 +1,4 @@
-"""The operators and methods that `functions/methods.py` attaches to Tensor, as type checkers and editors see them.
+"""The operators and methods that `functions/methods.py` attaches to Tensor, as type checkers see them.
 
 Made by `python3 dev.py test tests/runtime/test_tensor_methods.py --update-golden`.
 """

@@ -1,7 +1,7 @@
 """Gradients of leaves in a trace, which may not be there: what only an untaken branch used has none, not zeros.
 
-While cotangents are pulled back, "there or not" is an optional. As `x.grad` the user sees a variant of None and a Tensor,
-so that `x.grad is None` is a question for the run.
+While cotangents are pulled back, "there or not" is an optional. As `x.grad` the user sees a variant of None and a
+Tensor, so that `x.grad is None` is a question for the run.
 """
 
 from __future__ import annotations

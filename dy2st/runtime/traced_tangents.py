@@ -12,28 +12,40 @@ from dy2st.runtime.tensor import Tensor
 
 
 def push(recorder: Any, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Sequence[Tensor]) -> list[Tensor | None]:
-    """Append the tangents of `outs` when `ins` have those `given`; None for one that does not depend on them."""
-    seeds = {recorder.value_of(x): recorder.value_of(t) for x, t in zip(ins, given, strict=True)}
-    ends = [recorder.builder.use(recorder.value_of(out)) for out in outs]
-    tangents = _push_level(recorder.builder, seeds, ends)
+    """Append the tangents of `outs` when `ins` have those `given`; None for one that does not depend on them.
+
+    All of them are emitted where the recorder stands, also those of values of the blocks around.
+    """
+    b: Builder = recorder.builder
+    seeds = {recorder.value_of(x): b.use(recorder.value_of(t)) for x, t in zip(ins, given, strict=True)}
+    ends = [b.use(recorder.value_of(out)) for out in outs]
+    tangents: Tangents = {}
+    for level, entering in _levels(b):
+        tangents.update({a: tangents[outer] for outer, a in entering.items() if outer in tangents})
+        tangents.update({v: t for v, t in seeds.items() if v.block is level.block})
+        wanted = ends if level is b else [v for v in _captured(b, level) if v.block is level.block]
+        push_forward(b, _leading_to(level.block, wanted, set(tangents)), None, tangents)
     return [None if v not in tangents else recorder.wrap(tangents[v], False) for v in ends]
 
 
-def _push_level(level: Builder, seeds: dict[Value, Value], ends: Sequence[Value]) -> Tangents:
-    """Push through the blocks around this one, then through what this one has so far."""
-    tangents: Tangents = {}
-    if level.parent is not None:
-        entries = dict(level.captures)
-        for outer, tangent in _push_level(level.parent, seeds, list(entries)).items():
-            if outer in entries:
-                tangents[entries[outer]] = level.use(tangent)
-    for value, tangent in seeds.items():
-        if level.sees(value):
-            tangents[level.use(value)] = level.use(tangent)
-    known = set(tangents)
-    part = _leading_to(level.block, ends, known)
-    push_forward(level, part, None, tangents)
-    return tangents
+def _levels(b: Builder) -> list[tuple[Builder, dict[Value, Value]]]:
+    """Return the builders from the outermost block to this one, with what each has captured so far."""
+    found: list[tuple[Builder, dict[Value, Value]]] = []
+    level: Builder | None = b
+    while level is not None:
+        found.append((level, dict(level.captures)))
+        level = level.parent
+    return found[::-1]
+
+
+def _captured(b: Builder, outer: Builder) -> list[Value]:
+    """Return what the blocks inside of `outer`, down to that of `b`, have captured."""
+    found: list[Value] = []
+    level: Builder | None = b
+    while level is not None and level is not outer:
+        found += list(level.captures)
+        level = level.parent
+    return found
 
 
 def _leading_to(block: Block, ends: Sequence[Value], known: set[Value]) -> Block:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dy2st.ir.builder import Builder
 from dy2st.ops.base import Op
-from dy2st.runtime.contents import Contents
+from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_if import predicate, switch
 from dy2st.runtime.list_methods import joined_items
 from dy2st.runtime.log import MISSING, Key
@@ -36,18 +36,18 @@ class Tracer(Contents, Recorder):
     # ---- symbolic or not -------------------------------------------------------------------------------------------
     def is_symbolic(self, x: Any) -> bool:
         """Say whether only the run will tell the truth of `x`."""
-        if isinstance(x, list):
-            return isinstance(self.content(x), SymbolicList)
+        if isinstance(x, CONTAINERS):
+            return isinstance(self.content(x), (SymbolicList, Variant))
         return isinstance(x, (Tensor, Scalar, Variant, SymbolicList))
 
     def truth(self, x: Any) -> Any:
         """Return `bool(x)`, symbolic where x is."""
         if not self.is_symbolic(x):
             return bool(self.content(x))
-        if isinstance(x, (list, SymbolicList)):
-            content = self.content(x)
+        content = self.content(x)
+        if isinstance(content, SymbolicList):
             return Scalar(self.emit("list_len", [content.value])) > 0
-        value = predicate(self, x)
+        value = predicate(self, content)
         return Scalar(value) if hasattr(value.type, "kind") else self.item(self.wrap(value))
 
     def as_scalar(self, x: Any) -> Scalar:
@@ -103,13 +103,14 @@ class Tracer(Contents, Recorder):
     def real_attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a real object, the placeholder when it has none."""
         try:
-            return getattr(owner, name)
+            value = getattr(owner, name)
         except AttributeError:
             return Undefined(name)
+        return value if id(owner) in self.made_objects else self.note_attribute(owner, name, value)
 
     def commit_joined(self, key: Key, value: Any) -> None:
         """Write what the blocks of a branch or loop left under a key."""
-        owner = self.log.objects.get(key[1]) if len(key) > 1 else None
+        owner = self.log.owner(key)
         if key[0] == "items" and isinstance(owner, deque) and isinstance(value, list | deque):
             value = deque(value, owner.maxlen)
         self.log.set(key, owner, value)
@@ -139,7 +140,7 @@ class Tracer(Contents, Recorder):
                     found[key[2]] = value
         return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
 
-    def new_object(self, kind: type, attributes: dict[str, Any]) -> Any:
+    def new_object(self, kind: type[Any], attributes: dict[str, Any]) -> Any:
         """Return an instance that has these attributes in the trace."""
         made = kind.__new__(kind)
         for name, value in attributes.items():

@@ -9,7 +9,7 @@ def f(a, i, v):
     _dy.del_attr(a, 'x')
 >>> print(preview("def f(a, v):\n    a.x, *y = v\n    del y"))
 def f(a, v):
-    _part, *_part_1 = v
+    _part, *_part_1 = _dy.unpack(v, 1, 0)
     _dy.set_attr(a, 'x', _part)
     y = _part_1
     y = _dy.undefined('y')
@@ -42,14 +42,14 @@ _AUGMENTED = {
 
 def lower_assign(rw: Rewriter, node: Any) -> list[Any]:
     """Lower `targets = value`: the value first, then the targets from left to right."""
-    if all(only_names(target) for target in node.targets):
-        node.value = rw.expr(node.value)
-        return [node]
     target = node.targets[0]
+    if all(only_names(target) for target in node.targets):
+        node.value = _for_unpacking(rw, target, node.value) if len(node.targets) == 1 else rw.expr(node.value)
+        return [node]
     if len(node.targets) == 1 and _may_wait(rw, target, node.value):
         return _write(rw, target, rw.expr(node.value))
     if len(node.targets) == 1 and _leaves(target) is not None:
-        return _unpack(rw, target, rw.expr(node.value))
+        return _unpack(rw, target, _for_unpacking(rw, target, node.value))
     value = rw.context.variable("assigned")
     first = templates.statements(node, "NAME = VALUE", NAME=value, VALUE=rw.expr(node.value))
     for target in node.targets:
@@ -167,6 +167,20 @@ def _write(rw: Rewriter, target: Any, value: Any) -> list[Any]:
         call = rw.make(target, "DY.set_item(OBJ, KEY, VALUE)", OBJ=obj, KEY=key, VALUE=value)
         return templates.statements(target, "CALL", CALL=call)
     return templates.statements(target, "TARGET = VALUE", TARGET=target, VALUE=value)
+
+
+def _for_unpacking(rw: Rewriter, target: Any, value: Any) -> Any:
+    """Lower a value that is unpacked into `target`: how many parts are wanted is known here."""
+    parts, lowered = _leaves(target), rw.expr(value)
+    if parts is None or type(value).__name__ in ("Tuple", "List"):
+        return lowered
+    starred = [i for i, part in enumerate(parts) if type(part).__name__ == "Starred"]
+    before = starred[0] if starred else len(parts)
+    after = len(parts) - before - 1 if starred else None
+    counts = [templates.literal(value, n) for n in (before, after)]
+    if after is None:
+        return rw.make(value, "DY.unpack(VALUE, BEFORE)", VALUE=lowered, BEFORE=counts[0])
+    return rw.make(value, "DY.unpack(VALUE, BEFORE, AFTER)", VALUE=lowered, BEFORE=counts[0], AFTER=counts[1])
 
 
 def _unpack(rw: Rewriter, target: Any, value: Any) -> list[Any]:

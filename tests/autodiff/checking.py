@@ -84,10 +84,11 @@ def differences(program: Program, inputs: Sequence[Any], tangents: Sequence[Any]
     return [(p - 8 * q + 8 * r - s) / (12 * step) for p, q, r, s in zip(a, b, c, d, strict=True)]
 
 
-def gradient_program(program: Program) -> Program:
+def gradient_program(program: Program, functions: bool = True) -> Program:
     """Return the Program (arguments, cotangents of tensor results) -> (cotangents of tensor arguments), one block."""
     copy = clone_program(program)
     b = Builder(copy.block, names=fresh_names(copy))
+    b.functions = copy.functions if functions else None
     wrt, seeded = tensors(copy)
     cts: dict[Any, Any] = {}
     for i in seeded:

@@ -193,17 +193,3 @@ def test_a_list_result_has_a_list_of_cotangents():
     np.testing.assert_allclose(dx[1], 2 * X)
     assert dy == (0, None)
 
-
-def test_reading_a_list_in_a_loop_costs_time_in_proportion():
-    """The backward program adds to one list in place, so ten times the turns take about ten times as long."""
-
-    def body(b, n, x):
-        items = for_loop(b, n, [empty_list(b)], lambda b, i, items: b.list_append(items, b.mul(x, x)))
-        return for_loop(b, n, [x], lambda b, i, total: b.add(total, b.list_get(items, i)))
-
-    made = vjp(program([INT, VECTOR], body), (1,), [(0, False)])
-    text = str(made.backward)
-    assert "list_accumulate" in text
-    assert text.count("optional_add") <= 1, text
-
-

@@ -214,3 +214,13 @@ def test_the_differences_that_these_tests_use_are_derivatives():
     made = program([VECTOR], lambda b, x: b.mul(x, x))
     (found,) = differences(made, [X], [np.ones(3)])
     np.testing.assert_allclose(found, 2 * X, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("p", "q"), [(True, True), (True, False), (False, True), (False, False)])
+def test_a_chain_that_one_branch_uses_always_and_the_other_sometimes(p, q):
+    def body(b, p, q, x, y):
+        z = b.tanh(b.mul(x, y))
+        inner = lambda b: cond(b, q, lambda b: b.mul(z, z), lambda b: y)
+        return cond(b, p, lambda b: b.exp(z), inner)
+
+    check(program([BOOL, BOOL, VECTOR, VECTOR], body), p, q, X, Y, order=2)

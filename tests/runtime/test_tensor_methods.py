@@ -14,7 +14,7 @@ import dy2st
 from dy2st.functions.methods import METHODS
 
 STUB = Path(dy2st.__file__).parent / "runtime" / "tensor_methods.pyi"
-HEAD = '''"""The operators and methods that `functions/methods.py` attaches to Tensor, as type checkers and editors see them.
+HEAD = '''"""The operators and methods that `functions/methods.py` attaches to Tensor, as type checkers see them.
 
 Made by `python3 dev.py test tests/runtime/test_tensor_methods.py --update-golden`.
 """

@@ -39,11 +39,16 @@ class World:
     """What a program may touch."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what a program did."""
         self.seen: list[Any] = []
         self.ticks = 0
 
     def log(self, value: Any) -> Any:
-        self.seen.append(repr(value) if isinstance(value, Exception) else value)  # exceptions are equal only to themselves
+        # An exception is equal to itself alone.
+        self.seen.append(repr(value) if isinstance(value, Exception) else value)
         if len(self.seen) > 500:
             raise TooLong
         return value
@@ -78,16 +83,17 @@ def agree(text: str) -> None:
         code = compile(text, FILE, "exec")
     except SyntaxError:  # such as a walrus on the variable of a comprehension
         return
+    worlds, forms = (World(), World()), []
+    for world in worlds:
+        namespace: dict[str, Any] = {"log": world.log, "tick": world.tick, "manager": world.manager}
+        exec(code, namespace)
+        forms.append(namespace["program"])
+    converted = transformers.convert(forms[1])
+    forms[1] = converted.make(PythonHelper())
     for args in [(0, 1), (3, -1)]:
         outcomes: list[Any] = []
-        for convert in (False, True):
-            world = World()
-            namespace = {"log": world.log, "tick": world.tick, "manager": world.manager}
-            exec(code, namespace)
-            fn: Any = namespace["program"]
-            if convert:
-                converted = transformers.convert(fn)
-                fn = converted.make(PythonHelper())
+        for fn, world in zip(forms, worlds):
+            world.begin()
             outcomes.append(run(fn, world, args))
         assert outcomes[1] == outcomes[0], f"{text}\n{converted.source}"
 

@@ -17,7 +17,7 @@ from dy2st.nn.layer import Layer
 from dy2st.nn.layers import conv, norm
 from dy2st.nn.layers import linear as linear_layers
 from dy2st.nn.layers.norm import BatchNorm, activated
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tensor import Tensor, needs_value
 
 
 class FC(Layer):
@@ -40,25 +40,27 @@ class FC(Layer):
             raise ValueError(f"FC: size must be a positive int, not {size!r}")
         self._size, self._num_flatten_dims, self._act = size, num_flatten_dims, act
         self._param_attr, self._bias_attr = param_attr, bias_attr
-        self.weight = None
-        self.bias = None
+        self.weight: Any = None
+        self.bias: Any = None
 
     def forward(self, input: Any) -> Tensor:
         x = tensor(input, "FC")
         axes = self._num_flatten_dims
         if not 0 < axes < x.ndim:
             raise ValueError(f"FC: num_flatten_dims is {axes}, so the input needs more axes than {x.ndim}")
-        if self.weight is None:
-            self._build(x.shape[axes:])
-        flat = x if x.ndim == axes + 1 else reshape(x, [*x.shape[:axes], self.weight.shape[0]])
-        return activated(linear(flat, self.weight, self.bias), self._act)
+        weight = self._built(x.shape[axes:]) if self.weight is None else self.weight
+        flat = x if x.ndim == axes + 1 else reshape(x, [*x.shape[:axes], weight.shape[0]])
+        return activated(linear(flat, weight, self.bias), self._act)
 
-    def _build(self, extents: list[Any]) -> None:
+    def _built(self, extents: list[Any]) -> Any:
         if not all(isinstance(extent, int) for extent in extents):
-            raise ValueError("FC: the extents of the input from num_flatten_dims on must be known at the first call")
-        del self.weight, self.bias
-        self.weight = self.create_parameter([math.prod(extents), self._size], self._param_attr)
+            raise needs_value(
+                "FC makes its parameters at its first call, which needs the extents of its input; call it eagerly once"
+            )
+        weight = self.create_parameter([math.prod(extents), self._size], self._param_attr)
+        self.weight = weight
         self.bias = self.create_parameter([self._size], self._bias_attr, is_bias=True)
+        return weight
 
 
 class Linear(linear_layers.Linear):

@@ -74,7 +74,7 @@ def pad(x: Any, paddings: Any, pad_value: float = 0.0, name: str | None = None) 
     x = tensor(x, "pad")
     if len(paddings) != 2 * x.ndim:
         raise ValueError(f"pad: {x.ndim} axes need {2 * x.ndim} paddings, not {len(paddings)}")
-    pairs = [(paddings[2 * i], paddings[2 * i + 1]) for i in range(x.ndim)]
+    pairs = list(zip(paddings[::2], paddings[1::2], strict=True))
     return padding.pad_pairs(x, pairs, pad_value)
 
 

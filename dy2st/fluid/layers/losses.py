@@ -70,7 +70,7 @@ def one_hot(input: Any, depth: int, allow_out_of_range: bool = False) -> Tensor:
     """Return vectors of `depth` elements for ids [..., 1]: the last axis becomes the vector."""
     input = tensor(input, "one_hot")
     if input.ndim < 2 or input.shape[-1] != 1:
-        raise ValueError(f"one_hot: the last axis of the ids must be 1, not in shape {input.shape}; or use fluid.one_hot")
+        raise ValueError(f"one_hot: the ids need a last axis of 1, not the shape {input.shape}; or use fluid.one_hot")
     return modern_one_hot(input.squeeze(-1), depth)
 
 

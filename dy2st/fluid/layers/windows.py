@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.functions import reduction
 from dy2st.nn.functional import adaptive_pooling, pooling
 from dy2st.runtime.tensor import Tensor
 
@@ -43,7 +44,7 @@ def _pool(
         return getattr(adaptive_pooling, f"adaptive_avg_pool{rank}d")(x, 1, data_format=data_format)
     if whole:
         axes = list(range(1, rank + 1) if data_format.endswith("C") else range(2, rank + 2))
-        return x.max(axes, keepdim=True)
+        return reduction.max(x, axes, keepdim=True)
     if size == -1:
         raise ValueError(f"pool{rank}d: pool_size must be given where global_pooling is False")
     how: dict[str, Any] = {"ceil_mode": ceil_mode, "data_format": data_format}

@@ -45,6 +45,7 @@ from dy2st.nn.functional.adaptive_pooling import (
     adaptive_max_pool3d,
 )  # fmt: skip
 from dy2st.nn.functional.affine import bilinear, linear
+from dy2st.nn.functional.attention import scaled_dot_product_attention
 from dy2st.nn.functional.classification import (
     cross_entropy,
     label_smooth,

@@ -1,4 +1,4 @@
-"""What training computes otherwise than testing, told to a hand-built Program, whose `clone(for_test=True)` asks for it."""
+"""What testing computes instead, told to a hand-built Program, whose `clone(for_test=True)` asks."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from dy2st.runtime.tensor import Tensor
 class RNN(Layer):
     """Run a cell over a sequence [batch, time, features] ([time, batch, features] with `time_major`).
 
-    Called with (inputs, initial_states=None, sequence_length=None), returns (outputs, final states). Where a sequence is
-    over, by its length, its state stays as it is. With `is_reverse` the last step is the first.
+    Called with (inputs, initial_states=None, sequence_length=None), returns (outputs, final states). Where a sequence
+    is over, by its length, its state stays as it is. With `is_reverse` the last step is the first.
 
     >>> import dy2st as paddle
     >>> rnn = paddle.nn.RNN(paddle.nn.GRUCell(3, 5))
@@ -126,7 +126,7 @@ def _by_batch(outputs: Tensor, time_major: bool) -> Tensor:
 class _Stacked(Layer):
     """Several recurrent layers, each over the outputs of the one below it."""
 
-    cell: type[Any]
+    cell: Any
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int, direction: str, time_major: bool, dropout: float,
@@ -154,9 +154,7 @@ class _Stacked(Layer):
                 if parameter is not None:
                     self.add_parameter(f"{name}_l{layer}{end}", parameter)
 
-    def forward(
-        self, inputs: Tensor, initial_states: Any = None, sequence_length: Any = None
-    ) -> tuple[Tensor, Any]:
+    def forward(self, inputs: Tensor, initial_states: Any = None, sequence_length: Any = None) -> tuple[Tensor, Any]:
         x = _by_time(inputs, self.time_major, type(self).__name__)
         runs = None if sequence_length is None else _running(x, tensor(sequence_length, "sequence_length"))
         finals: list[Any] = []
@@ -180,7 +178,7 @@ class _Stacked(Layer):
             raise TypeError(f"{type(self).__name__}: the initial states are a {'tensor' if several else 'pair (h, c)'}")
         for t in initial if several else [initial]:
             if isinstance(t.shape[0], int) and t.shape[0] != wanted:
-                raise ValueError(f"{type(self).__name__}: an initial state has {wanted} layers, not the shape {t.shape}")
+                raise ValueError(f"{type(self).__name__}: initial states have {wanted} rows, not shape {t.shape}")
         at = [layer * self.num_directions + d for d in range(self.num_directions)]
         found = [tuple(t[i] for t in initial) if several else initial[i] for i in at]
         return found[0] if self.num_directions == 1 else tuple(found)

@@ -15,7 +15,7 @@ from dy2st.runtime.tensor import Tensor
 
 
 class RNNCellBase(Layer):
-    """Base of the cells: `forward(inputs, states)` returns (outputs, new states); `state_shape` says what a state is."""
+    """Base of the cells: `forward(inputs, states)` returns (outputs, new states), of the shape `state_shape`."""
 
     @property
     def state_shape(self) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
+from dy2st.ir.program import Value
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.convert_loop import while_
 from dy2st.runtime.tensor import Tensor
@@ -48,8 +49,8 @@ def cond(
             raise TypeError(f"cond: {what} must be a function, not {type(given).__name__}")
     trace = current().trace
     then, other = _converted(trace, true_fn), _converted(trace, false_fn)
+    _one_element(pred, "cond: pred")
     if trace is None or not trace.is_symbolic(pred):
-        _one_element(pred, "cond: pred")
         return then() if pred else other()
     made = if_exp(trace, pred, then, other)
     if _differs(made):
@@ -180,11 +181,15 @@ def _nothing() -> None:
 
 
 def _one_element(x: Any, what: str) -> None:
-    known = [e for e in x.shape if isinstance(e, int)] if isinstance(x, Tensor) else []
-    if any(e != 1 for e in known):
-        raise ValueError(f"{what} must have one element, not the shape {list(x.shape)}")
+    """Refuse what cannot decide a branch or a loop."""
     if x is None or isinstance(x, (str, list, tuple, dict)):
         raise TypeError(f"{what} must be a tensor of one element or a bool, not {type(x).__name__}")
+    if not isinstance(x, Tensor):
+        return
+    payload = x._payload
+    shape = payload.type.shape if isinstance(payload, Value) else payload.shape
+    if any(isinstance(e, int) and e != 1 for e in shape):
+        raise ValueError(f"{what} must have one element, not the shape [{', '.join(map(str, shape))}]")
 
 
 def _as_many(returned: Any, count: int) -> list[Any]:

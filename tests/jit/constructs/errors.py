@@ -75,7 +75,7 @@ def assert_without_message(x):
     return x * 2
 
 
-@case((POS, 1), (POS, 0), programs=1)
+@case((POS, 1), (POS, 0), programs=2)  # a number that changes becomes an input
 def python_raise(x, k):
     if k == 0:
         raise KeyError("k")

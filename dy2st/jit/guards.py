@@ -1,0 +1,124 @@
+"""What a Program reads from outside: slots, whose value is an argument, and guards, which must find what tracing found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.dtypes import DType
+from dy2st.runtime.log import MISSING
+
+SIMPLE = (bool, int, float, str, bytes, type(None), DType)
+NUMBERS = (int, float)
+
+
+def _same(now: Any, before: Any) -> bool:
+    if now is before:
+        return True
+    if type(now) is not type(before):
+        return False
+    if isinstance(before, tuple):
+        return len(now) == len(before) and all(map(_same, now, before))
+    return isinstance(before, SIMPLE) and bool(now == before)
+
+
+@dataclass(frozen=True)
+class StateSlot:
+    """An argument of the Program that is read from a real object: an attribute, or a tensor itself."""
+
+    owner: Any
+    name: str | None
+
+    def fetch(self) -> Any:
+        """Return the tensor or number as it is now."""
+        return self.owner if self.name is None else getattr(self.owner, self.name)
+
+
+@dataclass(frozen=True)
+class GlobalSlot(StateSlot):
+    """An argument that is read from a global variable; the owner is the module's dict."""
+
+    def fetch(self) -> Any:
+        """Return the tensor or number as it is now."""
+        return self.owner.get(self.name)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Something that was read while tracing and must be the same for the Program to be right."""
+
+    owner: Any
+    name: str
+    value: Any
+
+    def now(self) -> Any:
+        """Return what stands there now."""
+        return getattr(self.owner, self.name, MISSING)
+
+    def holds(self) -> bool:
+        """Say whether it still is."""
+        now = self.now()
+        return now is self.value or _same(now, self.value)
+
+    def changed_number(self) -> bool:
+        """Say whether a Python number stands there that differs from the one that was read only in its value."""
+        return type(self.value) in NUMBERS and type(self.now()) is type(self.value) and not self.holds()
+
+    def __str__(self) -> str:
+        return f".{self.name} of a {type(self.owner).__name__}" if self.name != "cell_contents" else "a closure variable"
+
+
+@dataclass(frozen=True)
+class GlobalGuard(Guard):
+    """A global variable that was read; the owner is the module's dict."""
+
+    def now(self) -> Any:
+        """Return what stands there now."""
+        return self.owner.get(self.name, MISSING)
+
+    def __str__(self) -> str:
+        return f"the global '{self.name}'"
+
+
+@dataclass(frozen=True)
+class KindGuard(Guard):
+    """A Python number that is an argument: its type must stay; the value is that type."""
+
+    slot: StateSlot
+
+    def holds(self) -> bool:
+        """Say whether it still has this type."""
+        return type(self.slot.fetch()) is self.value
+
+    def changed_number(self) -> bool:
+        """Say no: its value is open already."""
+        return False
+
+
+@dataclass(frozen=True)
+class ContentGuard:
+    """The content of a container that was read while tracing."""
+
+    owner: Any
+    content: Any
+
+    def holds(self) -> bool:
+        """Say whether it still is what it was, item by item."""
+        if len(self.owner) != len(self.content):
+            return False
+        if isinstance(self.owner, dict):
+            return all(k in self.owner and _same(self.owner[k], v) for k, v in self.content.items())
+        if isinstance(self.owner, (set, frozenset)):
+            return bool(self.owner == self.content)
+        return all(_same(a, b) for a, b in zip(self.owner, self.content, strict=True))
+
+    def changed_number(self) -> bool:
+        """Say no: containers are read whole."""
+        return False
+
+    def __str__(self) -> str:
+        return f"the content of a {type(self.owner).__name__}"
+
+
+Globals = Mapping[str, Any]

@@ -1,0 +1,63 @@
+"""Attention: means of values, weighted by how well a query fits their keys (Vaswani et al., 2017)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dy2st.functions.creation import ones
+from dy2st.functions.linear_algebra import matmul
+from dy2st.functions.manipulation import transpose, tril
+from dy2st.functions.operands import cast_to, together
+from dy2st.nn.functional.dropping import dropout
+from dy2st.nn.functional.softmax_family import softmax
+from dy2st.runtime.tensor import Tensor
+
+MASKED = 1e9
+"""What is taken from a score where a bool or int mask says "not this one"."""
+
+
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    training: bool = True, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return softmax(q k^T / sqrt(features) + mask) v for [batch, length, heads, features] tensors.
+
+    A bool mask says which places are seen, a float mask is added to the scores; it broadcasts to
+    [batch, heads, queries, keys]. With `is_causal` a query sees keys up to its own place.
+
+    >>> import dy2st as paddle
+    >>> q = paddle.ones([1, 2, 1, 4])
+    >>> paddle.nn.functional.scaled_dot_product_attention(q, q, q).shape
+    [1, 2, 1, 4]
+    """
+    query, key, value = together((query, key, value), "scaled_dot_product_attention")
+    for what, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim != 4:
+            raise ValueError(
+                f"scaled_dot_product_attention: the {what} must be [batch, length, heads, features], not {x.shape}"
+            )
+    if is_causal:
+        seen = tril(ones([query.shape[1], key.shape[1]], "bool"))
+        attn_mask = seen if attn_mask is None else as_added(attn_mask, query) + as_added(seen, query)
+    q, k, v = (transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
+    out, _ = attend(q, k, v, attn_mask, dropout_p if training else 0.0)
+    return transpose(out, [0, 2, 1, 3])
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Any, drop: float) -> tuple[Tensor, Tensor]:
+    """Return the attention of [batch, heads, length, features] tensors and its weights."""
+    scores = matmul(query * (1.0 / math.sqrt(query.shape[-1])), key, transpose_y=True)
+    if mask is not None:
+        scores = scores + as_added(mask, query)
+    weights = softmax(scores)
+    if drop:
+        weights = dropout(weights, drop)
+    return matmul(weights, value), weights
+
+
+def as_added(mask: Tensor, like: Tensor) -> Tensor:
+    """Return a mask as what is added to scores: 0 where a bool or int mask is true, very negative elsewhere."""
+    if mask.dtype.is_bool or mask.dtype.is_integer:
+        return (cast_to(mask, like.dtype) - 1.0) * MASKED
+    return cast_to(mask, like.dtype)

@@ -1,0 +1,76 @@
+"""autograd.jacobian and autograd.hessian of tensors that were computed already."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+
+V = np.array([0.5, -1.0])
+
+
+def t(value):
+    return paddle.to_tensor(np.asarray(value, "float64"), stop_gradient=False)
+
+
+def test_jacobian_of_vectors():
+    x = t(V)
+    np.testing.assert_allclose(paddle.autograd.jacobian(x**3, x)[:].numpy(), np.diag(3 * V**2))
+
+
+def test_axes_of_scalars_are_left_out():
+    x, s = t(V), t(2.0)
+    assert paddle.autograd.jacobian((x * s).sum(), x).shape == [2]
+    assert paddle.autograd.jacobian((x * s).sum(), x)[1].item() == 2.0
+    assert paddle.autograd.jacobian(x * s, s)[:].tolist() == V.tolist()
+    assert paddle.autograd.jacobian(s * s, s)[...].item() == 4.0
+
+
+def test_sequences_give_tuples():
+    x, z = t(V), t(V)
+    ((a, b), (c, d)) = paddle.autograd.jacobian([x * z, x], [x, z])
+    np.testing.assert_allclose(b.numpy(), np.diag(V))
+    assert d.numpy().tolist() == [[0.0, 0.0]] * 2
+    assert a.shape == c.shape == [2, 2]
+    assert isinstance(paddle.autograd.jacobian([x * z], x), tuple)
+
+
+def test_batched_jacobian(rng):
+    value = rng.normal(size=(3, 2))
+    x = t(value)
+    got = paddle.autograd.jacobian(x.sum(axis=1) ** 2, x, batch_axis=0)
+    assert got.shape == [3, 2]
+    np.testing.assert_allclose(got[:].numpy(), 2 * value.sum(1, keepdims=True) * np.ones((3, 2)))
+
+
+def test_hessian_of_a_scalar():
+    x = t(V)
+    np.testing.assert_allclose(paddle.autograd.hessian((x**3).sum(), x)[:].numpy(), np.diag(6 * V))
+
+
+def test_hessian_blocks_of_two_inputs():
+    x, z = t(V), t(V)
+    blocks = paddle.autograd.hessian((x * x * z).sum(), [x, z])
+    np.testing.assert_allclose(blocks[0][1].numpy(), np.diag(2 * V))
+    assert blocks[1][1].numpy().tolist() == [[0.0, 0.0]] * 2
+
+
+def test_batched_hessian(rng):
+    value = rng.normal(size=(3, 2))
+    x = t(value)
+    got = paddle.autograd.hessian((x**3).sum(axis=1), x, batch_axis=0)
+    np.testing.assert_allclose(got.numpy(), [np.diag(6 * row) for row in value])
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda x: paddle.autograd.jacobian(x, x, batch_axis=1), ValueError, "batch_axis must be None or 0, not 1"),
+        (lambda x: paddle.autograd.jacobian(x.unsqueeze(0), x), ValueError, "must have 0 or 1 axes, not 2; reshape them"),
+        (lambda x: paddle.autograd.jacobian(3, x), TypeError, "jacobian: ys must be a Tensor or a sequence"),
+        (lambda x: paddle.autograd.hessian(x, x), ValueError, "hessian: ys must have one element, not"),
+        (lambda x: paddle.autograd.hessian([x], x), TypeError, "hessian: ys must be a Tensor, not list"),
+    ],
+)
+def test_wrong_arguments(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call(t(V))

@@ -1,0 +1,37 @@
+"""Builders: what they know of extents."""
+
+import pytest
+
+import dy2st.ops  # noqa: F401  fills the registry
+from dy2st.dtypes import float32
+from dy2st.errors import TraceError
+from dy2st.ir.builder import Builder
+from dy2st.ir.types import TensorType
+from dy2st.shapes import symbol
+
+ROWS = TensorType(float32, (symbol("N"),))
+
+
+def test_rolling_back_forgets_operations_and_what_they_told() -> None:
+    b = Builder()
+    x = b.argument(ROWS)
+    mark = b.checkpoint()
+    first = b.extent(symbol("N"))
+    b.rollback(mark)
+    assert b.block.operations == []
+    assert b.extent(symbol("N")) is not first
+    assert [(o.op.name, o.operands) for o in b.block.operations] == [("dim", [x])]
+
+
+def test_an_argument_made_since_tells_its_extents_after_rolling_back() -> None:
+    b = Builder()
+    mark = b.checkpoint()
+    x = b.argument(ROWS)
+    b.rollback(mark)
+    b.extent(symbol("N"))
+    assert [(o.op.name, o.operands) for o in b.block.operations] == [("dim", [x])]
+
+
+def test_an_extent_that_nothing_tells_is_refused() -> None:
+    with pytest.raises(TraceError, match="no value in reach tells the extent N"):
+        Builder().extent(symbol("N"))
