@@ -308,6 +308,7 @@ from dy2st.functions.search import (
     unique,
     unique_consecutive,
 )  # fmt: skip
+from dy2st.ir.program import Program as _Program
 from dy2st.runtime.backward import grad
 from dy2st.runtime.generator import get_rng_state, seed, set_rng_state
 from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -385,6 +386,13 @@ def __getattr__(name: str) -> _Any:
             if error.name != f"dy2st.{name}":
                 raise
     raise AttributeError(f"module 'dy2st' has no attribute {name!r}{_hint(name)}")
+
+
+def _picture(program: _Program) -> str:
+    return __getattr__("viz").to_svg(program)
+
+
+_Program.picture = _picture
 
 
 def _hint(name: str) -> str:

@@ -21,6 +21,8 @@ def with_examples() -> list[str]:
 def test_examples_in_docstrings_print_what_they_say(name: str) -> None:
     said: list[str] = []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    for example in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name)):
+    module = importlib.import_module(name)
+    names = {**vars(module), "__name__": "__main__"}  # what an example defines is the user's, not the module's
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=names):
         runner.run(example, out=said.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(said)

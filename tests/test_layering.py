@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "runtime",
         "files",
         "functions",
-        "nn regularizer linalg",
+        "nn regularizer linalg tensor",
         "optimizer",
         "static incubate amp io metric autograd",
         "jit distributed",

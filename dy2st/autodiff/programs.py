@@ -22,7 +22,8 @@ from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import Type, optional, tangent_type
 from dy2st.ops.control import visible_symbols
 
-assert dy2st.autodiff.calls and dy2st.autodiff.loops
+assert dy2st.autodiff.calls
+assert dy2st.autodiff.loops
 
 
 @dataclass(frozen=True)

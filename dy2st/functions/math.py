@@ -218,7 +218,12 @@ def trunc(input: Any, name: str | None = None) -> Tensor:
 
 
 def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:
-    """Return x rounded to this many decimals, halves to the even neighbour."""
+    """Return x rounded to this many decimals, halves away from zero.
+
+    >>> import dy2st as paddle
+    >>> paddle.round(paddle.to_tensor([-0.5, -0.2, 0.6, 1.5, 2.5])).tolist()
+    [-1.0, -0.0, 1.0, 2.0, 3.0]
+    """
     x = tensor(x, "round")
     if not decimals:
         return apply(_ROUND, x)

@@ -7,7 +7,7 @@ dtype, and operands of elementwise ops are brought to one shape by explicit `bro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, Extent, Shape, broadcast, symbol
+
+
+Mark: TypeAlias = "tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]"
 
 
 class Names:
@@ -236,15 +239,20 @@ class Builder:
         """Return a builder of a new closed block inside this one."""
         return Builder(Block(), self)
 
-    def checkpoint(self) -> tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]:
+    def checkpoint(self) -> Mark:
         """Remember where the block ends, for `rollback`."""
         operations = self.block.operations
         return (operations[-1] if operations else None), dict(self._scalars), dict(self._extents)
 
-    def rollback(self, mark: tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]) -> None:
-        """Forget the operations since `mark`; what a derivative put before an older one stays."""
+    def since(self, mark: Mark) -> list[Operation]:
+        """Return the operations that came after `mark`."""
         operations = self.block.operations
-        del operations[operations.index(mark[0]) + 1 if mark[0] is not None else 0 :]
+        return operations[operations.index(mark[0]) + 1 if mark[0] is not None else 0 :]
+
+    def rollback(self, mark: Mark) -> None:
+        """Forget the operations since `mark`; what a derivative put before an older one stays."""
+        count = len(self.since(mark))
+        del self.block.operations[len(self.block.operations) - count :]
         self._scalars, self._extents = dict(mark[1]), dict(mark[2])
         for argument in self.block.arguments:  # those that came since stay
             self._register(argument)

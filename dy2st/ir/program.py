@@ -12,8 +12,8 @@ argument of theirs. Control flow:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 from dy2st.ir.location import Location
 from dy2st.ir.opdef import OpDef
@@ -102,6 +102,9 @@ class Program:
     `input_names` and `result_names` name the entry's arguments and results for people and for files.
     """
 
+    picture: ClassVar[Callable[[Program], str] | None] = None
+    """Draws a Program for notebooks; `dy2st/__init__.py` sets it, because pictures are made far above the IR."""
+
     def __init__(self, functions: dict[str, Block] | None = None, entry: str = "main"):
         self.functions: dict[str, Block] = functions if functions is not None else {entry: Block()}
         self.entry = entry
@@ -119,3 +122,8 @@ class Program:
         from dy2st.ir.printer import to_text
 
         return to_text(self)
+
+    def _repr_svg_(self) -> str | None:
+        """Return the picture that notebooks show."""
+        draw = type(self).picture
+        return None if draw is None else draw(self)

@@ -12,7 +12,8 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
 from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Flattened
-from dy2st.jit.trace import StateSlot, Traced
+from dy2st.jit.guards import ArgumentSlot, StateSlot
+from dy2st.jit.trace import Traced
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
@@ -42,6 +43,10 @@ class ConcreteProgram:
         """The Program as it was traced."""
         return self.traced.program
 
+    def _repr_svg_(self) -> str | None:
+        """Return the picture that notebooks show."""
+        return self.main_program._repr_svg_()
+
     @property
     def parameters(self) -> list[Tensor]:
         """The tensors from outside that the Program reads."""
@@ -68,7 +73,7 @@ class ConcreteProgram:
             return []
         return [n for n, x in other.items() if type(x) is type(self.fixed[n]) and x != self.fixed[n]]
 
-    def run(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run on the leaves of a call; return the function's output."""
         traced = self.traced
         inputs = list(leaves)
@@ -95,7 +100,8 @@ class ConcreteProgram:
         if traced.writes:
             values = iter(results[traced.outputs :])
             for key, owner, template in traced.writes:
-                commit(key, owner, restore(values, template))
+                target = owner.of(leaves, containers) if isinstance(owner, ArgumentSlot) else owner
+                commit(key, target, restore(values, template))
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
         return output

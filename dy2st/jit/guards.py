@@ -1,8 +1,9 @@
-"""What a Program reads from outside: slots, whose value is an argument, and guards, which must find what tracing found."""
+"""What a Program reads from outside: slots, whose value is an argument, and guards, which must find what was traced."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,18 @@ class GlobalSlot(StateSlot):
     def fetch(self) -> Any:
         """Return the tensor or number as it is now."""
         return self.owner.get(self.name)
+
+
+@dataclass(frozen=True)
+class ArgumentSlot:
+    """The owner of a write that is an argument of the call: a tensor ("leaf"), or a list or dict ("container")."""
+
+    kind: str
+    index: int
+
+    def of(self, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
+        """Return the object itself in a call."""
+        return leaves[self.index] if self.kind == "leaf" else containers[self.index]
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def restore(values: Iterator[Any], t: Template) -> Any:
     if isinstance(t, NewList):
         return restore(values, t.content)
     if isinstance(t, NewObject):
-        again = t.kind.__new__(t.kind)
+        again = object.__new__(t.kind)
         found = zip(t.names, [restore(values, i) for i in t.items], strict=True)
         again.__dict__.update({n: x for n, x in found if not isinstance(x, Undefined)})
         return again

@@ -56,7 +56,7 @@ class StateTensor:
 
 @dataclass(frozen=True)
 class Target:
-    """What a write goes to. `kind` is "attribute", "elements", "gradient", "random" or "seed"; these two have no name."""
+    """What a write goes to. `kind` is "attribute", "elements", "gradient", "random" or "seed" (these have no name)."""
 
     kind: str
     name: str | None = None

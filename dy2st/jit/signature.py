@@ -35,10 +35,11 @@ class Spot:
 class Flattened:
     """One call's arguments: `leaves` in order, and a `key` of everything else."""
 
-    __slots__ = ("key", "leaves", "names", "numbers", "tree")
+    __slots__ = ("containers", "key", "leaves", "names", "numbers", "tree")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
+        self.containers: list[Any] = []
         self.names: list[str] = []
         self.numbers: list[int] = []
         """The leaves that are Python numbers of which the value was left open."""
@@ -49,14 +50,14 @@ class Flattened:
 def flatten(values: dict[str, Any], open_numbers: set[str]) -> Flattened:
     """Take the bound arguments apart; numbers at places in `open_numbers` become inputs."""
     made = Flattened()
-    seen: dict[int, int] = {}
+    seen: dict[int, Any] = {}
     keys: list[Any] = []
     made.tree = {name: _flatten(x, name, made, seen, keys, open_numbers) for name, x in values.items()}
     made.key = tuple(keys)
     return made
 
 
-def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, int], keys: list[Any], open_numbers: set[str]) -> Any:
+def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], open_numbers: set[str]) -> Any:
     kind = type(x)
     if isinstance(x, Tensor):
         if id(x) in seen:
@@ -74,16 +75,31 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, int], keys: lis
         keys.append(("number", kind))
         made.numbers.append(len(made.leaves))
         return _leaf(x, name, made)
-    if kind in (list, tuple):
-        keys.append((kind, len(x)))
+    if kind is tuple:
+        keys.append((tuple, len(x)))
         items = [_flatten(v, f"{name}_{i}", made, seen, keys, open_numbers) for i, v in enumerate(x)]
-        return Branch(kind, items, None)
-    if kind is dict:
-        keys.append((dict, tuple(x)))
-        items = [_flatten(v, f"{name}_{k}", made, seen, keys, open_numbers) for k, v in x.items()]
-        return Branch(dict, items, list(x))
+        return Branch(kind, items, None, -1)
+    if kind is list or kind is dict:
+        return _container(x, name, made, seen, keys, open_numbers)
     keys.append((kind, x if kind is not slice else repr(x)) if isinstance(x, VALUES) else ("object", _Same(x)))
     return Fixed(x)
+
+
+def _container(
+    x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], open_numbers: set[str]
+) -> Any:
+    """Take a list or dict apart; one that was met before is the same one."""
+    if id(x) in seen:
+        keys.append(("same", "container", seen[id(x)].index))
+        return seen[id(x)]
+    at = len(made.containers)
+    made.containers.append(x)
+    is_list = type(x) is list
+    keys.append((list, len(x)) if is_list else (dict, tuple(x)))
+    found = seen[id(x)] = Branch(type(x), [], None if is_list else list(x), at)
+    for k, v in enumerate(x) if is_list else x.items():
+        found.items.append(_flatten(v, f"{name}_{k}", made, seen, keys, open_numbers))
+    return found
 
 
 def _leaf(x: Any, name: str, made: Flattened) -> Leaf:
@@ -128,16 +144,30 @@ class Branch:
     kind: type
     items: list[Any]
     keys: list[Any] | None
+    index: int = -1
+    """The number of a list or dict among the containers of a call; -1 for a tuple."""
 
 
-def rebuild(tree: Any, leaves: Sequence[Any]) -> Any:
-    """Put leaves back into the structure of the arguments."""
+def rebuild(tree: Any, leaves: Sequence[Any], containers: dict[int, Any] | None = None) -> Any:
+    """Put leaves back into the structure of the arguments; `containers` takes the lists and dicts, by number."""
+    containers = {} if containers is None else containers
     if isinstance(tree, Leaf):
         return leaves[tree.index]
     if isinstance(tree, Fixed):
         return tree.value
-    items = [rebuild(i, leaves) for i in tree.items]
-    return dict(zip(tree.keys, items, strict=True)) if tree.keys is not None else tree.kind(items)
+    if tree.index >= 0 and tree.index in containers:
+        return containers[tree.index]
+    if tree.kind is tuple:
+        return tuple(rebuild(i, leaves, containers) for i in tree.items)
+    made = tree.kind()
+    if tree.index >= 0:
+        containers[tree.index] = made
+    items = [rebuild(i, leaves, containers) for i in tree.items]
+    if tree.keys is not None:
+        made.update(zip(tree.keys, items, strict=True))
+    else:
+        made.extend(items)
+    return made
 
 
 def type_of_leaf(x: Any, name: str, spec: InputSpec | None) -> Type:

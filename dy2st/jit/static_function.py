@@ -173,7 +173,7 @@ class StaticFunction:
             program, made = self._program(made)
             if program is None:
                 return self.dygraph_function(*args, **keywords)
-            return program.run(made.leaves)
+            return program.run(made.leaves, made.containers)
         except Exception as error:
             if __import__("os").environ.get("DYDBG"): raise
             raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
@@ -237,8 +237,9 @@ class StaticFunction:
                 value = t.root.argument(type_of_leaf(x, name, specs.get(name)), name)
                 inputs.append(value)
                 leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else Scalar(value))
-            values = {name: rebuild(tree, leaves) for name, tree in made.tree.items()}
-            t.note_inputs(values)
+            containers: dict[int, Any] = {}
+            values = {name: rebuild(tree, leaves, containers) for name, tree in made.tree.items()}
+            t.note_arguments(leaves, containers)
             return inputs, *call_arguments(self._signature, values)
 
         made_trace = Trace(frozenset(self._open_state))
@@ -367,7 +368,7 @@ class Explanation:
 
 def rebuild_values(made: Flattened) -> dict[str, Any]:
     """Return the arguments of a call again."""
-    return {name: rebuild(tree, made.leaves) for name, tree in made.tree.items()}
+    return {name: rebuild(tree, made.leaves, dict(enumerate(made.containers))) for name, tree in made.tree.items()}
 
 
 def flat_specs(signature: Any, declared: Sequence[Any]) -> dict[str, InputSpec]:

@@ -12,7 +12,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
-from dy2st.jit.guards import ContentGuard, GlobalGuard, GlobalSlot, Guard, KindGuard, StateSlot
+from dy2st.jit.guards import ArgumentSlot, ContentGuard, GlobalGuard, GlobalSlot, Guard, KindGuard, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.outputs import output_template
 from dy2st.runtime import convert_if
@@ -47,7 +47,7 @@ class Traced:
     raised: list[Raised] = field(default_factory=list[Raised])
     """Exceptions that the Program raises under a label."""
     failed: Raised | None = None
-    """What the function raised on every path, after effects or writes that a call must have; the output has its values."""
+    """What the function raised on every path, after effects or writes of every call; the output has its values."""
 
 
 class Trace(Tracer):
@@ -63,6 +63,7 @@ class Trace(Tracer):
         self.sources: dict[int, StateSlot] = {}
         self.guards: dict[Any, Any] = {}
         self.external: dict[int, Any] = {}
+        self.arguments: dict[int, ArgumentSlot] = {}
         self.notes: list[str] = []
         self.raised: list[Raised] = []
         self.numbers: dict[tuple[int, str], Scalar] = {}
@@ -145,11 +146,17 @@ class Trace(Tracer):
         self.external[id(x)] = x
         self.log.keep(x)
 
-    def note_inputs(self, values: dict[str, Any]) -> None:
-        """Note the arguments of the call that is traced."""
-        for x in values.values():
-            if isinstance(x, CONTAINERS):
+    def note_arguments(self, leaves: Sequence[Any], containers: dict[int, Any]) -> None:
+        """Note the tensors, lists and dicts among the arguments of the call that is traced: what is written to them
+        goes to those of each call.
+        """
+        for i, x in enumerate(leaves):
+            if isinstance(x, Tensor):
+                self.arguments[id(x)] = ArgumentSlot("leaf", i)
                 self.log.keep(x)
+        for i, x in containers.items():
+            self.arguments[id(x)] = ArgumentSlot("container", i)
+            self.log.keep(x)
 
     def content(self, x: Any) -> Any:
         if type(x) in CONTAINERS and id(x) in self.external:
@@ -231,11 +238,12 @@ class Trace(Tracer):
         flows = [is_differentiable(v.type) and (v in self.needs or not isinstance(v.type, TensorType)) for v in results]
         writes: list[tuple[Key, Any, Template]] = []
         for key, value in list(self.log.overlays[0].items()):
-            if key[0] == "items" and key[1] not in self.external:
+            if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
                 continue
             if len(key) > 1 and key[1] in self.made_objects:
                 continue
             owner = self.log.owner(key)
+            owner = self.arguments.get(id(owner), owner)
             shape = output_template(self, value) if key[0] in ("attr", "tail", "cell", "global") else content_template(self, value)
             writes.append((key, owner, shape))
             results += encode(self, value, shape)

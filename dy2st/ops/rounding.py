@@ -38,10 +38,21 @@ class Ceil(_Rounding):
 
 
 class Round(_Rounding):
-    """The nearest whole number; of two, the even one."""
+    """The nearest whole number; of two, the one farther from zero."""
 
     name = "round"
     function = "rint"
+
+    def eval(self, xp: Any, x: Any) -> Any:
+        if x.dtype.kind != "f":
+            return super().eval(xp, x)
+        whole = xp.trunc(x)
+        far = xp.asarray(xp.abs(x - whole) >= 0.5, x.dtype)
+        return as_array(xp, whole + xp.copysign(far, x))
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        yield Sample((np.array([-2.5, -0.5, 0.5, 1.5, np.nan, np.inf, -np.inf]),))
 
 
 class Trunc(_Rounding):

@@ -71,7 +71,7 @@ class Contents:
         """Write the content of a container."""
         if id(x) in self.borrowed:
             raise StructureError(
-                "a container inside of a list whose length only the run will tell is changed: put a new one in its place"
+                "a container inside of a list whose length only the run tells is changed: put a new one in its place"
             )
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copy.copy(x)

@@ -40,7 +40,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
         return functools.partial(call_function, trace, f.__func__, f.__self__)
     if convertible(f):
         if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
-            return contextlib.contextmanager(trace.convert(f.__wrapped__))
+            return contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
         return functools.partial(call_function, trace, f)
     inner = getattr(f, "__dy2st_function__", None)
     if inner is not None:
@@ -141,7 +141,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
         if not convertible(init) or kind.__new__ is not object.__new__:
             raise
         trace.rollback(mark)
-        made = kind.__new__(kind)
+        made = object.__new__(kind)
         trace.convert(init)(made, *args, **keywords)
     if is_plain_object(made):
         trace.made_objects[id(made)] = made

@@ -17,7 +17,7 @@ from dy2st import dtypes
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import pull_back
 from dy2st.errors import AutodiffError
-from dy2st.ir.builder import Builder
+from dy2st.ir.builder import Builder, Names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.ops.base import Op
@@ -25,6 +25,8 @@ from dy2st.runtime.compiled import Compiled
 from dy2st.shapes import Dim, Extent, symbol
 
 SMALL = 256  # elements
+TEMPLATED = frozenset(("reshape", "broadcast", "sum_to"))
+"""Ops of which the pull-back needs the shape that they had, not the one that they gave: one serves every target."""
 
 
 class Ghost:
@@ -70,6 +72,8 @@ def op_pullback(
 ) -> OpPullback:
     """Return the pull-back for a call on these operands (arrays, ghosts, numbers)."""
     pattern = shape_pattern(operands)
+    if op.name in TEMPLATED:
+        attributes = {"shape": tuple(-1 if e == -1 else None for e in attributes["shape"])}
     key = (op.name, _key(attributes), pattern, wanted, seeded)
     found = _CACHE.get(key)
     if found is None:
@@ -91,6 +95,12 @@ def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def builder_for(pattern: tuple[Any, ...]) -> Builder:
+    """Return a builder whose fresh symbols are none of those of a pattern."""
+    named = [e for one in pattern if not isinstance(one, type) for e in one[1]]
+    return Builder(names=Names(max(named, default=-1) + 1))
+
+
 def _derive(
     op: Op,
     attributes: dict[str, Any],
@@ -100,9 +110,12 @@ def _derive(
     wanted: tuple[int, ...],
     seeded: tuple[int, ...],
 ) -> OpPullback:
-    b = Builder()
+    taken = sum(len(one[1]) for one in pattern if isinstance(one, tuple))
+    b = Builder(names=Names(taken))  # its symbols are not those of the pattern
     arguments = [b.argument(_type(one)) for one in pattern]
-    out = b.apply(op, arguments, attributes)
+    unknown = attributes["shape"].count(None) if op.name in TEMPLATED else 0
+    targets = [b.argument(INT) for _ in range(unknown - len(arguments) + 1)]
+    out = b.apply(op, [*arguments, *targets], attributes)
     outs: list[Value] = list(out) if isinstance(out, list) else [out]
     back = BackwardBuilder(b, None, {})
     places: dict[Value, tuple[str, int, int]] = {}

@@ -13,12 +13,11 @@ from typing import Any
 from dy2st.autodiff.forward import Tangents, push_forward
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.errors import AutodiffError
-from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, shape_pattern
+from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, builder_for, shape_pattern
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def op_pushforward(
 
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: tuple[int, ...]) -> OpPushforward:
-    b = Builder()
+    b = builder_for(pattern)
     arguments = [b.argument(_type(one)) for one in pattern]
     out = b.apply(op, arguments, attributes)
     outs: list[Value] = list(out) if isinstance(out, list) else [out]

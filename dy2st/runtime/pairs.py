@@ -70,7 +70,7 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
 
 def _beside(t: Any, value: float) -> Any:
     """Return a Python number as a 0-D tensor of the dtype of `t`, a tensor of floats; None for others."""
-    array = t._payload if isinstance(t, Tensor) else None
+    array: Any = t._payload if isinstance(t, Tensor) else None
     if array.__class__ is not ndarray or array.dtype.kind != "f" or not -_LARGEST <= value <= _LARGEST:
         return None
     return Tensor(np.asarray(value, array.dtype))

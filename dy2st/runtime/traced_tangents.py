@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dy2st.autodiff.cotangents import conform
 from dy2st.autodiff.forward import Tangents, push_forward
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Value
@@ -17,7 +18,10 @@ def push(recorder: Any, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Se
     All of them are emitted where the recorder stands, also those of values of the blocks around.
     """
     b: Builder = recorder.builder
-    seeds = {recorder.value_of(x): b.use(recorder.value_of(t)) for x, t in zip(ins, given, strict=True)}
+    seeds: dict[Value, Value] = {}
+    for x, t in zip(ins, given, strict=True):
+        like = recorder.value_of(x)
+        seeds[like] = conform(b, b.use(recorder.value_of(t)), b.use(like))
     ends = [b.use(recorder.value_of(out)) for out in outs]
     tangents: Tangents = {}
     for level, entering in _levels(b):

@@ -142,7 +142,7 @@ class Tracer(Contents, Recorder):
 
     def new_object(self, kind: type[Any], attributes: dict[str, Any]) -> Any:
         """Return an instance that has these attributes in the trace."""
-        made = kind.__new__(kind)
+        made = object.__new__(kind)
         for name, value in attributes.items():
             if isinstance(value, Undefined):
                 continue

@@ -175,6 +175,10 @@ class Program:
     def __repr__(self) -> str:
         return str(self)
 
+    def _repr_svg_(self) -> str | None:
+        """Return the picture that notebooks show."""
+        return self.ir_program()._repr_svg_()
+
 
 Pair = tuple[Program, Program]
 

@@ -283,9 +283,9 @@ class ProgramRecorder(Tracer):
         """
         if not isinstance(out, Tensor):
             return
-        mark = self.builder.checkpoint()
+        mark, before = self.builder.checkpoint(), len(self.builder.block.operations)
         value = self.builder.use(self.value_of(make()))
-        made = tuple(self.builder.block.operations[mark[0] :])
+        made = tuple(self.builder.block.operations[before:])
         self.builder.rollback(mark)
         self.test_forms[self.value_of(out)] = ForTest(made, value, tuple(id(t) for t in skipped))
 

@@ -7,7 +7,7 @@ from dy2st import dtypes
 from dy2st.autodiff.programs import vjp
 from dy2st.ir.types import BOOL, INT, NONE, UNSET, TensorType, TupleType, VariantType
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import N, POINT, VECTOR, cond, for_loop, maybe, program, variant, while_loop
+from tests.autodiff.building import POINT, VECTOR, N, cond, for_loop, maybe, program, variant, while_loop
 from tests.autodiff.checking import check, differences, pulled, pushed, tensors
 
 X = np.array([0.3, -0.7, 1.2])

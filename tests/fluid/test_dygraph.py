@@ -247,7 +247,7 @@ def test_checkpoints_hold_parameters_and_optimizer_state(tmp_path):
 
 
 def test_bad_checkpoints(tmp_path):
-    with pytest.raises(ValueError, match="neither .*gone.pdparams nor"):
+    with pytest.raises(ValueError, match="there is neither"):
         fluid.load_dygraph(str(tmp_path / "gone"))
     with pytest.raises(TypeError, match="save_dygraph needs a state dict, not list"):
         fluid.save_dygraph([], str(tmp_path / "x"))

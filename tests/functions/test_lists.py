@@ -70,8 +70,8 @@ def picked(x, n):
     return x[places]
 
 
-FUNCTIONS = [stack_rows, stack_columns, stack_last, concat_rows, concat_columns, add_all, to_tensor_of_tensors, prefixes,
-             numbers, floats, picked]  # fmt: skip
+FUNCTIONS = [stack_rows, stack_columns, stack_last, concat_rows, concat_columns, add_all, to_tensor_of_tensors,
+             prefixes, numbers, floats, picked]  # fmt: skip
 
 
 def matrix(dtype="float64"):

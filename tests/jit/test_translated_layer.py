@@ -180,6 +180,15 @@ def test_a_loaded_layer_as_part_of_a_saved_one(tmp_path: Path) -> None:
     assert int(around.inner.calls) == 1
 
 
+def test_a_loaded_layer_in_a_hand_built_program(chooser: Any) -> None:
+    _, loaded = chooser
+    paddle.enable_static()
+    with paddle.static.program_guard(paddle.static.Program()):
+        x, both = paddle.static.data("x", [2, 4]), paddle.static.data("both", [])
+        with pytest.raises(RuntimeError, match="a loaded layer cannot be called while a Program is built by hand"):
+            loaded(x, both)
+
+
 # ---- calls that are refused ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),

@@ -109,7 +109,9 @@ def rprop(p, gs):
     before, step = np.zeros_like(p), np.full_like(p, LR)
     for g in gs:
         turned = g * before
-        step = np.where(turned > 0, np.minimum(step * 1.2, 50), np.where(turned < 0, np.maximum(step * 0.5, 1e-5), step))
+        step = np.where(
+            turned > 0, np.minimum(step * 1.2, 50), np.where(turned < 0, np.maximum(step * 0.5, 1e-5), step)
+        )
         g = np.where(turned < 0, 0, g)
         p, before = p - np.sign(g) * step, g
     return p

@@ -5,8 +5,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import NeedsPythonValue
-from dy2st.ir.parser import parse
 from dy2st.ir.equality import structurally_equal
+from dy2st.ir.parser import parse
 
 F32 = "float32"
 static = paddle.static

@@ -149,6 +149,9 @@ class PythonHelper:
     def undefined(self, name):
         return Undefined(name)
 
+    def context(self, manager):
+        return manager
+
     def is_undefined(self, value):
         return isinstance(value, Undefined)
 

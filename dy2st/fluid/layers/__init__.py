@@ -1,13 +1,9 @@
 """1.x's functions on tensors and variables, and the layers of hand-built Programs.
 
-What makes parameters or control flow of hand-built Programs (`fc`, `conv2d`, `cond`, ...) is `paddle.static.nn`'s and
-loads on first use.
+What makes parameters or control flow of hand-built Programs (`conv2d`, `cond`, ...) is that of `paddle.static.nn`.
 """
 
 from __future__ import annotations
-
-import importlib as _importlib
-from typing import Any as _Any
 
 from dy2st.fluid.inputs import embedding
 from dy2st.fluid.layers.arranging import (
@@ -35,6 +31,7 @@ from dy2st.fluid.layers.arranging import (
     zeros,
     zeros_like,
 )
+from dy2st.fluid.layers.dense import fc
 from dy2st.fluid.layers.dropping import dropout
 from dy2st.fluid.layers.elementwise import (
     clip_by_norm,
@@ -56,6 +53,7 @@ from dy2st.fluid.layers.elementwise import (
     scale,
     sums,
 )
+from dy2st.fluid.layers.feeds import data
 from dy2st.fluid.layers.losses import (
     cross_entropy,
     l2_normalize,
@@ -136,27 +134,5 @@ from dy2st.nn.functional.activation import log_sigmoid as logsigmoid
 from dy2st.nn.functional.classification import label_smooth
 from dy2st.nn.functional.distance import cosine_similarity as cos_sim
 from dy2st.nn.functional.loss import log_loss, square_error_cost
-
-_LAZY: dict[str, str] = {
-    "Print": "dy2st.static:Print",
-    "batch_norm": "dy2st.static.nn:batch_norm",
-    "case": "dy2st.static.nn:case",
-    "cond": "dy2st.static.nn:cond",
-    "conv2d": "dy2st.static.nn:conv2d",
-    "conv2d_transpose": "dy2st.static.nn:conv2d_transpose",
-    "conv3d": "dy2st.static.nn:conv3d",
-    "create_global_var": "dy2st.static:create_global_var",
-    "data": "dy2st.fluid.layers.data:data",
-    "fc": "dy2st.fluid.layers.dense:fc",
-    "group_norm": "dy2st.static.nn:group_norm",
-    "layer_norm": "dy2st.static.nn:layer_norm",
-    "switch_case": "dy2st.static.nn:switch_case",
-    "while_loop": "dy2st.static.nn:while_loop",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'dy2st.fluid.layers' has no attribute {name!r}")
-    module, _, attribute = _LAZY[name].partition(":")
-    return getattr(_importlib.import_module(module), attribute)
+from dy2st.static import create_global_var
+from dy2st.static.nn import batch_norm, case, cond, conv2d, conv2d_transpose, layer_norm, switch_case, while_loop

@@ -11,7 +11,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.convert_loop import while_
 from dy2st.runtime.tensor import Tensor
@@ -187,7 +187,7 @@ def _one_element(x: Any, what: str) -> None:
     if not isinstance(x, Tensor):
         return
     payload = x._payload
-    shape = payload.type.shape if isinstance(payload, Value) else payload.shape
+    shape = tensor_type(payload).shape if isinstance(payload, Value) else payload.shape
     if any(isinstance(e, int) and e != 1 for e in shape):
         raise ValueError(f"{what} must have one element, not the shape [{', '.join(map(str, shape))}]")
 

@@ -1,0 +1,51 @@
+"""`paddle.tensor`: every function on tensors under one roof, those that `paddle` itself has and a few that it has not.
+
+>>> import dy2st as paddle
+>>> paddle.tensor.add is paddle.add, paddle.tensor.fill_constant([2], "int32", 7).tolist()
+(True, [7, 7])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from dy2st.functions import (
+    assigning,
+    comparison,
+    creation,
+    inplace,
+    linear_algebra,
+    manipulation,
+    math,
+    random,
+    reduction,
+    search,
+)
+
+_MODULES = (math, manipulation, creation, linear_algebra, comparison, reduction, search, random, assigning)
+
+
+def _collected() -> dict[str, Callable[..., Any]]:
+    """Return the public functions of the modules by name."""
+    found: dict[str, Callable[..., Any]] = dict(inplace.INPLACE)
+    for module in _MODULES:
+        for name, value in vars(module).items():
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__ and not name.startswith("_"):
+                found[name] = value
+    return found
+
+
+_FUNCTIONS = _collected()
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _FUNCTIONS[name]
+    except KeyError:
+        raise AttributeError(f"module 'dy2st.tensor' has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted(_FUNCTIONS)
