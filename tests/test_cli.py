@@ -66,7 +66,7 @@ def test_outputs_in_containers_and_numbers(tmp_path: Path, capsys: Any) -> None:
     paddle.jit.save(forward, tmp_path / "f", input_spec=[paddle.static.InputSpec([None]), 3])
     np.save(tmp_path / "x.npy", np.ones(2, "float32"))
     arguments = ("run", tmp_path / "f", "--input", f"x={tmp_path / 'x.npy'}", "--input", "by=3")
-    status, out, err = run(capsys, *arguments, "--output", tmp_path / "o.npz")
+    status, _, err = run(capsys, *arguments, "--output", tmp_path / "o.npz")
     assert (status, err) == (0, "")
     found = np.load(tmp_path / "o.npz")
     assert {name: found[name].tolist() for name in found} == {"output_a_0": [3, 3], "output_a_1": 3, "output_b": [1, 1]}
@@ -103,7 +103,8 @@ def test_code(tmp_path: Path, capsys: Any) -> None:
     file.write_text(SOURCE)
     status, out, err = run(capsys, "code", f"{file}:halve")
     assert (status, err) == (0, "")
-    assert out.startswith("def halve(x):") and "_dy.while_(" in out
+    assert out.startswith("def halve(x):")
+    assert "_dy.while_(" in out
     for name in ("Net", "Net.forward"):
         assert run(capsys, "code", f"{file}:{name}")[1].startswith("def forward(self, x):")
     assert str(tmp_path) not in sys.path
@@ -147,7 +148,8 @@ def test_errors_of_models(model: Path, tmp_path: Path, capsys: Any) -> None:
         status, out, err = run(capsys, *arguments)
         assert (status, out) == (1, ""), arguments
         assert message in err
-        assert err.startswith("dy2st: ") and err.count("\n") == 1
+        assert err.startswith("dy2st: ")
+        assert err.count("\n") == 1
 
 
 def test_errors_of_sources(tmp_path: Path, capsys: Any) -> None:

@@ -25,9 +25,7 @@ def pull_cond(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
     builders: list[BackwardBuilder] = []
     sides: list[Frontier] = []
     for block in operation.blocks:
-        builder = BackwardBuilder(
-            Builder(block, names=b.names), b, dict(zip(block.arguments, operands, strict=True))
-        )
+        builder = BackwardBuilder(Builder(block, names=b.names), b, dict(zip(block.arguments, operands, strict=True)))
         given: Cotangents = {}
         for result, ct in zip(block.results, cts, strict=True):
             if ct is not None:
@@ -62,6 +60,7 @@ def _store_in_branch(operation: Operation, which: int, side: BackwardBuilder, va
     there.results.append(as_optional(behind(there, operation), None, kind))
     result = new_result(operation, side.outside(operation, kind))
     if isinstance(value.type, VariantType):
+        argument.type = result.type  # extents that only the branch knows have no name outside
         side.captures[result] = argument
         return
     side.captures[result] = stored = side.argument(result.type)

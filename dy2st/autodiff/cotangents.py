@@ -43,12 +43,12 @@ def accumulate(b: Builder, so_far: Value | None, ct: Value) -> Value:
     return b.emit("optional_add", [so_far, ct])
 
 
-def conform(b: Builder, ct: Value, like: Value) -> Value:
+def conform(b: Builder, ct: Value, like: Value, fresh: bool = False) -> Value:
     """Give a cotangent the type that belongs to `like`.
 
-    Its extents are those of `like` whenever the program runs, but what made it may not know that. What came out of
-    control flow has symbols that nobody has seen yet; it gets the right ones for nothing. Anything else is reshaped.
-    An optional is left alone: its payload conforms where it is read.
+    Its extents are those of `like` whenever the program runs, but what made it may not know that. What just came out
+    of control flow (`fresh`) has symbols that nobody has seen yet; it gets the right ones for nothing. Anything else is
+    reshaped. An optional is left alone: its payload conforms where it is read.
     """
     want = tangent_type(like.type)
     if ct.type == want:
@@ -60,8 +60,7 @@ def conform(b: Builder, ct: Value, like: Value) -> Value:
         return b.emit("variant_or_zeros", [ct, missing(b, want)], {"tag": 1}) if loose else ct
     if not isinstance(ct.type, TensorType):
         return ct
-    made = ct.operation
-    if made is not None and made.blocks and ct.block is b.block:
+    if fresh and ct.block is b.block:
         b.retype(ct, want)
         return ct
     return b.shaped("reshape", [ct], b.shape(like))
@@ -103,9 +102,7 @@ def dense_or_zeros(b: Builder, ct: Value, like: Value) -> Value:
     return b.emit("variant_or_zeros", [ct, zeros_of(b, like)], {"tag": 1})
 
 
-def align(
-    then: Builder, other: Builder, left: Value | None, right: Value | None, like: Type
-) -> tuple[Value, Value]:
+def align(then: Builder, other: Builder, left: Value | None, right: Value | None, like: Type) -> tuple[Value, Value]:
     """Bring the cotangents of two branches to one type: dense where both are, else with one of them missing."""
     want = tangent_type(like)
     if isinstance(want, TensorType):

@@ -215,4 +215,4 @@ def _leave(
             b.retype(new, old.type)
             mapping[old] = new
     for i, tangent in zip(live, made.results[count:], strict=True):
-        tangents[operation.results[i]] = conform(b, tangent, _mapped(operation.results[i], mapping))
+        tangents[operation.results[i]] = conform(b, tangent, _mapped(operation.results[i], mapping), fresh=True)

@@ -77,5 +77,5 @@ class Guard:
             one = theirs if ours is None else ours if theirs is None else None
             if ct is not None and one is not None and may_miss(ct, value) and not may_miss(one, value):
                 outer.flags[ct] = (self.key, 0 if ours is not None else 1)
-            outer.add(value, ct)
+            outer.add(value, ct, fresh=True)
         outer.b.location = before

@@ -113,7 +113,7 @@ def _leave(frontier: Frontier, turns: Value, found: Sequence[tuple[Value, Value,
         found = [(value, ct, False) for value, ct, _ in found]
     for value, ct, from_zeros in found:
         if not from_zeros:
-            frontier.add(value, ct)
+            frontier.add(value, ct, fresh=True)
     if any(from_zeros for _, _, from_zeros in found):
         b = frontier.b
         turned, other = frontier.side(b.child()), frontier.side(b.child())

@@ -5,7 +5,8 @@ value that the backward block uses is, in this order of preference,
 
 1. the operand of the control operation that entered the forward block as an argument (nothing is stored),
 2. computed again, when it is a constant or depends on such operands only (nothing is stored),
-3. a residual: stored by the forward block, an argument of the backward block.
+3. for a number that is an extent which is known outside: that extent,
+4. a residual: stored by the forward block, an argument of the backward block.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import Any
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import TensorType, Type
+from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.ops.control import outward, visible_symbols
-from dy2st.shapes import Dim, Extent
+from dy2st.shapes import Dim, Extent, symbol
 
 CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))
 """Ops without arithmetic, which cost less to run again than to store."""
@@ -47,7 +48,7 @@ class BackwardBuilder(Builder):
 
     def _fetch(self, value: Value) -> Value:
         if value in self.entering:
-            return super().use(self.entering[value])
+            return self._entered(value, self.entering[value])
         if self._invariant(value):
             made = value.operation
             assert made is not None
@@ -56,9 +57,29 @@ class BackwardBuilder(Builder):
                 self.retype(new, old.type)
                 self._again[old] = new
             return self._again[value]
+        if self._told_outside(value.type):
+            found = self._again[value] = self.scalar(self.extent(value.type.extent))  # type: ignore[union-attr]
+            return found
         argument = self.argument(value.type, value.name)
         self.residuals[value] = argument
         return argument
+
+    def _told_outside(self, type: Type) -> bool:
+        """Say whether a number is an extent that is the same around this block, so that no turn need store it."""
+        if not isinstance(type, ScalarType) or type.extent is None or self.parent is None:
+            return False
+        return isinstance(type.extent, int) or all(self.parent.knows(symbol(s)) for s in type.extent.symbols())
+
+    def _entered(self, value: Value, outer: Value) -> Value:
+        """Return an operand from outside in the type that it has in the forward block: its extents are named there."""
+        if outer.type == value.type or not isinstance(value.type, TensorType):
+            return super().use(outer)
+        if not self.holds(outer):
+            return self.capture(outer, value.type)
+        found = super().use(outer)
+        if found.type != value.type:
+            found = self._again[value] = self.shaped("reshape", [found], self.shape(value.type))
+        return found
 
     def rename(self, value: Value, here: Value) -> None:
         """Say that `here` is what the forward value is in this block."""

@@ -82,12 +82,12 @@ class Frontier:
         """For optional cotangents of which it is known: the predicate, and the branch in which they are set."""
 
     # ---- cotangents ------------------------------------------------------------------------------------------------
-    def add(self, value: Value, ct: Value | None) -> None:
-        """Add a cotangent of a value, where one can flow."""
+    def add(self, value: Value, ct: Value | None, fresh: bool = False) -> None:
+        """Add a cotangent of a value, where one can flow; it is `fresh` where nothing else uses it."""
         if ct is None or value not in self.active:
             return
         flag = self.flags.get(ct)
-        ct = conform(self.b, ct, value)
+        ct = conform(self.b, ct, value, fresh)
         so_far = self.cts.get(value)
         total = self.cts[value] = accumulate(self.b, so_far, ct)
         if flag is not None and (so_far is None or self.flags.get(so_far) == flag):

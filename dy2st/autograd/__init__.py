@@ -1,10 +1,13 @@
 """Derivatives of tensors: `backward`, `grad`, `jacobian`, `hessian`; grad mode."""
 
 from dy2st.autograd.jacobian import hessian, jacobian
+from dy2st.autograd.py_layer import PyLayer, PyLayerContext
 from dy2st.runtime.backward import backward, grad
 from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = [
+    "PyLayer",
+    "PyLayerContext",
     "backward",
     "enable_grad",
     "grad",

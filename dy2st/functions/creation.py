@@ -334,12 +334,16 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 def from_dlpack(dlpack: Any, copy: bool | None = None) -> Tensor:
     """Return a tensor that shares the memory of anything that speaks DLPack (a copy where `copy` is true).
 
+    A bare capsule, which can be read once, is taken to be on the CPU; its memory is read-only.
+
     >>> import numpy as np, dy2st as paddle
     >>> array = np.zeros(2, np.float32)
     >>> paddle.from_dlpack(array)[0] = 5.0
     >>> array.tolist()
     [5.0, 0.0]
     """
+    if type(dlpack).__name__ == "PyCapsule":
+        dlpack = _Capsule(dlpack)
     if not hasattr(dlpack, "__dlpack__"):
         raise TypeError(f"from_dlpack() needs an object with __dlpack__, not {type(dlpack).__name__}")
     on_cpu = int(dlpack.__dlpack_device__()[0]) in (1, 3)
@@ -347,6 +351,19 @@ def from_dlpack(dlpack: Any, copy: bool | None = None) -> Tensor:
     array = array.copy() if copy else array
     dtypes.of_array(array)
     return Tensor(array)
+
+
+class _Capsule:
+    """A DLPack capsule as an object that gives it away."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 def to_dlpack(x: Tensor) -> Any:

@@ -381,10 +381,14 @@ def to(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 
 def _moved(x: Tensor, place: places.Place) -> Tensor:
+    """Return x on a place, itself when it is there; its gradient comes back to where x is."""
     if current().trace is not None or x.place == place:
         return x
-    made = assigning.clone(x)
+    here, start = x.place, assigning.clone(x)
+    made = assigning.clone(start)
     made._payload = places.move(x.array(), place)
+    if not start.stop_gradient:
+        register_hook(start, lambda gradient: _moved(gradient, here))
     return made
 
 

@@ -19,7 +19,6 @@ from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, Extent, Shape, broadcast, symbol
 
-
 Mark: TypeAlias = "tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]"
 
 

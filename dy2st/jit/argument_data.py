@@ -90,13 +90,14 @@ def tree_from_json(data: Json, inputs: int, where: str, depth: int = 0) -> Any:
         return Fixed(constant_from_json(content, where))
     if kind in CONTAINERS and type(content) is list:
         return Branch(CONTAINERS[kind], [tree_from_json(i, inputs, where, depth + 1) for i in content], None)
-    if kind == "dict" and type(content) is list and all(_is_pair(pair) for pair in content):
+    if kind == "dict" and type(content) is list and all(is_pair(pair) for pair in content):
         items = [tree_from_json(pair[1], inputs, where, depth + 1) for pair in content]
         return Branch(dict, items, [pair[0] for pair in content])
     raise FileFormatError(f"{where}: {data!r:.60} does not say what an argument is made of")
 
 
-def _is_pair(data: Json) -> bool:
+def is_pair(data: Json) -> bool:
+    """Say whether data are a pair of a key (a string, int or bool) and anything."""
     return type(data) is list and len(data) == 2 and type(data[0]) in (str, int, bool)
 
 

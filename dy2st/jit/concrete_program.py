@@ -10,14 +10,15 @@ import numpy as np
 from dy2st.ir.context import current
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
+from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Flattened
-from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.trace import Traced
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
 from dy2st.runtime.places import namespace_of
+from dy2st.runtime.structure import TensorLike
 from dy2st.runtime.tape import call
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
@@ -33,6 +34,12 @@ class ConcreteProgram:
         self.tree = made.tree
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
+        self._slots = tuple(slot for slot, _ in traced.state if isinstance(slot, StateSlot))
+        self._one_tensor = isinstance(traced.output, TensorLike)
+        tensors = [*made.leaves, *(t for _, t in traced.state)]
+        needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
+        self.quiet = not (needs or self._random or traced.writes or traced.raised or traced.failed)
+        """Whether `run_quietly` may serve calls whose arguments are tensors on the CPU."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
         self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type))
@@ -65,6 +72,24 @@ class ConcreteProgram:
             if payload.dtype != dtype or payload.ndim != rank or (shape is not None and payload.shape != shape):
                 return False
         return True
+
+    def changed(self) -> str:
+        """Say what is no longer as it was when this Program was traced."""
+        for guard in self.traced.guards:
+            if not guard.holds():
+                return f"{guard} has changed"
+        return "a tensor from outside has another dtype, rank or stop_gradient"
+
+    def run_quietly(self, leaves: Sequence[Tensor]) -> Any:
+        """Do what `run` does for tensors on the CPU, none of which needs a gradient, where nothing is written."""
+        raw: list[Any] = [t._payload for t in leaves]
+        for slot in self._slots:
+            t = slot.fetch()
+            raw.append(t._payload if isinstance(t, Tensor) else t)
+        results = self.compiled.run(raw, np)
+        if self._one_tensor:
+            return Tensor(results[0])
+        return restore(iter([_wrapped(v) for v in results]), self.traced.output)
 
     def differing_numbers(self, made: Flattened) -> list[str]:
         """Return the names of Python numbers that differ from those of the call that was traced."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +78,9 @@ class Guard:
         return type(self.value) in NUMBERS and type(self.now()) is type(self.value) and not self.holds()
 
     def __str__(self) -> str:
-        return f".{self.name} of a {type(self.owner).__name__}" if self.name != "cell_contents" else "a closure variable"
+        if self.name == "cell_contents":
+            return "a closure variable"
+        return f".{self.name} of a {type(self.owner).__name__}"
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop
-from dy2st.runtime.builtins_table import fstring
 from dy2st.runtime.convert_call import callable_for, context_manager
 from dy2st.runtime.convert_checks import assert_, raise_
-from dy2st.runtime.list_methods import LIST_METHODS
 from dy2st.runtime.structure import Unset
+from dy2st.runtime.text import fstring
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.unpacking import unpack
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -187,8 +186,8 @@ class Helper:
     def aug_list(self, trace: Any, op: str, target: Any, value: Any) -> Any:
         """Do `target += value` or `target *= value` on a list, in the log."""
         content = trace.writable(target)
-        if op == "+=" and isinstance(content, SymbolicList):
-            trace.store(target, LIST_METHODS["extend"](trace, content, value)[0])
+        if op == "+=" and SymbolicList in (type(content), type(trace.content(value))):
+            convert_access.extend(trace, target, value)
         elif op == "+=":
             trace.store(target, content + list(trace.iterate(value)))
         else:

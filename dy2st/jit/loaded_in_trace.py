@@ -15,7 +15,6 @@ from dy2st.jit.saved_program import SavedCall, Target
 from dy2st.ops.control import outward
 from dy2st.runtime.convert_access import attr, set_attr
 from dy2st.runtime.log import MISSING
-from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined

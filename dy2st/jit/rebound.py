@@ -31,15 +31,17 @@ class Rebound:
         """Return a converted function with cells and globals of the trace."""
         names, assigned = _globals_of(function.__code__)
         scope = function.__globals__
-        for name in names:
-            if name in scope:
-                self._note_global(scope, name, scope[name])
-        if assigned or id(scope) in self.globals:
+        seen = {name: self._note_global(scope, name, scope[name]) for name in names if name in scope}
+        opened = {name: x for name, x in seen.items() if x is not scope[name]}
+        if assigned or opened or id(scope) in self.globals:
             scope = self._scope(function.__globals__, assigned)
+            for name in opened.keys() - self.globals[id(function.__globals__)][2].keys():
+                scope[name] = opened[name]
         ours = {id(cell) for cell in function.__closure__ or ()}
         closure = tuple(self._cell(c) if id(c) in ours else c for c in made.__closure__ or ())
         twin = types.FunctionType(made.__code__, scope, made.__name__, made.__defaults__, closure)
-        twin.__kwdefaults__, twin.__qualname__, twin.__module__ = made.__kwdefaults__, made.__qualname__, made.__module__
+        twin.__kwdefaults__ = made.__kwdefaults__
+        twin.__qualname__, twin.__module__ = made.__qualname__, made.__module__
         twin.__dict__.update(made.__dict__)
         return twin
 

@@ -43,6 +43,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     halve.dy2st
     >>> paddle.jit.load(folder.name + "/halve")(paddle.to_tensor([2.0, 2.0])).tolist()
     [0.5, 0.5]
+    >>> folder.cleanup()
     """
     _check_configs("save", configs, _IGNORED)
     target = _target(path)
@@ -86,6 +87,7 @@ def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **conf
     >>> missing, unexpected = linear.set_state_dict(paddle.load(folder.name + "/linear.pdparams"))
     >>> missing, unexpected
     ([], [])
+    >>> folder.cleanup()
     """
     _check_configs("save", configs, ("use_binary_format", "pickle_protocol"))
     target = _target(path)

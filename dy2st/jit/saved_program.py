@@ -29,7 +29,7 @@ import numpy as np
 from dy2st.errors import FileFormatError
 from dy2st.ir.program import Block, Program
 from dy2st.ir.types import INT, TensorType, is_differentiable, matches
-from dy2st.jit.argument_data import signature_from_json, signature_to_json, tree_from_json, tree_to_json
+from dy2st.jit.argument_data import is_pair, signature_from_json, signature_to_json, tree_from_json, tree_to_json
 from dy2st.jit.template_data import template_from_json, template_to_json
 from dy2st.runtime.structure import Template, types_of
 
@@ -158,7 +158,7 @@ def _state(data: Json, arrays: Mapping[str, np.ndarray]) -> dict[str, StateTenso
             raise FileFormatError(f"{where}: each tensor has a dotted name of its own")
         if "same" in said:
             (same,) = _fields(said, ("same",), where, {"name"})
-            if same not in found or found[same].same is not None:
+            if type(same) is not str or same not in found or found[same].same is not None:
                 raise FileFormatError(f"{where} is said to be {same!r:.60}, which is not before it")
             one = found[same]
             found[name] = StateTensor(name, one.kind, one.stop_gradient, one.array, same)
@@ -201,7 +201,7 @@ def _call(
         raise FileFormatError(f"{where}: {inputs!r:.40} is no number of inputs")
     trees: dict[str, Any] = {}
     for pair in _list(arguments, where):
-        if type(pair) is not list or len(pair) != 2 or pair[0] not in signature.parameters or pair[0] in trees:
+        if not is_pair(pair) or pair[0] not in signature.parameters or pair[0] in trees:
             raise FileFormatError(f"{where}: {pair!r:.60} is no argument")
         trees[pair[0]] = tree_from_json(pair[1], inputs, f"{where}, argument {pair[0]!r:.60}")
     names = [_read(item, state, where) for item in _list(reads, where)]

@@ -81,8 +81,15 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         return Branch(kind, items, None, -1)
     if kind is list or kind is dict:
         return _container(x, name, made, seen, keys, open_numbers)
-    keys.append((kind, x if kind is not slice else repr(x)) if isinstance(x, VALUES) else ("object", _Same(x)))
+    keys.append(_key_of(kind, x))
     return Fixed(x)
+
+
+def _key_of(kind: type, x: Any) -> Any:
+    """Return what tells a Python value from others: its text where `==` does not (NaN, -0.0), else identity."""
+    if not isinstance(x, VALUES):
+        return "object", _Same(x)
+    return kind, repr(x) if kind is slice or (kind in (float, complex) and (x != x or x == 0)) else x
 
 
 def _container(

@@ -17,7 +17,9 @@ from dy2st.errors import ConversionError, Dy2stError, TraceError
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Program, Value
+from dy2st.jit.bound_functions import BOUND, BoundFunctions
 from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.program_cache import Explanation, ProgramCache, quick_key
 from dy2st.jit.signature import (
     Flattened,
     bind,
@@ -40,72 +42,10 @@ class FallbackWarning(UserWarning):
     """A function, or a call of it, runs eagerly; the text says why and where."""
 
 
-class ProgramCache:
-    """The Programs of one function, by the key of the call; a key may have several, told apart by guards."""
-
-    def __init__(self) -> None:
-        self.entries: dict[Any, list[ConcreteProgram]] = {}
-        self.order: list[ConcreteProgram] = []
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __iter__(self) -> Any:
-        return iter(self.order)
-
-    def concrete_programs(self) -> list[ConcreteProgram]:
-        """Return the Programs, oldest first."""
-        return list(self.order)
-
-    def last(self) -> ConcreteProgram:
-        """Return the Program that was traced last; RuntimeError before the first call."""
-        if not self.order:
-            raise RuntimeError("no Program was traced yet: call the function once, or give it an input_spec")
-        return self.order[-1]
-
-    def find(self, key: Any) -> ConcreteProgram | None:
-        """Return the Program for a call whose guards hold."""
-        for program in self.entries.get(key, ()):
-            if program.holds():
-                return program
-        return None
-
-    def add(self, key: Any, program: ConcreteProgram) -> None:
-        self.entries.setdefault(key, []).append(program)
-        self.order.append(program)
-
-
-BOUND = "__dy2st_static__"
-"""The name under which an object keeps its methods that are static functions."""
-
-
-class BoundFunctions:
-    """The static functions of one object, kept by the object itself, so that they end with it; copies have none."""
-
-    def __init__(self, instance: Any = None):
-        self.instance: Callable[[], Any] = _nobody if instance is None else _reference(instance)
-        self.functions: dict[StaticFunction, StaticFunction] = {}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunctions:
-        return BoundFunctions()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return BoundFunctions, ()
-
-
-def _nobody() -> None:
-    return None
-
-
-def _reference(instance: Any) -> Callable[[], Any]:
-    try:
-        return weakref.ref(instance)
-    except TypeError:  # no place for a weak reference: the object refers to itself
-        return lambda: instance
-
-
 class StaticFunction:
     """A function under `to_static`. Call it as the function itself; `explain()` tells what happened."""
+
+    __name__: str
 
     def __init__(
         self,
@@ -126,6 +66,7 @@ class StaticFunction:
         self._open_state: set[tuple[int, str]] = set()
         self._closed_state: set[tuple[int, str]] = set()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+        self._quick: dict[Any, tuple[ConcreteProgram, ...]] = {}
         self._fallbacks: list[str] = []
         self._warned = False
         self._log: list[str] = []
@@ -164,7 +105,17 @@ class StaticFunction:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         context = current()
         if context.trace is not None:
-            return context.trace.convert(self.__dy2st_function__)(*args, **keywords)
+            return context.trace.callable(self.__dy2st_function__)(*args, **keywords)
+        quick = None
+        if not keywords and context.amp is None and context.process.to_static_enabled:
+            quick = quick_key(args, context.grad)
+            for program in self._quick.get(quick, ()):
+                if program.holds():
+                    self._last = program
+                    try:
+                        return program.run_quietly(args)
+                    except Exception as error:
+                        raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
         if not context.process.to_static_enabled or self._warned:
             return self.dygraph_function(*args, **keywords)
         try:
@@ -173,10 +124,18 @@ class StaticFunction:
             program, made = self._program(made)
             if program is None:
                 return self.dygraph_function(*args, **keywords)
+            if quick is not None and program.quiet and self._input_spec is None:
+                self._remember_quick(quick, program, args, made)
             return program.run(made.leaves, made.containers)
         except Exception as error:
-            if __import__("os").environ.get("DYDBG"): raise
             raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+
+    def _remember_quick(self, key: Any, program: ConcreteProgram, args: Sequence[Any], made: Flattened) -> None:
+        """Let calls of this kind find the Program by what `quick_key` sees of them."""
+        if len(args) == len(made.leaves) and all(a is b for a, b in zip(args, made.leaves, strict=True)):
+            known = self._quick.get(key, ())
+            if program not in known:
+                self._quick[key] = (*known, program)
 
     @property
     def dygraph_function(self) -> Callable[..., Any]:
@@ -215,6 +174,7 @@ class StaticFunction:
         if self._open_changed_number(made):
             values = rebuild_values(made)
             return self._program(flatten(values, self._open_numbers))
+        why = self._why(key)
         try:
             program = self._traced(made, specs)
         except (ConversionError, TraceError) as error:
@@ -225,7 +185,7 @@ class StaticFunction:
             return None, made
         if program.traced.failed is not None:  # it serves this call only: the next one may not raise
             return program, made
-        self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}")
+        self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}: {why}")
         self._cache.add(key, program)
         return program, made
 
@@ -254,6 +214,15 @@ class StaticFunction:
         self._fallbacks += [n for n in traced.notes if n not in self._fallbacks]
         return ConcreteProgram(traced, made)
 
+    def _why(self, key: Any) -> str:
+        """Say why no Program serves a call."""
+        if not self._cache.order:
+            return "the first call"
+        known = self._cache.entries.get(key)
+        if known is None:
+            return "arguments of another kind, or another value of one that is not a tensor"
+        return known[-1].changed()
+
     # ---- numbers among the arguments -------------------------------------------------------------------------------
     def _open_changed_number(self, made: Flattened) -> bool:
         """Leave the value of a number open that differs from an earlier call of the same kind; say whether one was."""
@@ -276,6 +245,7 @@ class StaticFunction:
         if self._full_graph:
             raise error
         self._warned = True
+        self._quick.clear()
         place = f"{self._function.__code__.co_filename}:{self._function.__code__.co_firstlineno}"
         reason = str(error)
         self._fallbacks.append(reason)
@@ -349,21 +319,6 @@ class StaticFunction:
 
     def __repr__(self) -> str:
         return f"<StaticFunction {self._function.__qualname__}, {len(self._cache)} programs>"
-
-
-class Explanation:
-    """What `explain()` returns; prints as text."""
-
-    def __init__(self, name: str, traced: list[str], fallbacks: list[str], programs: ProgramCache):
-        self.name, self.traced, self.fallbacks = name, traced, fallbacks
-        self.programs = programs.concrete_programs()
-
-    def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.programs)} programs", *(f"  {t}" for t in self.traced)]
-        lines += [f"  fallback: {f}" for f in self.fallbacks] or ["  no fallback"]
-        return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 def rebuild_values(made: Flattened) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
-from dy2st.jit.guards import ArgumentSlot, ContentGuard, GlobalGuard, GlobalSlot, Guard, KindGuard, StateSlot
+from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.outputs import output_template
+from dy2st.jit.rebound import Rebound
 from dy2st.runtime import convert_if
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_call import callable_for
-from dy2st.jit.rebound import Rebound
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.log import MISSING, Key
@@ -29,6 +29,7 @@ from dy2st.runtime.tracing import Tracer
 from dy2st.runtime.variant import Variant
 from dy2st.shapes import symbol
 from dy2st.transformers import convert, is_converted_code
+
 
 @dataclass
 class Traced:
@@ -71,6 +72,7 @@ class Trace(Tracer):
         self.recursions: list[Recursion] = []
         self.functions: dict[str, Block] = {}
         """Functions of the Program beside its entry."""
+        self.root.functions = self.functions
 
     # ---- what comes from outside -----------------------------------------------------------------------------------
     def state(self, t: Tensor) -> Value:
@@ -240,11 +242,12 @@ class Trace(Tracer):
         for key, value in list(self.log.overlays[0].items()):
             if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
                 continue
-            if len(key) > 1 and key[1] in self.made_objects:
+            if key[1:] and key[1] in self.made_objects:
                 continue
             owner = self.log.owner(key)
             owner = self.arguments.get(id(owner), owner)
-            shape = output_template(self, value) if key[0] in ("attr", "tail", "cell", "global") else content_template(self, value)
+            whole = key[0] in ("attr", "tail", "cell", "global")
+            shape = output_template(self, value) if whole else content_template(self, value)
             writes.append((key, owner, shape))
             results += encode(self, value, shape)
         block = self.root.block

@@ -46,6 +46,7 @@ class TranslatedLayer(Layer):
     >>> x = paddle.ones([5, 3])
     >>> bool((loaded(x) == linear(x)).all()), sorted(loaded.state_dict())
     (True, ['bias', 'weight'])
+    >>> folder.cleanup()
     """
 
     def __init__(self, saved: SavedLayer):

@@ -24,6 +24,11 @@ def _slots(b: Builder, tangent: Value | None, primal: Value) -> Value:
     return tangent if tangent is not None else empty_tangent(b, primal.type)
 
 
+def _long(slots: Any, n: int) -> list[Any]:
+    """Return slots that are n: behind the last element there may be too few, or too many unset ones."""
+    return [*slots[:n], *[(0, None)] * (n - len(slots))]
+
+
 class ListExtend(Op):
     """The elements of one list and then those of another."""
 
@@ -47,6 +52,8 @@ class ListExtend(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class SlotsExtend(Op):
     """The slots of a tangent list, made n long, and then those of another."""
 
@@ -57,7 +64,7 @@ class SlotsExtend(Op):
         return slots
 
     def eval(self, xp: Any, slots: Any, n: int, more: Any) -> Any:
-        return [*slots, *[(0, None)] * (n - len(slots)), *more]
+        return [*_long(slots, n), *more]
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
@@ -93,6 +100,8 @@ class ListBounds(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class ListPart(Op):
     """The elements from number `start` to before `stop`, which `list_bounds` gives."""
 
@@ -110,6 +119,8 @@ class ListPart(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class SlotsPart(Op):
     """The slots from number `start` to before `stop` of a tangent list."""
 
@@ -129,6 +140,8 @@ class SlotsPart(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class ListReverse(Op):
     """The elements in the other order."""
 
@@ -150,6 +163,8 @@ class ListReverse(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class SlotsReverse(Op):
     """The slots of a tangent list of n elements in the other order."""
 
@@ -160,7 +175,7 @@ class SlotsReverse(Op):
         return slots
 
     def eval(self, xp: Any, slots: Any, n: int) -> Any:
-        return ([*slots, *[(0, None)] * (n - len(slots))])[::-1]
+        return _long(slots, n)[::-1]
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -168,6 +183,8 @@ class SlotsReverse(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class ListInsert(Op):
     """The list with one more element before number `at`, which `list_bounds` gives."""
 
@@ -191,6 +208,8 @@ class ListInsert(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class ListWiden(Op):
     """The elements in a list of `type`, whose elements may have more extents or more alternatives.
 
@@ -215,8 +234,10 @@ class ListWiden(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class SlotsWiden(Op):
-    """What `list_widen` does, on the slots of a tangent list: the slot is set or not, its payload is widened."""
+    """What `list_widen` does, on the slots of a tangent list: an unset one stays unset."""
 
     name = "slots_widen"
     attributes = ("type", "tags", "wrap")
@@ -226,9 +247,9 @@ class SlotsWiden(Op):
         return type
 
     def eval(self, xp: Any, slots: Any, *, type: ListType, tags: tuple[int, ...], wrap: bool) -> Any:
-        if not tags or not _is_variant(type):
+        if not tags:
             return slots
-        return [s if s[0] == 0 else (1, (tags[0], s[1]) if wrap else (tags[s[1][0]], s[1][1])) for s in slots]
+        return [(0, None) if s[0] == 0 else (tags[0] if wrap else tags[s[0]], s[1]) for s in slots]
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -237,6 +258,8 @@ class SlotsWiden(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
+
+
 class SlotsNarrow(Op):
     """The slots of a tangent list of the `wide` type as those of `type`: alternatives it lacks become unset."""
 
@@ -248,15 +271,10 @@ class SlotsNarrow(Op):
         return type
 
     def eval(self, xp: Any, slots: Any, *, type: ListType, wide: ListType, tags: tuple[int, ...], wrap: bool) -> Any:
-        if not tags or not _is_variant(wide):
+        if not tags:
             return slots
-        made: list[Any] = []
-        for s in slots:
-            if s[0] == 0 or s[1][0] not in tags:
-                made.append((0, None))
-            else:
-                made.append((1, s[1][1] if wrap else (tags.index(s[1][0]), s[1][1])))
-        return made
+        places = {tags[0]: 1} if wrap else {new: old for old, new in enumerate(tags)}
+        return [(places[s[0]], s[1]) if s[0] in places and s[0] else (0, None) for s in slots]
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -264,8 +282,3 @@ class SlotsNarrow(Op):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
-
-
-def _is_variant(slots: ListType) -> bool:
-    """Say whether the payload of a tangent list's slots is a variant itself."""
-    return hasattr(slots.element.alternatives[1], "alternatives")  # type: ignore[union-attr]

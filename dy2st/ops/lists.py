@@ -14,7 +14,7 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT, ListType, ScalarType, Type, is_optional, optional, tangent_type
+from dy2st.ir.types import INT, ListType, ScalarType, Type, VariantType, optional, tangent_type
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.control import join
 from dy2st.ops.optional import add_values
@@ -392,5 +392,5 @@ def empty_tangent(b: Builder, t: Type) -> Any:
 
 
 def densify(b: Builder, tangent: Any, out: Value) -> Any:
-    """Turn an optional tangent into what `out` takes: zeros where it is unset, unless `out` is optional itself."""
-    return tangent if is_optional(out.type) else b.variant_or_zeros(tangent, out, tag=1)
+    """Turn an optional tangent into what `out` takes: zeros where it is unset, unless `out` is a variant itself."""
+    return tangent if isinstance(out.type, VariantType) else b.variant_or_zeros(tangent, out, tag=1)

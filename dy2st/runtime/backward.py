@@ -198,6 +198,8 @@ class Walk:
             raise _freed(node)
         if isinstance(node.source, ProgramCall):
             return self.pull_program(node, node.source, cts)
+        if not isinstance(node.source, tuple):  # a backward in Python (PyLayer)
+            return node.source.pull(node.results, cts, self.graph)
         op, attributes, arrays = node.source
         wanted = tuple(i for i, edge in enumerate(node.edges) if edge is not None)
         seeded = tuple(i for i, ct in enumerate(cts) if ct is not None)

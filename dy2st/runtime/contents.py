@@ -150,4 +150,3 @@ def _same_items(x: Any, known: Any) -> bool:
     if isinstance(x, set):
         return x == known
     return all(a is b for a, b in zip(x, known, strict=True))
-

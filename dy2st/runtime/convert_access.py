@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.runtime.contents import Spliced
 from dy2st.runtime.convert_if import switch
-from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, list_slice
+from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items, list_slice
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import list_item
@@ -176,7 +177,11 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
         content = trace.content(obj)
         if isinstance(content, SymbolicList):
             raise needs_value(f"list.{name}() of a list whose length only the run will tell")
-        return getattr(content, name)(*args, **keywords)
+        found = getattr(content, name)(*args, **keywords)
+        return list(found) if kind is dict and name in ("keys", "values", "items") else found
+    if name == "extend" and kind is list and isinstance(trace.content(args[0]), SymbolicList):
+        extend(trace, obj, args[0])
+        return None
     content = trace.writable(obj)
     if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
         content = as_symbolic(trace, content)
@@ -190,6 +195,16 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
                                     **keywords)  # fmt: skip
     trace.store(obj, content)
     return result
+
+
+def extend(trace: Any, target: Any, more: Any) -> None:
+    """Do `target += more` on a list, where one of them is as long as only the run will tell."""
+    content = trace.writable(target)
+    if not isinstance(content, SymbolicList):
+        content = joined_items(trace, [*content, Spliced(trace.content(more))])
+    else:
+        content = LIST_METHODS["extend"](trace, content, more)[0]
+    trace.store(target, content)
 
 
 def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:

@@ -8,7 +8,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.runtime.builtins_table import BUILTINS

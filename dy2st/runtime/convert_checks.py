@@ -18,10 +18,10 @@ from dy2st.formatting import render
 from dy2st.ir.location import Location, is_user_frame, user_location
 from dy2st.ir.program import Value
 from dy2st.ops.control import RAISABLE
-from dy2st.runtime.builtins_table import Text, text_part
 from dy2st.runtime.convert_if import predicate
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.text import Text, text_part
 from dy2st.runtime.variant import Variant
 
 Thunk = Callable[[], Any]

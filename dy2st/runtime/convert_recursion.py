@@ -131,10 +131,6 @@ def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
     b: Builder = trace.builder
     assert found.result is not None
     operands = encode(trace, arguments, found.taken)
-    if any(v in trace.needs for v in operands) and trace.wants_gradients():
-        raise _error(
-            f"`{found.function.__name__}` calls itself as often as only the run will tell; that has no derivative yet"
-        )
     for key, template in found.slots.items():
         operands += encode(trace, trace.current(key), template)
     inner = found.inside

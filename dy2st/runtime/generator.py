@@ -11,6 +11,8 @@ import threading
 
 from dy2st.ir.context import current
 
+_MAKING = threading.Lock()
+
 
 class Generator:
     """Hand out draw numbers; safe to use from several threads."""
@@ -41,17 +43,19 @@ class Generator:
             return self.seed, self.draw
 
     def set_state(self, state: tuple[int, int]) -> None:
-        """Continue from a state that `get_state` gave."""
-        seed, draw = state
+        """Continue from a state that `get_state` gave; TypeError for anything else."""
+        if not isinstance(state, tuple) or len(state) != 2 or not all(type(n) is int and n >= 0 for n in state):
+            raise TypeError(f"a random state is what get_rng_state() gives, with pairs of ints, not {state!r:.60}")
         with self._lock:
-            self.seed, self.draw = int(seed), int(draw)
+            self.seed, self.draw = state
 
 
 def default_generator() -> Generator:
     """Return the process's generator."""
     process = current().process
     if process.generator is None:
-        process.generator = Generator()
+        with _MAKING:
+            process.generator = process.generator or Generator()
     return process.generator
 
 
@@ -76,5 +80,7 @@ def get_rng_state() -> list[tuple[int, int]]:
 
 
 def set_rng_state(state: list[tuple[int, int]]) -> None:
-    """Restore a state that `get_rng_state` gave."""
+    """Restore a state that `get_rng_state` gave; TypeError for anything else."""
+    if not isinstance(state, (list, tuple)) or len(state) != 1:
+        raise TypeError(f"a random state is what get_rng_state() gives, a list of one pair, not {state!r:.60}")
     default_generator().set_state(state[0])

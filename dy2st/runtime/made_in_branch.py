@@ -22,6 +22,8 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 
 MOST_VISITED = 100_000
+HELPER = "_dy"
+"""What converted code names: by it functions of this package that are converted too (`nn.layers.rnn.scan`) are known."""
 
 
 def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template:
@@ -36,9 +38,7 @@ def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template
         return NewList(made_content(trace, trace.content(x), old, depth + 1))
     if is_plain_object(x):
         found = trace.attributes_of(x)
-        return NewObject(
-            type(x), tuple(found), tuple(made_template(trace, i, old, depth + 1) for i in found.values())
-        )
+        return NewObject(type(x), tuple(found), tuple(made_template(trace, i, old, depth + 1) for i in found.values()))
     return template_of(trace, x)
 
 
@@ -72,7 +72,7 @@ def old_objects(trace: Any) -> set[int]:
     waiting: list[Any] = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if is_user_frame(frame):
+        if is_user_frame(frame) or HELPER in frame.f_code.co_freevars:
             waiting += frame.f_locals.values()
         frame = frame.f_back
     seen: set[int] = set()

@@ -95,10 +95,9 @@ def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def builder_for(pattern: tuple[Any, ...]) -> Builder:
+def fresh_builder(pattern: tuple[Any, ...]) -> Builder:
     """Return a builder whose fresh symbols are none of those of a pattern."""
-    named = [e for one in pattern if not isinstance(one, type) for e in one[1]]
-    return Builder(names=Names(max(named, default=-1) + 1))
+    return Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
 
 
 def _derive(
@@ -110,8 +109,7 @@ def _derive(
     wanted: tuple[int, ...],
     seeded: tuple[int, ...],
 ) -> OpPullback:
-    taken = sum(len(one[1]) for one in pattern if isinstance(one, tuple))
-    b = Builder(names=Names(taken))  # its symbols are not those of the pattern
+    b = fresh_builder(pattern)
     arguments = [b.argument(_type(one)) for one in pattern]
     unknown = attributes["shape"].count(None) if op.name in TEMPLATED else 0
     targets = [b.argument(INT) for _ in range(unknown - len(arguments) + 1)]

@@ -14,10 +14,11 @@ from dy2st.autodiff.forward import Tangents, push_forward
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.errors import AutodiffError
 from dy2st.ir.program import Program, Value
-from dy2st.ir.types import is_differentiable
+from dy2st.ir.types import ScalarType, TensorType, is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, builder_for, shape_pattern
+from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, fresh_builder, shape_pattern
+from dy2st.shapes import Dim
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class OpPushforward:
 
     compiled: Compiled
     uses: tuple[tuple[str, int, int], ...]
+    """As of a pull-back, and ("result extent", result, axis)."""
     found: tuple[int, ...]
 
 
@@ -45,7 +47,7 @@ def op_pushforward(
 
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: tuple[int, ...]) -> OpPushforward:
-    b = builder_for(pattern)
+    b = fresh_builder(pattern)
     arguments = [b.argument(_type(one)) for one in pattern]
     out = b.apply(op, arguments, attributes)
     outs: list[Value] = list(out) if isinstance(out, list) else [out]
@@ -57,6 +59,7 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
             ahead.rename(value, here)
             places[here] = (kind, i, 0)
     _take_extents(ahead, arguments, b.block.operations, places)
+    _take_result_extents(ahead, arguments, outs, places)
     tangents: Tangents = {arguments[i]: ahead.argument(arguments[i].type) for i in given}
     entering = [tangents[arguments[i]] for i in given]
     push_forward(ahead, b.block, None, tangents)
@@ -68,3 +71,17 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
     kept = [a for a in places if a in used]
     ahead.block.arguments[:] = [*kept, *entering]
     return OpPushforward(Compiled(Program({"main": ahead.block})), tuple(places[a] for a in kept), found)
+
+
+def _take_result_extents(
+    ahead: BackwardBuilder, arguments: Sequence[Value], outs: Sequence[Value], places: dict[Value, tuple[str, int, int]]
+) -> None:
+    """Let the extents that only the run tells of results come as numbers."""
+    seen = {e for a in arguments if isinstance(a.type, TensorType) for e in a.type.shape}
+    for i, out in enumerate(outs):
+        for axis, extent in enumerate(out.type.shape if isinstance(out.type, TensorType) else ()):
+            if isinstance(extent, Dim) and extent.is_symbol and extent not in seen:
+                seen.add(extent)
+                here = ahead.block.add_argument(ScalarType("int", extent))
+                ahead.provide(extent, here)
+                places[here] = ("result extent", i, axis)

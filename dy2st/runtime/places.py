@@ -91,7 +91,7 @@ def parse(device: Any) -> Place:
     kind, _, index = str(device).partition(":")
     if kind == "cpu":
         return CPU
-    if kind in ("gpu", "cuda"):
+    if kind in ("gpu", "cuda") and (not index or index.isdecimal()):
         return CUDAPlace(int(index or 0))
     raise ValueError(f"device {device!r} is not here; use 'cpu', 'gpu' or 'gpu:N'")
 

@@ -399,7 +399,8 @@ def _place_of(trace: Any, x: Any, t: OneOf) -> int:
         if isinstance(one, NewList) and type(x) is _kind_of_content(one):
             exact = [k for k, c in enumerate(t.alternatives) if isinstance(c, Const) and c.object is x]
             return exact[0] if exact else i
-    is_content = not isinstance(x, tuple) and any(isinstance(a, Items) and isinstance(x, a.kind) for a in t.alternatives)
+    kinds = [a.kind for a in t.alternatives if isinstance(a, Items)]
+    is_content = not isinstance(x, tuple) and any(isinstance(x, kind) for kind in kinds)
     return place(content_template(trace, x) if is_content else template_of(trace, x), t)
 
 

@@ -78,6 +78,8 @@ def _push_op(walk: Walk, node: Node, given: dict[int, Any]) -> dict[int, Any]:
     for kind, i, axis in made.uses:
         if kind == "extent":
             arguments.append(arrays[i].shape[axis])
+        elif kind == "result extent":
+            arguments.append(node.results[i].shape[axis])
         else:
             arguments.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
     return _run(walk, made.compiled, [*arguments, *given.values()], made.found)

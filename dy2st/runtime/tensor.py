@@ -206,10 +206,10 @@ class Tensor(TensorMethods):
         return complex(self.item())
 
     def __index__(self) -> int:
-        if isinstance(self._payload, Value):
-            raise needs_value("a tensor was needed as a Python int (an index)")
         if not self.dtype.is_integer:
             raise TypeError(f"only integer tensors can be an index, this one is {self.dtype.name}")
+        if isinstance(self._payload, Value):
+            raise needs_value("a tensor was needed as a Python int (an index)")
         return int(self.item())
 
     def __len__(self) -> int:

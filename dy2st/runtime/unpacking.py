@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.runtime.builtins_table import fstring, len_
+from dy2st.runtime.builtins_table import len_
 from dy2st.runtime.convert_access import item
 from dy2st.runtime.convert_if import if_exp, switch
-from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.text import fstring
 from dy2st.runtime.variant import SymbolicList, Variant
 
 
@@ -22,13 +22,14 @@ def unpack(trace: Any, value: Any, before: int, after: int | None) -> Any:
     content = trace.content(value)
     if isinstance(content, Variant):
         return trace.on_content(value, switch, lambda: tuple(unpack(trace, value, before, None)))
+    length: Any
     if isinstance(content, Tensor) and content.ndim > 0:
         length = content.shape[0]
     elif isinstance(content, SymbolicList):
         length = len_(trace, value)
     else:
         return content
-    if isinstance(length, int):
+    if isinstance(length, int) and isinstance(content, Tensor):
         return [content[i] for i in range(length)]
     _check(trace, length, before, after)
     first = [item(trace, value, i) for i in range(before)]
@@ -40,7 +41,7 @@ def unpack(trace: Any, value: Any, before: int, after: int | None) -> Any:
     return [*first, *rest, *(item(trace, value, i - after) for i in range(after))]
 
 
-def _check(trace: Any, length: Scalar, before: int, after: int | None) -> None:
+def _check(trace: Any, length: Any, before: int, after: int | None) -> None:
     """Raise ValueError, when the Program runs, for a wrong number of parts."""
     wanted = before + (after or 0)
 

@@ -7,6 +7,14 @@ from dy2st.static.derivatives import append_backward, gradients
 from dy2st.static.executor import Executor
 from dy2st.static.input import create_global_var, create_parameter, data
 from dy2st.static.input_spec import InputSpec
+from dy2st.static.model_files import (
+    load,
+    load_inference_model,
+    load_program_state,
+    save,
+    save_inference_model,
+    set_program_state,
+)
 from dy2st.static.program import (
     Block,
     Program,
@@ -41,7 +49,13 @@ __all__ = [
     "enable_static",
     "global_scope",
     "gradients",
+    "load",
+    "load_inference_model",
+    "load_program_state",
     "nn",
     "program_guard",
+    "save",
+    "save_inference_model",
     "scope_guard",
+    "set_program_state",
 ]

@@ -31,18 +31,17 @@ class Prepared:
         root = recorder.root.block
         whole = ir.Block()
         whole.arguments, whole.operations = root.arguments, root.operations
-        whole.results = [*fetches, *(v for _, v in self.writes), *recorder.stores.values()]
+        whole.results = [*fetches, *(v for _, v in self.writes), *(recorder.stores[name] for name in self.stores)]
         draw = recorder.log.overlays[0].get(("rng",))
         self.draws = draw is not None and not (recorder.for_test and not _random(ir.Program({"main": whole})))
         if draw is not None and self.draws:
             whole.results.append(draw.value)
         program = optimise(ir.Program({"main": whole}))
-        used = _used(program.block)
+        used, roles = _used(program.block), _roles(recorder)
         kept = [i for i, a in enumerate(program.block.arguments) if a in used]
         program.block.arguments[:] = [program.block.arguments[i] for i in kept]
         self.program = program
         self.compiled = Compiled(program, program)
-        roles = _roles(recorder)
         self.inputs: list[tuple[str, str]] = [roles[root.arguments[i]] for i in kept]
         self.needed = {name for kind, name in self.inputs if kind == "feed"}
 

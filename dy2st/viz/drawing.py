@@ -32,6 +32,7 @@ def draw(
     >>> folder = tempfile.TemporaryDirectory()
     >>> draw(paddle.nn.Linear(3, 2), folder.name + "/linear.html").name
     'linear.html'
+    >>> folder.cleanup()
     """
     target = Path(path)
     panels, name = panels_and_title(thing, input_spec, details)

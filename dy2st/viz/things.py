@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from dy2st.files import program_file
@@ -33,7 +32,9 @@ def panels_and_title(thing: Any, input_spec: Sequence[Any] | None, details: bool
     if isinstance(thing, Layer):
         return _layer(thing, input_spec, details)
     if isinstance(thing, StaticFunction):
-        return _traced(_concrete(thing, input_spec), details, thing._instance), thing.__name__
+        return _traced(_concrete(thing, input_spec), details, thing._instance), str(
+            getattr(thing, "__name__", "function")
+        )
     if isinstance(thing, (str, os.PathLike)):
         return _loaded(load(thing), details), program_file.found(thing).name
     if callable(thing) and input_spec is not None:

@@ -192,4 +192,3 @@ def test_a_list_result_has_a_list_of_cotangents():
     assert dx[0] == 1
     np.testing.assert_allclose(dx[1], 2 * X)
     assert dy == (0, None)
-

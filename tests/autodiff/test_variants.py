@@ -32,9 +32,7 @@ def gradients(made, inputs, *cts):
 @pytest.mark.parametrize("taken", [True, False])
 def test_an_optional_that_one_branch_sets(taken):
     def body(b, p, x, y):
-        kept = cond(
-            b, p, lambda b: variant(b, maybe(VECTOR), 1, b.mul(x, y)), lambda b: variant(b, maybe(VECTOR), 0)
-        )
+        kept = cond(b, p, lambda b: variant(b, maybe(VECTOR), 1, b.mul(x, y)), lambda b: variant(b, maybe(VECTOR), 0))
         return cond(b, is_tag(b, kept, 1), lambda b: b.mul(get(b, kept), b.exp(y)), lambda b: b.tanh(x))
 
     check(program([BOOL, VECTOR, VECTOR], body), taken, X, Y, order=3)

@@ -65,7 +65,11 @@ def test_batched_hessian(rng):
     ("call", "kind", "message"),
     [
         (lambda x: paddle.autograd.jacobian(x, x, batch_axis=1), ValueError, "batch_axis must be None or 0, not 1"),
-        (lambda x: paddle.autograd.jacobian(x.unsqueeze(0), x), ValueError, "must have 0 or 1 axes, not 2; reshape them"),
+        (
+            lambda x: paddle.autograd.jacobian(x.unsqueeze(0), x),
+            ValueError,
+            "must have 0 or 1 axes, not 2; reshape them",
+        ),
         (lambda x: paddle.autograd.jacobian(3, x), TypeError, "jacobian: ys must be a Tensor or a sequence"),
         (lambda x: paddle.autograd.hessian(x, x), ValueError, "hessian: ys must have one element, not"),
         (lambda x: paddle.autograd.hessian([x], x), TypeError, "hessian: ys must be a Tensor, not list"),

@@ -30,7 +30,7 @@ def data(demo):
 
 @pytest.fixture(scope="module")
 def trained(demo, data):
-    return [demo.train(demo.network(static), data, 4, "few steps") for static in (False, True)]
+    return [demo.train(demo.network(static), data, 20, "few steps") for static in (False, True)]
 
 
 def test_the_data_are_images_from_0_to_1(demo):
@@ -42,7 +42,7 @@ def test_the_data_are_images_from_0_to_1(demo):
 
 def test_the_network_learns(demo, data, trained):
     for one in trained:
-        assert one.losses[-1] < 0.8 * one.losses[0]
+        assert one.losses[-3:].mean() < 0.5 * one.losses[0]
         assert demo.accuracy(one.net, data.x, data.y) > 0.5
 
 

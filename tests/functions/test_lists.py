@@ -91,7 +91,9 @@ def test_static_values_are_those_of_eager(function, dtype):
     assert len(static.program_cache) == 1
 
 
-@pytest.mark.parametrize("function", [stack_rows, stack_columns, concat_rows, concat_columns, add_all, prefixes, picked])
+@pytest.mark.parametrize(
+    "function", [stack_rows, stack_columns, concat_rows, concat_columns, add_all, prefixes, picked]
+)
 def test_static_gradients_are_those_of_eager(function):
     static = paddle.jit.to_static(function, full_graph=True)
     for n in (2, 1):

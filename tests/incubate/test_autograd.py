@@ -207,8 +207,8 @@ def test_jacobian_rows_are_computed_when_asked_for_and_once():
 
 
 @pytest.mark.parametrize(
-    "index", [np.s_[:], np.s_[0], np.s_[-1, :], np.s_[1:, 0], np.s_[:, -1], np.s_[::2, 1:3], np.s_[..., 0], np.s_[2, ...],
-              np.s_[0, 0], np.s_[3:3]],
+    "index", [np.s_[:], np.s_[0], np.s_[-1, :], np.s_[1:, 0], np.s_[:, -1], np.s_[::2, 1:3], np.s_[..., 0],
+              np.s_[2, ...], np.s_[0, 0], np.s_[3:3]],
 )  # fmt: skip
 def test_jacobian_is_indexed_as_an_array(index):
     J = AG.Jacobian(lambda a, b: (a * b, a.sum()), [t(V), t(V[:1])])
@@ -263,7 +263,9 @@ def test_wrong_arguments(call, kind, message):
 
 def test_a_jacobian_of_open_extents_is_refused(main):
     x = paddle.static.data("x", [None], "float64")
-    with pytest.raises(ValueError, match="has extents that only the run tells; is_batched=True leaves the first axis open"):
+    with pytest.raises(
+        ValueError, match="has extents that only the run tells; is_batched=True leaves the first axis open"
+    ):
         AG.Jacobian(paddle.exp, x)
 
 

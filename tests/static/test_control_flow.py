@@ -101,8 +101,10 @@ def test_case_without_a_default_ends_in_the_last_function(main):
     assert run({"x": np.array([9.0], "float32")}, y)[0].tolist() == [18.0]
 
 
-@pytest.mark.parametrize("branches", [{1: lambda: paddle.full([1], 10), 3: lambda: paddle.full([1], 30)},
-                                      [(1, lambda: paddle.full([1], 10)), (3, lambda: paddle.full([1], 30))]])  # fmt: skip
+PAIRS = [(1, lambda: paddle.full([1], 10)), (3, lambda: paddle.full([1], 30))]
+
+
+@pytest.mark.parametrize("branches", [PAIRS, dict(PAIRS)])
 def test_switch_case_by_number(main, branches):
     i = x_of(1, dtype="int64")
     with_default = nn.switch_case(i, branches, default=lambda: paddle.full([1], -1))
@@ -133,13 +135,16 @@ def test_cond_and_while_loop_under_to_static():
     ("call", "kind", "message"),
     [
         (lambda x: nn.cond(x > 0, 3), TypeError, "cond: true_fn must be a function, not int"),
-        (lambda x: nn.cond(paddle.ones([2]) > 0, None), ValueError, r"cond: pred must have one element, not the shape \[2\]"),
+        (lambda x: nn.cond(paddle.ones([2]) > 0, None),
+         ValueError, r"cond: pred must have one element, not the shape \[2\]"),
         (lambda x: nn.cond("a", None), TypeError, "cond: pred must be a tensor of one element or a bool, not str"),
         (lambda x: nn.while_loop(1, 2, [x]), TypeError, "while_loop: cond must be a function, not int"),
         (lambda x: nn.while_loop(lambda v: v < 1, lambda v: v, x), TypeError, "loop_vars must be a list or tuple, not"),
         (lambda x: nn.while_loop(lambda: True, lambda: 1, []), ValueError, "loop_vars must not be empty"),
-        (lambda x: nn.while_loop(lambda v: v < 9, lambda v: (v, v), [x]), ValueError, "takes 1 loop variables and must"),
-        (lambda x: nn.while_loop(lambda v: None, lambda v: v, [x]), TypeError, "what cond returns must be a tensor of one"),
+        (lambda x: nn.while_loop(lambda v: v < 9, lambda v: (v, v), [x]),
+         ValueError, "takes 1 loop variables and must"),
+        (lambda x: nn.while_loop(lambda v: None, lambda v: v, [x]),
+         TypeError, "what cond returns must be a tensor of one"),
         (lambda x: nn.case([]), TypeError, "case: pred_fn_pairs must be a list of pairs"),
         (lambda x: nn.case([x]), TypeError, "each of pred_fn_pairs is a pair"),
         (lambda x: nn.case([(x > 1, lambda: x)], default=3), TypeError, "case: default must be a function, not int"),

@@ -106,7 +106,11 @@ def test_the_cpu_place_is_accepted(main):
     [
         ({"feed": {}}, ValueError, r"no value is given for the data 'x' \(declared at .*test_executor.py:\d+\)"),
         ({"feed": {"x": X, "xx": X}}, ValueError, "the Program has no data 'xx'; did you mean 'x'"),
-        ({"feed": {"x": X.astype("float64")}}, ValueError, r"'x' \(declared.*is float32, but the value has dtype float"),
+        (
+            {"feed": {"x": X.astype("float64")}},
+            ValueError,
+            r"'x' \(declared.*is float32, but the value has dtype float",
+        ),
         ({"feed": {"x": X[None]}}, ValueError, r"'x' \(declared .* has shape \[-1\], but the value has shape \[1, 2\]"),
         ({"feed": {"x": "words"}}, TypeError, "the value for 'x' must be an array or numbers, not str"),
         ({"feed": {"x": None}}, TypeError, "the value for 'x' must be an array or numbers, not NoneType"),
@@ -155,7 +159,9 @@ def test_a_state_without_a_value_asks_for_the_startup_program(main):
 def test_a_state_of_another_shape_is_refused(main):
     w = paddle.static.create_parameter([2], "float32", name="w")
     paddle.static.global_scope().var("w").set(np.ones(3, "float32"))
-    with pytest.raises(ValueError, match=r"the variable w is float32\[2\] in the Program, but the scope holds float32\[3\]"):
+    with pytest.raises(
+        ValueError, match=r"the variable w is float32\[2\] in the Program, but the scope holds float32\[3\]"
+    ):
         run(fetch_list=[w])
 
 

@@ -90,7 +90,8 @@ def test_prelu_has_a_slope(main):
     [
         (lambda: nn.fc(3, 4), TypeError, "fc: the input must be a variable, not int"),
         (lambda: nn.fc(data(None, 2, dtype="int64"), 4), TypeError, "fc: the input must have a float dtype, not int64"),
-        (lambda: nn.fc(data(None, 2), 4, num_flatten_dims=2), ValueError, "num_flatten_dims 2 does not fit an input of 2"),
+        (lambda: nn.fc(data(None, 2), 4, num_flatten_dims=2),
+         ValueError, "num_flatten_dims 2 does not fit an input of 2"),
         (lambda: nn.fc(data(2, None), 4), ValueError, "fc: the last axes of x must have known extents"),
         (lambda: nn.fc(data(None, 2), 4, activation="nope"), ValueError, "there is no activation 'nope'"),
         (lambda: nn.conv2d(data(1, 3, 4, 4), 4, 3, groups=2), ValueError, "groups=2 does not divide 3 channels"),

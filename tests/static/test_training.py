@@ -47,7 +47,8 @@ def test_frozen_parameters_have_no_pair(main):
     ("call", "kind", "message"),
     [
         (lambda w: paddle.static.append_backward(3), TypeError, "append_backward needs the loss, a variable, not int"),
-        (lambda w: paddle.static.append_backward(w * 1), ValueError, r"the loss must have one element, not the shape \[2\]"),
+        (lambda w: paddle.static.append_backward(w * 1),
+         ValueError, r"the loss must have one element, not the shape \[2\]"),
         (lambda w: paddle.static.append_backward(w.sum(), ["q"]), ValueError, "the Program has no variable named 'q'"),
         (lambda w: paddle.static.append_backward(w.sum(), 3), TypeError, "is a list of variables or names, not int"),
         (lambda w: paddle.static.append_backward(w.sum(), [3]), TypeError, "list of variables or names, but has a int"),
@@ -56,7 +57,8 @@ def test_frozen_parameters_have_no_pair(main):
         (lambda w: paddle.static.gradients(w, w, [w, w]), ValueError, "2 target_gradients were given for 1 targets"),
         (lambda w: paddle.static.gradients(w, w, [w.sum()]), ValueError, "has 0 axes, the target has 1"),
         (lambda w: w.sum().backward(), RuntimeError, "for a variable of a hand-built Program use"),
-        (lambda w: paddle.optimizer.SGD(0.1).minimize(paddle.ones([1])), ValueError, "depends on no trainable parameter"),
+        (lambda w: paddle.optimizer.SGD(0.1).minimize(paddle.ones([1])),
+         ValueError, "depends on no trainable parameter"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(main, call, kind, message):

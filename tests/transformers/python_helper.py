@@ -149,6 +149,9 @@ class PythonHelper:
     def undefined(self, name):
         return Undefined(name)
 
+    def unpack(self, value, before, after=None):
+        return value
+
     def context(self, manager):
         return manager
 

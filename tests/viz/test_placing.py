@@ -1,5 +1,6 @@
 """Where things stand: nothing overlaps, edges go down, the page's script places everything as Python does."""
 
+import itertools
 import json
 import random
 import shutil
@@ -47,14 +48,16 @@ def check(placed: Placed) -> None:
         for _, left2, top2, right2, bottom2 in found[i + 1 :]:
             assert right <= left2 or right2 <= left or bottom <= top2 or bottom2 <= top
     for edge, stops in zip(placed.panel.edges, placed.paths):
-        assert all(a[1] <= b[1] for a, b in zip(stops, stops[1:]))
+        assert all(a[1] <= b[1] for a, b in itertools.pairwise(stops))
         for number, (_, left, top, right, bottom) in enumerate(found):
             if number not in (edge.start, edge.end):
                 assert not any(left < x < right and top < y < bottom for x, y in stops)
     for at, inner in zip(placed.nodes, placed.inner):
         for i, one in enumerate(inner):
-            assert 0 < one.x and one.x + one.width < at.width
-            assert 0 < one.y and one.y + one.height < at.height
+            assert 0 < one.x
+            assert one.x + one.width < at.width
+            assert 0 < one.y
+            assert one.y + one.height < at.height
             assert all(one.x + one.width <= other.x for other in inner[i + 1 :])
             check(one)
 
@@ -68,7 +71,8 @@ def test_an_empty_panel_has_a_size() -> None:
     empty = Panel("nothing")
     arrange(empty)
     placed = place(empty)
-    assert placed.width > 0 and placed.height > 0
+    assert placed.width > 0
+    assert placed.height > 0
 
 
 def test_rows_of_a_chain_and_a_source() -> None:

@@ -144,7 +144,8 @@ class _Stacked(Layer):
         for layer in range(num_layers):
             size = input_size if layer == 0 else self.num_directions * (width or hidden_size)
             cells = [type(self).cell(size, hidden_size, **options) for _ in range(self.num_directions)]
-            self.add_sublayer(str(layer), RNN(*cells, time_major=True) if len(cells) == 1 else BiRNN(cells[0], cells[1], True))
+            run = RNN(cells[0], time_major=True) if len(cells) == 1 else BiRNN(cells[0], cells[1], True)
+            self.add_sublayer(str(layer), run)
             self._name_parameters(layer, cells)
 
     def _name_parameters(self, layer: int, cells: list[Any]) -> None:

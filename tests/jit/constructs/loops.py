@@ -81,7 +81,7 @@ def for_range_python(x):
 
 @case(POS, holds="for_loop")
 def long_range_is_rolled(x):
-    for i in range(10000):
+    for i in range(3000):
         x = x * 0.999 + 0.001 * i
     return x
 

@@ -1,0 +1,99 @@
+"""Text with symbolic values in it: a template that is filled when the Program runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.formatting import Part
+from dy2st.ir.program import Value
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.variant import Variant
+
+
+def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tuple[Part, list[Value]]:
+    """Return the part of a template that stands for the text of `x`, and its operands."""
+    if isinstance(x, Variant):
+        raise needs_value("the text of a value that is one of several things")
+    if isinstance(x, Tensor):
+        return (f"{type(x)._printed_as}:{trace.stops(x)}", conversion, spec), [trace.value_of(x)]
+    if isinstance(x, Scalar):
+        return ("", conversion if not spec else "", spec), [x.value]
+    if isinstance(x, Text):
+        return ("parts", x.template, conversion, spec), x.operands
+    content = trace.content(x)
+    if isinstance(content, (list, tuple, dict)) and _has_symbols(trace, content):
+        parts, operands = _container_parts(trace, content)
+        return ("parts", parts, "s", spec), operands
+    shown = repr(content) if conversion == "r" else ascii(content) if conversion == "a" else content
+    return format(shown, spec) if spec or (not isinstance(shown, str) and conversion != "s") else str(shown), []
+
+
+def _container_parts(trace: Any, x: Any) -> tuple[tuple[Part, ...], list[Value]]:
+    """Return the text of a list, tuple or dict that holds symbolic values, as Python's `repr` writes it."""
+    if hasattr(x, "_fields"):
+        raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
+    opening, closing = ("{", "}") if isinstance(x, dict) else ("[", "]") if isinstance(x, list) else ("(", ")")
+    template: list[Part] = [opening]
+    operands: list[Value] = []
+    for i, item in enumerate(x.items() if isinstance(x, dict) else x):
+        template.append(", " if i else "")
+        if isinstance(x, dict):
+            template.append(f"{item[0]!r}: ")
+        part, more = text_part(trace, item[1] if isinstance(x, dict) else item, "r")
+        template.append(part)
+        operands += more
+    template.append(",)" if isinstance(x, tuple) and len(x) == 1 else closing)
+    return tuple(template), operands
+
+
+def _has_symbols(trace: Any, x: Any) -> bool:
+    items = x.values() if isinstance(x, dict) else x
+    return any(
+        trace.is_symbolic(i)
+        or isinstance(i, Text)
+        or (isinstance(i, (list, tuple, dict)) and _has_symbols(trace, trace.content(i)))
+        for i in items
+    )
+
+
+class Text:
+    """An f-string with symbolic values: a template and its operands."""
+
+    def __init__(self, template: tuple[Part, ...], operands: list[Value]):
+        self.template, self.operands = template, operands
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Text):
+            return Text((*self.template, *other.template), [*self.operands, *other.operands])
+        return Text((*self.template, other), self.operands) if isinstance(other, str) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return Text((other, *self.template), self.operands) if isinstance(other, str) else NotImplemented
+
+    def __str__(self) -> str:
+        raise needs_value("text with symbolic values was needed as a Python str")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+def fstring(trace: Any, *parts: Any) -> Any:
+    """Return an f-string: text, or `Text` where a value is symbolic."""
+    template: list[Part] = []
+    operands: list[Value] = []
+    for part in parts:
+        if isinstance(part, str):
+            template.append(part)
+            continue
+        value, conversion, spec = part
+        if isinstance(value, Text) and not conversion and not spec:
+            template += value.template
+            operands += value.operands
+            continue
+        piece, more = text_part(trace, value, conversion or ("" if spec else "s"), spec or "")
+        template.append(piece)
+        operands += more
+    if not operands:
+        return "".join(p for p in template if isinstance(p, str))
+    return Text(tuple(template), operands)

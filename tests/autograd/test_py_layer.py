@@ -1,0 +1,136 @@
+"""PyLayer: an operation with a backward of its own."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.errors import AutodiffError, NeedsPythonValue
+
+
+class Cube(paddle.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx, x, scale=1.0):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x * x * x * scale
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensor()
+        return dy * 3 * x * x * ctx.scale
+
+
+class Swap(paddle.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.set_materialize_grads(False)
+        return b * 1, a * 1
+
+    @staticmethod
+    def backward(ctx, first, second):
+        return second, first
+
+
+def wrong(result):
+    class Wrong(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, dy):
+            return result
+
+    return Wrong
+
+
+def t(value):
+    return paddle.to_tensor(np.asarray(value, "float64"), stop_gradient=False)
+
+
+def test_backward_is_the_layers_own():
+    x = t([1.0, 2.0])
+    Cube.apply(x, scale=10.0).sum().backward()
+    assert x.grad.tolist() == [30.0, 120.0]
+
+
+def test_gradients_of_gradients_go_through_backward():
+    x = t(2.0)
+    (first,) = paddle.grad(Cube.apply(x), x, create_graph=True)
+    assert first.item() == 12.0
+    assert paddle.grad(first, x)[0].item() == 12.0
+
+
+def test_several_results_and_missing_gradients():
+    a, b = t(2.0), t(3.0)
+    first, _ = Swap.apply(a, b)
+    (first * 5).backward()
+    assert a.grad is None
+    assert b.grad.item() == 5.0
+
+
+def test_without_gradients_nothing_is_recorded():
+    assert Cube.apply(paddle.to_tensor(2.0)).stop_gradient
+    with paddle.no_grad():
+        assert Cube.apply(t(2.0)).stop_gradient
+
+
+def test_marked_results_carry_no_gradient():
+    class Parts(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            whole = x * 1
+            ctx.mark_non_differentiable(whole)
+            return whole, x * 2
+
+        @staticmethod
+        def backward(ctx, _, dy):
+            return dy * 2
+
+    whole, twice = Parts.apply(t(1.0))
+    assert whole.stop_gradient
+    assert not twice.stop_gradient
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "message"),
+    [
+        ((None, None), ValueError, "Wrong.backward returned 2 gradients for 1 tensors that forward took"),
+        (3, TypeError, "Wrong.backward: gradient 0 must be a Tensor or None, not int"),
+        (paddle.ones([2]), ValueError, r"Wrong.backward: gradient 0 has shape \[2\], the tensor \[\]"),
+    ],
+)
+def test_a_wrong_backward_is_refused(result, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong(result).apply(t(1.0)).backward()
+
+
+def test_what_is_not_defined_says_so():
+    with pytest.raises(NotImplementedError, match=r"a PyLayer needs a static method forward\(ctx, ...\)"):
+        paddle.autograd.PyLayer.apply(t(1.0))
+
+    class Half(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+    with pytest.raises(NotImplementedError, match=r"a PyLayer needs a static method backward\(ctx, ...\)"):
+        Half.apply(t(1.0)).backward()
+
+
+def test_forward_mode_through_a_layer_is_refused():
+    x = t(1.0)
+    with pytest.raises(AutodiffError, match="'Cube' has a backward of its own and no forward derivative"):
+        paddle.incubate.autograd.forward_grad(Cube.apply(x), x)
+
+
+def test_a_program_cannot_take_a_layer_in():
+    paddle.enable_static()
+    try:
+        with (
+            paddle.static.program_guard(paddle.static.Program()),
+            pytest.raises(NeedsPythonValue, match="the PyLayer Cube was called; its backward is Python"),
+        ):
+            Cube.apply(paddle.static.data("x", [1]))
+    finally:
+        paddle.disable_static()

@@ -1,0 +1,65 @@
+"""The random generator: seeds, draws, states, threads."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    paddle.seed(3)
+    first = paddle.rand([4]).numpy()
+    second = paddle.rand([4]).numpy()
+    paddle.seed(3)
+    np.testing.assert_array_equal(paddle.rand([4]).numpy(), first)
+    assert (first != second).any()
+
+
+def test_a_state_is_kept_and_restored():
+    paddle.seed(5)
+    paddle.rand([3])
+    state = paddle.get_rng_state()
+    want = (paddle.randn([3]).numpy(), paddle.randint(0, 9, [3]).numpy())
+    paddle.set_rng_state(state)
+    got = (paddle.randn([3]).numpy(), paddle.randint(0, 9, [3]).numpy())
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_names_for_cuda_have_the_same_state():
+    paddle.seed(5)
+    assert paddle.get_cuda_rng_state() == paddle.get_rng_state()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_out_of_range_is_refused(seed):
+    with pytest.raises(ValueError, match="seed must be an int from 0 to 2\\*\\*64 - 1, not"):
+        paddle.seed(seed)
+
+
+@pytest.mark.parametrize("state", [3, [], [3], [(1, 2, 3)], [(1.5, 0)], [(-1, 0)], [(0, -1)]])
+def test_a_state_that_is_none_is_refused(state):
+    before = paddle.get_rng_state()
+    with pytest.raises((TypeError, ValueError), match="a random state is what get_rng_state\\(\\) gives"):
+        paddle.set_rng_state(state)
+    assert paddle.get_rng_state() == before
+
+
+def test_no_two_threads_get_the_same_draw():
+    paddle.seed(1)
+    draws = []
+    lock = threading.Lock()
+
+    def work():
+        mine = [paddle.rand([2]).numpy().tobytes() for _ in range(50)]
+        with lock:
+            draws.extend(mine)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(draws)) == 200
