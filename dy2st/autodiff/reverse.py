@@ -34,7 +34,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
 from dy2st.ops.base import Op
-from dy2st.ops.lists import ListTake
+from dy2st.ops.list_slots import ListTake
 
 __all__ = ["CONTROL", "Cotangents", "Frontier", "accumulate", "close_cond", "pull_back", "set_flag"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dy2st.errors import NeedsPythonValue
 from dy2st.functions.creation import zeros_like
 from dy2st.ir.context import current, replaced
+from dy2st.ir.location import user_location
 from dy2st.runtime.tape import Node, edges_of
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.tensor import Tensor
 
 
 class PyLayerContext:
@@ -75,8 +77,11 @@ class PyLayer:
         Raises NeedsPythonValue while a Program is built: Python's backward cannot become part of it.
         """
         if current().trace is not None:
-            raise needs_value(
-                f"the PyLayer {cls.__name__} was called; its backward is Python, which no Program can run"
+            place = user_location()
+            raise NeedsPythonValue(
+                f"the PyLayer {cls.__name__} was called; its backward is Python, which no Program can run",
+                file=place.file if place else None,
+                line=place.line if place else None,
             )
         ctx = PyLayerContext()
         inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]

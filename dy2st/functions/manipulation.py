@@ -96,11 +96,7 @@ def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1, name: str | None =
     if start > stop:
         raise ValueError(f"flatten: start_axis {start_axis} is behind stop_axis {stop_axis}")
     shape = x.shape
-    middle: Any = -1
-    if start == stop:
-        middle = shape[start]
-    elif builtins.any(isinstance(e, int) and e == 0 for e in shape):
-        middle = _product(shape[start : stop + 1])
+    middle = _product(shape[start : stop + 1])  # not -1: an axis may be empty
     return reshape_to(x, [*shape[:start], middle, *shape[stop + 1 :]])
 
 

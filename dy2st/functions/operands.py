@@ -18,7 +18,8 @@ from dy2st.ops.base import Op
 from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.variant import SymbolicList
 
 NUMBERS = (bool, int, float, complex, Scalar)
 
@@ -105,6 +106,8 @@ def tensor(value: Any, name: str, dtype: DType | None = None) -> Tensor:
         return number(value, dtype or dtype_of_kind(kind_of(value)))
     if isinstance(value, np.ndarray):
         value = constant(value)
+    if isinstance(value, SymbolicList):
+        raise needs_value(f"{name}() of a list was asked for, and only the run will tell how long this list is")
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}() needs a Tensor, not {type(value).__name__} {_shown(value)}")
     return value if dtype is None else cast_to(value, dtype)

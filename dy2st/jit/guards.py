@@ -8,6 +8,7 @@ from typing import Any
 
 from dy2st.dtypes import DType
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.tensor import Tensor
 
 SIMPLE = (bool, int, float, str, bytes, type(None), DType)
 NUMBERS = (int, float)
@@ -23,12 +24,17 @@ def _same(now: Any, before: Any) -> bool:
     return isinstance(before, SIMPLE) and bool(now == before)
 
 
+def _fits(now: Any, before: Any) -> bool:
+    """Say whether an item may stand where `before` was: a tensor is read anew at each call."""
+    return now is before or (isinstance(now, Tensor) and type(now) is type(before)) or _same(now, before)
+
+
 @dataclass(frozen=True)
 class StateSlot:
     """An argument of the Program that is read from a real object: an attribute, or a tensor itself."""
 
     owner: Any
-    name: str | None
+    name: Any
 
     def fetch(self) -> Any:
         """Return the tensor or number as it is now."""
@@ -42,6 +48,15 @@ class GlobalSlot(StateSlot):
     def fetch(self) -> Any:
         """Return the tensor or number as it is now."""
         return self.owner.get(self.name)
+
+
+@dataclass(frozen=True)
+class ItemSlot(StateSlot):
+    """An argument that is read from a list or dict; the name is the place in it."""
+
+    def fetch(self) -> Any:
+        """Return the tensor as it is now."""
+        return self.owner[self.name]
 
 
 @dataclass(frozen=True)
@@ -122,10 +137,10 @@ class ContentGuard:
         if len(self.owner) != len(self.content):
             return False
         if isinstance(self.owner, dict):
-            return all(k in self.owner and _same(self.owner[k], v) for k, v in self.content.items())
+            return all(k in self.owner and _fits(self.owner[k], v) for k, v in self.content.items())
         if isinstance(self.owner, (set, frozenset)):
             return bool(self.owner == self.content)
-        return all(_same(a, b) for a, b in zip(self.owner, self.content, strict=True))
+        return all(_fits(a, b) for a, b in zip(self.owner, self.content, strict=True))
 
     def changed_number(self) -> bool:
         """Say no: containers are read whole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -232,6 +233,12 @@ class Helper:
                 raise exception()
             raise exception() from cause()
         raise_(trace, exception, cause)
+
+    def trying(self, *kinds: Any) -> Any:
+        trace = current().trace
+        if trace is None:
+            return contextlib.nullcontext()
+        return trace.trying([k for kind in kinds for k in (kind if isinstance(kind, tuple) else (kind,))])
 
     def context(self, manager: Any) -> Any:
         trace = current().trace

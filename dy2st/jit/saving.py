@@ -6,41 +6,26 @@ Python objects has the values of this moment. The kinds of calls come from the i
 
 from __future__ import annotations
 
-import inspect
-import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dy2st.errors import ConversionError, TraceError
 from dy2st.ir.clone import clone_block
 from dy2st.ir.context import replaced
 from dy2st.ir.equality import structurally_equal
+from dy2st.ir.location import user_location
 from dy2st.ir.program import Program
-from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.kinds_of_call import KindOfCall, kinds_of_call, static_functions
 from dy2st.jit.saved_program import SavedCall, SavedLayer, SavedMethod, Target, call_to_json
-from dy2st.jit.signature import Flattened, Leaf, flatten, rebuild
+from dy2st.jit.signature import Flattened, flatten
 from dy2st.jit.state_names import StateNames
-from dy2st.jit.static_function import StaticFunction, bind_specs, flat_specs
+from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.template_data import NotSaveable, template_to_json
 from dy2st.jit.trace import Guard, StateSlot
 from dy2st.nn.layer import Layer
 from dy2st.runtime.structure import Const, Number, types_of
-from dy2st.runtime.tensor import Tensor
-from dy2st.static.input_spec import InputSpec
-
-
-@dataclass
-class KindOfCall:
-    """Arguments that stand for a kind of call: samples, and what is declared of them by leaf name."""
-
-    values: dict[str, Any]
-    specs: dict[str, InputSpec]
-    open_numbers: set[str]
 
 
 def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool]) -> SavedLayer:
@@ -61,86 +46,6 @@ def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable
     return SavedLayer(program, methods, names.state(), training)
 
 
-def static_functions(model: Any, input_spec: Sequence[Any] | None) -> tuple[StaticFunction, dict[str, StaticFunction]]:
-    """Return what to trace as `forward`, and the other methods under to_static that have a Program or a declaration."""
-    if not isinstance(model, Layer):
-        if not isinstance(model, StaticFunction):
-            if not callable(model):
-                raise TypeError(f"jit.save takes a Layer or a function, not {type(model).__name__}")
-            bound = isinstance(model, types.MethodType)
-            instance = model.__self__ if bound else None  # type: ignore[union-attr]
-            model = StaticFunction(model.__func__ if bound else model, input_spec, True, instance)  # type: ignore[union-attr]
-        return model, {}
-    found: dict[str, StaticFunction] = {}
-    for name in dict.fromkeys([*vars(type(model)), *dir(type(model))]):
-        static = (
-            getattr(model, name, None) if isinstance(_static_attribute(type(model), name), StaticFunction) else None
-        )
-        if isinstance(static, StaticFunction) and (len(static._cache) or static._input_spec is not None):
-            found[name] = static
-    forward = model.forward
-    found.pop("forward", None)
-    return forward if isinstance(forward, StaticFunction) else to_trace(forward, input_spec), found
-
-
-def _static_attribute(kind: type, name: str) -> Any:
-    return inspect.getattr_static(kind, name, None)
-
-
-def to_trace(function: Any, input_spec: Sequence[Any] | None) -> StaticFunction:
-    """Return a plain forward under to_static, without touching its layer."""
-    bound = isinstance(function, types.MethodType)
-    return StaticFunction(
-        function.__func__ if bound else function, input_spec, True, function.__self__ if bound else None
-    )
-
-
-def kinds_of_call(static: StaticFunction, input_spec: Sequence[Any] | None) -> list[KindOfCall]:
-    """Return the kinds of calls to save: the declared one, or those that were made."""
-    declared = static._input_spec if input_spec is None else input_spec
-    if declared is not None:
-        values = bind_specs(static._signature, list(declared))
-        return [KindOfCall(_samples(values), flat_specs(static._signature, list(declared)), set())]
-    found: dict[str, KindOfCall] = {}
-    for program in static._cache:
-        found.setdefault(*_kind_of(program))
-    if not found:
-        name = static._function.__qualname__
-        raise ValueError(f"`{name}` has no Program yet: give jit.save an input_spec, or call the function once before")
-    return list(found.values())
-
-
-def _kind_of(program: ConcreteProgram) -> tuple[str, KindOfCall]:
-    """Return what a Program was traced for, and a text that is the same for all Programs of that kind."""
-    leaves: list[Any] = []
-    specs: dict[str, InputSpec] = {}
-    numbers: set[str] = set()
-    for argument, name in zip(program.traced.program.block.arguments, program.names, strict=False):
-        kind = argument.type
-        if isinstance(kind, TensorType):
-            spec = InputSpec([e if isinstance(e, int) else None for e in kind.shape], kind.dtype)
-            specs[name] = spec
-            leaves.append(_sample(spec))
-        else:
-            assert isinstance(kind, ScalarType)
-            numbers.add(name)
-            leaves.append({"int": 1, "float": 1.0, "bool": True}[kind.kind])
-    values = {name: rebuild(tree, leaves) for name, tree in program.tree.items()}
-    return f"{program.tree}{specs}{sorted(numbers)}", KindOfCall(values, specs, numbers)
-
-
-def _samples(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(_samples, x))
-    if isinstance(x, dict):
-        return {k: _samples(v) for k, v in x.items()}
-    return _sample(x) if isinstance(x, InputSpec) else x
-
-
-def _sample(spec: InputSpec) -> Tensor:
-    return Tensor(np.ones([1 if e < 0 else e for e in spec.shape], spec.dtype.numpy), spec.stop_gradient)
-
-
 class _Saver:
     """Traces one method for saving."""
 
@@ -150,6 +55,7 @@ class _Saver:
     ):  # fmt: skip
         self.name, self.owner, self.names, self.program = name, owner, names, program
         self.reserved = reserved
+        self.warned: set[str] = set()
         self.static = self._with_hooks(static) if name == "forward" else static
 
     def _with_hooks(self, static: StaticFunction) -> StaticFunction:
@@ -192,11 +98,9 @@ class _Saver:
                 below.training = not now
             other = self._trace(kind)
         except Exception as error:  # any error of the user's code: this mode cannot be saved, the other one is
-            warnings.warn(
+            self._warn(
                 f"`{self.static._function.__qualname__}` is saved for {_purpose(now)} only: traced for "
-                f"{_purpose(not now)} it raised {type(error).__name__}: {error}",
-                UserWarning,
-                stacklevel=6,
+                f"{_purpose(not now)} it raised {type(error).__name__}: {error}"
             )
             return
         finally:
@@ -244,7 +148,10 @@ class _Saver:
             values = block.results[at : at + len(types_of(template))]
             at += len(values)
             target = self._target(key, owner)
-            if target is None or not self._fits(target, template):
+            if target is None:
+                self._warn(f"a loaded layer will not change {_shown(key, owner)}, as forward does")
+                continue
+            if not self._fits(target, template):
                 continue
             if target.kind == "attribute":
                 self._warn_of_number(program, key, template)
@@ -273,7 +180,7 @@ class _Saver:
         try:
             template_to_json(template, f"attribute '{target.name}'")
         except NotSaveable as error:
-            warnings.warn(f"a loaded layer will not set it: {error}", UserWarning, stacklevel=9)
+            self._warn(f"a loaded layer will not set it: {error}")
             return False
         return True
 
@@ -282,12 +189,21 @@ class _Saver:
         number = isinstance(template, Number) or (isinstance(template, Const) and type(template.object) in (int, float))
         read = any(isinstance(g, Guard) and (id(g.owner), g.name) == key[1:] for g in program.traced.guards)
         if number and read:
-            warnings.warn(
+            self._warn(
                 f"forward changes the Python number '{key[2]}' that it also reads; a loaded layer starts calls from "
-                "what it is now. Make it a tensor buffer (register_buffer) to have it change",
-                UserWarning,
-                stacklevel=9,
+                "what it is now. Make it a tensor buffer (register_buffer) to have it change"
             )
+
+    def _warn(self, text: str) -> None:
+        """Warn, once a method, at the line that saves."""
+        if text in self.warned:
+            return
+        self.warned.add(text)
+        place = user_location()
+        if place is None:
+            warnings.warn(text, UserWarning, stacklevel=2)
+        else:
+            warnings.warn_explicit(text, UserWarning, place.file, place.line)
 
     # ---- the Program -----------------------------------------------------------------------------------------------
     def _same(self, a: tuple[Any, SavedCall, Program], b: tuple[Any, SavedCall, Program]) -> bool:
@@ -313,20 +229,17 @@ class _Saver:
         return call
 
 
-def leaf_names(call: SavedCall) -> dict[int, str]:
-    """Return the argument in which each input stands."""
-    found: dict[int, str] = {}
-
-    def visit(tree: Any, name: str) -> None:
-        if isinstance(tree, Leaf):
-            found.setdefault(tree.index, name)
-        keys = getattr(tree, "keys", None)
-        for i, item in enumerate(getattr(tree, "items", None) or ()):
-            visit(item, f"{name}[{i if keys is None else repr(keys[i])}]")
-
-    for name, tree in call.arguments.items():
-        visit(tree, name)
-    return found
+def _shown(key: tuple[Any, ...], owner: Any) -> str:
+    """Return what a write goes to, for people."""
+    if key[0] in ("items", "tail"):
+        return f"a {type(owner).__name__} that was there before the call"
+    if key[0] == "attr":
+        return f"the attribute '{key[2]}' of an object of type {type(owner).__name__}"
+    if key[0] in ("data", "grad"):
+        return (
+            "a tensor that it does not read" if key[0] == "data" else "the gradient of a tensor that it does not read"
+        )
+    return "a variable of an outer function" if key[0] == "cell" else "a global variable"
 
 
 def _mode(training: bool) -> str:

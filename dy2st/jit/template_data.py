@@ -85,7 +85,8 @@ def template_to_json(t: Template, what: str) -> Json:
         return {"list_of": template_to_json(t.element, what)}
     if isinstance(t, Unset):
         return {"unset": t.name}
-    assert isinstance(t, OneOf)
+    if not isinstance(t, OneOf):
+        raise NotSaveable(f"{what} holds an object that forward makes, which cannot be saved: {SAVEABLE}")
     return {"one_of": [template_to_json(a, what) for a in t.alternatives]}
 
 

@@ -12,7 +12,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
-from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, StateSlot
+from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, ItemSlot, KindGuard, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.outputs import output_template
 from dy2st.jit.rebound import Rebound
@@ -165,9 +165,12 @@ class Trace(Tracer):
             tail = self.log.get(("tail", id(x)))
             if self.log.get(("items", id(x))) is MISSING:
                 self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
-                for item in x.values() if isinstance(x, dict) else x:
+                for key, item in x.items() if isinstance(x, dict) else enumerate(x):
                     if type(item) in CONTAINERS:
                         self.mark_external(item)
+                    elif type(item) is Tensor and not isinstance(item._payload, Value) and not isinstance(x, set):
+                        self.sources.setdefault(id(item), ItemSlot(x, key))
+                        self.log.keep(item)
                 if tail is not MISSING and tail:
                     return [*x, *tail]
         return super().content(x)

@@ -1,6 +1,6 @@
 """Layers and what they are built of."""
 
-from dy2st.nn import functional, initializer
+from dy2st.nn import functional, initializer, utils
 from dy2st.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.activation import (
@@ -77,6 +77,7 @@ from dy2st.nn.layers.norm import (
     RMSNorm,
     SyncBatchNorm,
 )  # fmt: skip
+from dy2st.nn.layers.padding import Pad1D, Pad2D, Pad3D, ZeroPad1D, ZeroPad2D, ZeroPad3D
 from dy2st.nn.layers.pooling import (
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
@@ -95,6 +96,7 @@ from dy2st.nn.layers.pooling import (
 )  # fmt: skip
 from dy2st.nn.layers.rnn import GRU, LSTM, RNN, BiRNN, SimpleRNN
 from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
+from dy2st.nn.layers.shaping import ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle, Unflatten
 from dy2st.nn.layers.transformer import (
     Transformer,
     TransformerDecoder,

@@ -15,7 +15,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ListType, ScalarType, Type, tangent_type
 from dy2st.ops.base import Op, Sample
-from dy2st.ops.lists import empty_tangent
+from dy2st.ops.list_slots import empty_tangent
 
 Tangents = Sequence[Value | None]
 

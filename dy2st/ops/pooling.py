@@ -15,11 +15,12 @@ import numpy as np
 
 from dy2st.dtypes import int64
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op, Sample, fill, fill_extents
 from dy2st.ops.cotangent import in_shape_of
 from dy2st.ops.windows import Pairs, offsets, padded, pooled_counts, refuse_attributes, refuse_wide_padding
+from dy2st.shapes import product
 
 Tangents = Sequence[Value | None]
 Ints = tuple[int, ...]
@@ -142,8 +143,9 @@ class AvgPoolGrad(Op):
 def read_places(b: Builder, x: Value, places: Value) -> Value:
     """Emit the elements of `x` at `places`, numbers row-major in the axes behind the second."""
     batch, channels, *_ = b.shape(x)
-    flat = b.shaped("reshape", [x], [batch, channels, -1])
-    line = b.shaped("reshape", [places], [batch, channels, -1])
+    flat, line = (  # extents, not -1: a batch may be empty
+        b.shaped("reshape", [v], [batch, channels, b.extent(product(tensor_type(v).shape[2:]))]) for v in (x, places)
+    )
     return b.shaped("reshape", [b.take_along_axis(flat, line, axis=2)], b.shape(places))
 
 

@@ -23,7 +23,7 @@ from dy2st.runtime.undefined import Undefined
 
 MOST_VISITED = 100_000
 HELPER = "_dy"
-"""What converted code names: by it functions of this package that are converted too (`nn.layers.rnn.scan`) are known."""
+"""What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
 
 
 def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template:

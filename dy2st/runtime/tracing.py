@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2st.ir.builder import Builder
 from dy2st.ops.base import Op
+from dy2st.runtime.caught import refuse_uncaught
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_if import predicate, switch
 from dy2st.runtime.list_methods import joined_items
@@ -173,6 +174,13 @@ class Tracer(Contents, Recorder):
                 self.leaving()
         finally:
             self.left(list(overlay))
+
+    @contextmanager
+    def trying(self, kinds: Sequence[Any]) -> Iterator[None]:
+        """Stand in a `try` body with handlers for `kinds`: refuse what the run would raise past a handler."""
+        builder, count = self.builder, len(self.builder.block.operations)
+        yield
+        refuse_uncaught(builder, count, tuple(kinds))
 
     def raise_later(self, error: BaseException) -> None:
         """Record that what was just raised is raised where the Program comes to this point."""

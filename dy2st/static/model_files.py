@@ -168,7 +168,8 @@ def _pruned(
     results = [recorder.value_of(t) for t in fetches]
     roles: dict[Value, tuple[str, str]] = {}
     for name, t in recorder.feeds.items():
-        roles[recorder.moved.get(t._payload, t._payload)] = "feed", name
+        fed: Value = t._payload
+        roles[recorder.moved.get(fed, fed)] = "feed", name
     for name, state in recorder.states.items():
         roles[state.value] = ("parameter" if isinstance(state.tensor, Parameter) else "state"), name
     roles.update({value: ("random", name) for name, value in recorder.rng_arguments.items()})

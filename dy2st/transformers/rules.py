@@ -15,6 +15,7 @@ from dy2st.transformers import (
     logic,
     loops,
     reads,
+    tries,
 )
 from dy2st.transformers.context import Context
 from dy2st.transformers.rewriter import Rewriter, Rule
@@ -52,6 +53,7 @@ STATEMENTS: dict[str, Rule] = {
     "If": branches.lower_if,
     "Nonlocal": functions.lower_declaration,
     "Raise": checks.lower_raise,
+    "Try": tries.lower_try,
     "While": loops.lower_while,
     "With": functions.lower_with,
 }

@@ -71,6 +71,26 @@ def test_tensors_are_aligned_mapped_and_read_only(small: Path) -> None:
         tensors["w"][0] = 1
 
 
+def test_private_tensors_can_be_written_and_the_file_stays(small: Path) -> None:
+    before = small.read_bytes()
+    files.write(small, PROGRAM, {**TENSORS, "none": np.zeros((0, 2))}, {"name": "net"})
+    written = small.read_bytes()
+    assert written != before
+    tensors = files.read(small, private=True)[2]
+    tensors["w"][...] = 7
+    tensors["none"][...] = 1
+    assert tensors["w"].tolist() == [[7, 7, 7], [7, 7, 7]]
+    assert small.read_bytes() == written
+    assert files.read(small)[2]["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_file_that_was_renamed(small: Path) -> None:
+    other = small.rename(small.with_name("model.bin"))
+    assert files.found(other) == other
+    assert files.read(other)[0] == {"name": "net"}
+    assert files.found(small) == small
+
+
 def test_tensors_outlive_the_file(small: Path) -> None:
     tensor = files.read(small)[2]["w"]
     files.write(small, PROGRAM, {"w": np.zeros((2, 3), np.float32)}, {})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.errors import NeedsPythonValue
 
 
 def collected(x, n):
@@ -164,3 +165,22 @@ def test_a_list_from_without_gradient_gives_a_tensor_without():
 
     static = paddle.jit.to_static(quiet, full_graph=True)
     assert static(matrix(), paddle.to_tensor(2)).stop_gradient
+
+
+def test_a_list_of_several_things_is_not_stacked():
+    def mixed(x, n):
+        parts = []
+        for i in range(n):
+            parts.append((x, i))
+        return paddle.stack(parts)
+
+    with pytest.raises(NeedsPythonValue, match=r"stack\(\) of a list whose elements are not all tensors of one dtype"):
+        paddle.jit.to_static(mixed, full_graph=True)(matrix(), paddle.to_tensor(2))
+
+
+def test_python_does_not_run_through_a_list_of_unknown_length():
+    def spread(x, n):
+        return paddle.meshgrid(collected(x[0], n))[0]
+
+    with pytest.raises(NeedsPythonValue, match="only the run will tell how long this list is"):
+        paddle.jit.to_static(spread, full_graph=True)(matrix(), paddle.to_tensor(2))

@@ -153,7 +153,7 @@ def same(got: Any, want: Any) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
-LONG = (lists, recursion, nested_loops)
+LONG = (lists, recursion, nested_loops, none_at_first, early_exit)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

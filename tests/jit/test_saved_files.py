@@ -194,10 +194,31 @@ def test_a_mode_that_cannot_be_traced_is_warned_of(tmp_path: Path) -> None:
     assert loaded(paddle.ones([2])).tolist() == [1, 1]
 
 
+def test_a_list_that_a_loaded_layer_does_not_have_is_warned_of(tmp_path: Path) -> None:
+    class Remembers(paddle.nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen = []
+
+        def forward(self, x):
+            self.seen.append(x)
+            return x
+
+    with pytest.warns(UserWarning, match="will not change a list that was there before the call") as caught:
+        loaded = there_and_back(Remembers(), tmp_path, InputSpec([2]))
+    assert [one.filename for one in caught] == [__file__]
+    assert loaded(paddle.ones([2])).tolist() == [1, 1]
+
+
 # ---- what cannot be saved ------------------------------------------------------------------------------------------
 class Odd(paddle.nn.Layer):
     def forward(self, x):
         return x, object
+
+
+class Pair:
+    def __init__(self, first: Any) -> None:
+        self.first = first
 
 
 def later(x):
@@ -210,6 +231,7 @@ def later(x):
         (3, None, TypeError, "jit.save takes a Layer or a function, not int"),
         (refiner, None, ValueError, "has no Program yet: give jit.save an input_spec"),
         (Odd(), [X], TypeError, "the output holds an object of type type, which cannot be saved"),
+        (lambda x: Pair(x), [X], TypeError, "the output holds an object that forward makes, which cannot be saved"),
         (later, [X], TraceError, "`later` cannot be saved because it cannot become a Program"),
     ],
 )

@@ -156,7 +156,8 @@ def test_nan_and_negative_zero_are_told_apart():
 def test_an_exception_while_tracing_leaves_nothing_behind():
     class Box:
         def __init__(self):
-            self.items, self.last, self.fail = [], None, True
+            self.last: Any = None
+            self.fail = True
 
     box: Any = Box()
 

@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_skipped_with_a_warning():
     net = Net()
     state = {**net.state_dict(), "fc.weight": np.zeros((3, 3)), "other": np.zeros(1)}
     del state["scale"]
-    with pytest.warns(UserWarning) as record:
+    with pytest.warns(UserWarning, match="Skip loading for") as record:
         missing, unexpected = net.set_state_dict(state)
     assert (sorted(missing), sorted(unexpected)) == (["fc.weight", "scale"], ["fc.weight", "other"])
     texts = " ".join(str(w.message) for w in record)

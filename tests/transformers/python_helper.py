@@ -1,6 +1,7 @@
 """The helper that transformed code asks, with plain Python's answers: what is converted must act as the original."""
 
 import builtins
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -149,14 +150,17 @@ class PythonHelper:
     def undefined(self, name):
         return Undefined(name)
 
-    def unpack(self, value, before, after=None):
-        return value
+    def trying(self, *kinds):
+        return contextlib.nullcontext()
 
     def context(self, manager):
         return manager
 
     def is_undefined(self, value):
         return isinstance(value, Undefined)
+
+    def unpack(self, value, before, after=None):
+        return value
 
     def load(self, value, name, free=False):
         if not isinstance(value, Undefined):

@@ -111,4 +111,11 @@ from dy2st.nn.functional.pooling import (
     max_pool2d,
     max_pool3d,
 )  # fmt: skip
+from dy2st.nn.functional.shuffling import (
+    channel_shuffle,
+    pixel_shuffle,
+    pixel_unshuffle,
+    sequence_mask,
+    temporal_shift,
+)
 from dy2st.nn.functional.softmax_family import gumbel_softmax, log_softmax, softmax, softmax_

@@ -5,6 +5,11 @@ from conversion_constructs.cases import NEG, POS, case, f, n, s
 import dy2st as paddle
 
 
+class Pair:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+
 @case(POS, NEG, holds="cond")
 def if_else(x):
     if x.sum() > 0:
@@ -381,3 +386,66 @@ def axis_variant(x):
     y = x.reshape([1, -1])
     axis = 0 if x.sum() > 0 else 1
     return y.sum(axis)
+
+
+@case(POS, NEG, f(0, 0), holds="cond")
+def three_kinds_then_used(x):
+    k = None
+    if x.sum() > 0:
+        k = x
+    elif x.sum() < 0:
+        k = 3
+    if k is None:
+        return x
+    return x * k
+
+
+@case(POS, NEG, holds="cond")
+def variable_read_by_the_other_branch(x):
+    y = x * 2
+    if x.sum() > 0:
+        y = y + 1
+        z = y
+    else:
+        z = y * 3
+    return z
+
+
+@case(POS, NEG, holds="cond")
+def operation_that_one_alternative_refuses(x):
+    k = "text"
+    if x.sum() > 0:
+        k = 2
+    return x - k
+
+
+@case(POS, NEG, holds="cond")
+def object_made_in_branch(x):
+    if x.sum() > 0:
+        p = Pair(x, 1)
+    else:
+        p = Pair(x * 2, 2.5)
+    return p.left, p.right
+
+
+@case(POS, NEG, holds="cond")
+def one_of_two_lists_is_changed(x):
+    a, b = [x], [x * 2]
+    c = a if x.sum() > 0 else b
+    c.append(x * 3)
+    return a, b
+
+
+@case(POS, NEG, holds="cond")
+def list_made_in_branch_holds_a_list(x):
+    if x.sum() > 0:
+        rows = [[x], [x, x * 2]]
+    else:
+        rows = [[x * 3]]
+    return rows, len(rows)
+
+
+@case(POS, NEG, holds="cond")
+def number_used_as_axis_and_extent(x):
+    k = 1 if x.sum() > 0 else 2
+    return x.reshape([1] * 2 + [-1]).sum(axis=k), paddle.zeros([k, 2])

@@ -210,3 +210,54 @@ def warn_in_function(x):
         warnings.simplefilter("ignore")
         y = x * 2
     return y if x.sum() > 0 else x
+
+
+class Detailed(Exception):
+    def __init__(self, code, value):
+        super().__init__(code, value)
+        self.code = code
+
+    def __str__(self):
+        return f"code {self.code}"
+
+
+@case(POS, NEG, holds="cond")
+def raise_custom_with_arguments(x):
+    if x.sum() < 0:
+        raise Detailed(7, "why")
+    return x
+
+
+@case(POS, NEG, holds="cond")
+def raise_in_called_function(x):
+    def checked(v):
+        if v.sum() < 0:
+            raise Custom("below")
+        return v * 2
+
+    return checked(x) + 1
+
+
+@case(POS, NEG, holds="cond")
+def python_error_in_branch(x):
+    if x.sum() < 0:
+        return {}["missing"]
+    return x
+
+
+@case(POS, NEG, holds=())
+def generator_context_manager(x):
+    @contextlib.contextmanager
+    def noisy(name):
+        print("in", name)
+        yield 2
+        print("out", name)
+
+    with noisy("a") as k:
+        return x * k if x.sum() > 0 else x
+
+
+@case(POS, holds=())
+def prints_then_raises(x):
+    print("first", x.sum())
+    raise ValueError(f"last {x.sum().item()}")

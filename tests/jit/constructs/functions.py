@@ -302,3 +302,33 @@ def recursion_on_tensor(k):
         return v * factorial(v - 1)
 
     return factorial(k)
+
+
+@case((n(7),), (n(1),), holds="call")
+def double_recursion(k):
+    def fibonacci(v):
+        if v < 2:
+            return v
+        return fibonacci(v - 1) + fibonacci(v - 2)
+
+    return fibonacci(k)
+
+
+@case((n(20), n(6)), (n(7), n(7)), holds="call")
+def recursion_with_two_arguments(a, b):
+    def divisor(p, q):
+        return p if q == 0 else divisor(q, p % q)
+
+    return divisor(a, b)
+
+
+@case(POS, NEG, holds="cond")
+def constructor_with_control_flow(x):
+    class Chooser:
+        def __init__(self, v):
+            if v.sum() > 0:
+                self.factor = v * 2
+            else:
+                self.factor = v - 1
+
+    return Chooser(x).factor

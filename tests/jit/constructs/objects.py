@@ -98,7 +98,7 @@ def append_in_branch_to_attribute():
     return forward, state_of(layer, "history")
 
 
-@scenario(POS, NEG, POS)
+@scenario(POS, NEG, POS, programs=2)  # an empty dict, then one with a tensor
 def dict_attribute_written():
     layer = Counter()
 
@@ -247,7 +247,7 @@ def grad_of_while_inside(x):
     return g
 
 
-@scenario((f([[1, 2]]), f([[1]])), (f([[2, 1]]), f([[0]])))
+@scenario((f([[1, 2]]), f([[1]])), (f([[2, 1]]), f([[0]])), programs=2)  # without gradients, then with cleared ones
 def train_step():
     net = nn.Linear(2, 1)
     net.weight.set_value(paddle.full([2, 1], 0.5))

@@ -1,0 +1,80 @@
+"""Padding layers over one to three axes: with a number, by mirroring, by the edge, or around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.nn.functional.padding import pad
+from dy2st.nn.layer import Layer
+from dy2st.runtime.tensor import Tensor
+
+_FORMATS = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
+
+
+class _Pad(Layer):
+    rank: int
+    kind = "constant"
+
+    def __init__(
+        self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str | None = None,
+        name: str | None = None,
+    ):  # fmt: skip
+        super().__init__(dtype=None)
+        self._padding = [padding] * (2 * self.rank) if isinstance(padding, int) else padding
+        if isinstance(self._padding, (list, tuple)) and len(self._padding) != 2 * self.rank:
+            raise ValueError(f"{type(self).__name__}: padding needs {2 * self.rank} numbers, not {len(self._padding)}")
+        self._mode, self._value, self._data_format = mode, value, data_format or _FORMATS[self.rank]
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim != self.rank + 2:
+            raise ValueError(f"{type(self).__name__} needs a tensor of {self.rank + 2} axes, not the shape {x.shape}")
+        return pad(x, self._padding, self._mode, self._value, self._data_format)
+
+    def extra_repr(self) -> str:
+        return f"padding={self._padding}, mode={self._mode}, value={self._value}, data_format={self._data_format}"
+
+
+class Pad1D(_Pad):
+    """Pad [batch, channels, length] by [left, right]; the mode is "constant", "reflect", "replicate" or "circular"."""
+
+    rank = 1
+
+
+class Pad2D(_Pad):
+    """Pad images by [left, right, top, bottom].
+
+    >>> import dy2st as paddle
+    >>> paddle.nn.Pad2D([1, 0, 0, 2])(paddle.ones([1, 1, 2, 2])).shape
+    [1, 1, 4, 3]
+    """
+
+    rank = 2
+
+
+class Pad3D(_Pad):
+    """Pad volumes by [left, right, top, bottom, front, back]."""
+
+    rank = 3
+
+
+class _Zero(_Pad):
+    def __init__(self, padding: Any, data_format: str | None = None, name: str | None = None):
+        super().__init__(padding, "constant", 0.0, data_format)
+
+
+class ZeroPad1D(_Zero):
+    """Pad [batch, channels, length] with zeros."""
+
+    rank = 1
+
+
+class ZeroPad2D(_Zero):
+    """Pad images with zeros."""
+
+    rank = 2
+
+
+class ZeroPad3D(_Zero):
+    """Pad volumes with zeros."""
+
+    rank = 3

@@ -1,0 +1,88 @@
+"""What is refused while tracing, and what the errors say."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.errors import NeedsPythonValue, StructureError
+
+
+def tensor(*values):
+    return paddle.to_tensor(np.array(values, "float32"))
+
+
+def refused(function, *arguments):
+    return paddle.jit.to_static(function, full_graph=True)(*arguments)
+
+
+def test_a_raise_of_the_run_inside_of_a_try():
+    def f(x):
+        try:
+            if x.sum() < 0:
+                raise ValueError("negative")
+        except ValueError:
+            return x * 2
+        return x
+
+    with pytest.raises(StructureError, match="'raise' may raise when the Program runs, where the `try` around it"):
+        refused(f, tensor(1))
+
+
+def test_a_handler_of_another_kind_is_no_obstacle():
+    def f(x):
+        try:
+            if x.sum() < 0:
+                raise ValueError("negative")
+        except KeyError:
+            return x * 2
+        return x
+
+    with pytest.raises(ValueError, match="negative"):
+        refused(f, tensor(-1))
+
+
+def test_the_derivative_of_a_recursion():
+    def halve(x):
+        return x if x < 1 else halve(x / 2)
+
+    with pytest.raises(StructureError, match="`halve` calls itself as often as only the run will tell"):
+        refused(halve, paddle.to_tensor(8.0, stop_gradient=False))
+    assert float(refused(halve, paddle.to_tensor(8.0))) == 0.5
+
+
+def test_a_recursion_without_an_end():
+    def forever(x):
+        if x.sum() > 0:
+            return forever(x * 2)
+        return forever(x + 1)
+
+    with pytest.raises(StructureError, match="`forever` calls itself on every path: it never ends"):
+        refused(forever, tensor(1))
+
+
+def test_an_exception_of_several_arguments_keeps_them():
+    def f(x):
+        if x.sum() > 0:
+            raise OSError(5, "text", "file")
+        return x
+
+    with pytest.raises(OSError, match="text") as caught:
+        refused(f, tensor(1))
+    assert caught.value.args == (5, "text")
+
+
+def test_a_number_that_python_needs():
+    def f(x):
+        return x * [1, 2, 3][: len(x)][0]
+
+    with pytest.raises(NeedsPythonValue, match="a symbolic int was needed as a Python int"):
+        refused(f, tensor(1, 2, 3))
+
+
+def test_one_of_several_things_that_python_needs():
+    def f(x):
+        k = "a" if x.sum() > 0 else None
+        return x * len([i for i in range(2) if np.zeros(k is None)])
+
+    with pytest.raises(NeedsPythonValue, match="needed as a Python int"):
+        refused(f, tensor(1))
