@@ -17,13 +17,13 @@ from dy2st.ir.equality import structurally_equal
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Program
 from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.guards import ArgumentSlot, Guard, StateSlot
 from dy2st.jit.kinds_of_call import KindOfCall, kinds_of_call, static_functions
 from dy2st.jit.saved_program import SavedCall, SavedLayer, SavedMethod, Target, call_to_json
 from dy2st.jit.signature import Flattened, flatten
 from dy2st.jit.state_names import StateNames
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.template_data import NotSaveable, template_to_json
-from dy2st.jit.trace import Guard, StateSlot
 from dy2st.nn.layer import Layer
 from dy2st.runtime.structure import Const, Number, types_of
 
@@ -113,7 +113,8 @@ class _Saver:
         context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
         try:
             with replaced(trace=None, grad=True, **context):
-                found = self.static._traced(made, kind.specs)
+                fresh = StaticFunction(self.static._function, None, True, self.static._instance)
+                found = fresh._traced(made, kind.specs)  # a function of its own: the user's stays as it is
         except (ConversionError, TraceError) as error:
             name = self.static._function.__qualname__
             raise TraceError(f"`{name}` cannot be saved because it cannot become a Program: {error}") from error
@@ -231,14 +232,14 @@ class _Saver:
 
 def _shown(key: tuple[Any, ...], owner: Any) -> str:
     """Return what a write goes to, for people."""
+    if key[0] in ("items", "tail") and isinstance(owner, ArgumentSlot):
+        return "a list or dict that is an argument"
     if key[0] in ("items", "tail"):
         return f"a {type(owner).__name__} that was there before the call"
     if key[0] == "attr":
         return f"the attribute '{key[2]}' of an object of type {type(owner).__name__}"
     if key[0] in ("data", "grad"):
-        return (
-            "a tensor that it does not read" if key[0] == "data" else "the gradient of a tensor that it does not read"
-        )
+        return "the elements of an argument" if key[0] == "data" else "the gradient of an argument"
     return "a variable of an outer function" if key[0] == "cell" else "a global variable"
 
 

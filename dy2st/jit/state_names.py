@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2st.ir.program import Value
+from dy2st.jit.guards import StateSlot
 from dy2st.jit.saved_program import StateTensor
-from dy2st.jit.trace import StateSlot
 from dy2st.nn.layer import Layer
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor

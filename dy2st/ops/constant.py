@@ -38,6 +38,7 @@ class Full(Op):
 
     name = "full"
     attributes = ("shape",)
+    fresh = True
     linear_in = (0,)
 
     def infer(self, value: TensorType, *dims: ScalarType, shape: tuple[int | None, ...]) -> TensorType:

@@ -33,14 +33,15 @@ class Definite:
         self.entries: dict[ast.AST, State] = {}
         self._jumps: list[tuple[list[State], list[State]]] = []  # (break, continue) of the loops around
         node: Any = scope.node
-        self.state: State = frozenset(param.id for param in tree.parameters(node.args))
+        self.unsure = _deleted_inside(scopes, scope)
+        self.state: State = frozenset(param.id for param in tree.parameters(node.args)) - self.unsure
         self._block(node.body)
 
     # -- what an expression or statement does to the state
 
     def _add(self, *names: str) -> None:
         if self.state is not None:
-            self.state |= frozenset(name for name in names if self.scope.resolve(name) is self.scope)
+            self.state |= frozenset(name for name in names if self.scope.resolve(name) is self.scope) - self.unsure
 
     def _drop(self, names: frozenset[str]) -> None:
         if self.state is not None:
@@ -230,6 +231,17 @@ class Definite:
         last = node.cases[-1]
         total = last.guard is None and type(last.pattern).__name__ == "MatchAs" and last.pattern.pattern is None
         self.state = join(*ends, None if total else start)
+
+
+def _deleted_inside(scopes: Scopes, scope: Scope) -> frozenset[str]:
+    """Return the variables of a function that functions inside of it delete, at any time."""
+    found: set[str] = set()
+    for node, where in scopes.where.items():
+        if isinstance(node, ast.AST) and type(getattr(node, "ctx", None)).__name__ == "Del":
+            name: str = getattr(node, "id", "")
+            if where.function() is not scope and where.resolve(name) is scope:
+                found.add(name)
+    return frozenset(found)
 
 
 def dropped(nodes: Any) -> frozenset[str]:

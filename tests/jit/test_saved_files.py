@@ -178,8 +178,29 @@ def test_a_number_in_forward_that_changes_is_warned_of(tmp_path: Path) -> None:
             self.count += 1
             return x * self.count
 
+    layer = paddle.jit.to_static(Counts())
+    for _ in range(3):
+        layer(paddle.ones([2]))
     with pytest.warns(UserWarning, match="forward changes the Python number 'count' that it also reads"):
-        paddle.jit.save(Counts(), tmp_path / "m", input_spec=[InputSpec([2])])
+        loaded = there_and_back(layer, tmp_path, InputSpec([2]))
+    assert loaded(paddle.ones([2])).tolist() == [4, 4]
+    assert (loaded.count, layer.count) == (4, 3)
+
+
+def test_arguments_that_forward_changes_are_warned_of(tmp_path: Path) -> None:
+    def forward(x, seen):
+        seen.append(x)
+        x.add_(paddle.ones([2]))
+        return x
+
+    with pytest.warns(UserWarning, match="a loaded layer will not change") as caught:
+        loaded = there_and_back(forward, tmp_path, InputSpec([2]), [])
+    texts = sorted(str(one.message) for one in caught)
+    assert texts == [
+        "a loaded layer will not change a list or dict that is an argument, as forward does",
+        "a loaded layer will not change the elements of an argument, as forward does",
+    ]
+    assert loaded(paddle.ones([2]), []).tolist() == [2, 2]
 
 
 def test_a_mode_that_cannot_be_traced_is_warned_of(tmp_path: Path) -> None:
