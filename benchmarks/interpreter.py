@@ -61,7 +61,7 @@ def appending() -> Program:
     body = b.child()
     i, kept = body.argument(INT), body.argument(ListType(INT))
     body.block.results = [body.list_append(kept, i)]
-    b.block.results = [b.emit("for_loop", [n, items], {"carried": 1, "reverse": False}, [body.block])]
+    b.block.results = [b.emit("counted_while", [n, items], {"carried": 1, "reverse": False}, [body.block])]
     return Program({"main": b.block})
 
 

@@ -44,7 +44,7 @@ def _push(
     primals = [_mapped(v, mapping) for v in operation.operands]
     if operation.name == "cond":
         _push_cond(b, operation, mapping, tangents, primals, given)
-    elif operation.name in ("while_loop", "for_loop"):
+    elif operation.name in ("while_loop", "counted_while"):
         _push_loop(b, operation, mapping, tangents, primals, given)
     elif operation.name == "call":
         _push_call(b, operation, mapping, tangents, primals, given)
@@ -134,7 +134,7 @@ def _push_loop(
     primals: Sequence[Value],
     given: Sequence[Value | None],
 ) -> None:
-    counted, carried = operation.name == "for_loop", operation.attributes["carried"]
+    counted, carried = operation.name == "counted_while", operation.attributes["carried"]
     body = operation.blocks[0]
     has = active_carried(operation, {v for v, t in zip(operation.operands, given, strict=True) if t is not None})
     has += [t is not None for t in given[1 + carried :]]

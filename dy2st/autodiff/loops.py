@@ -1,4 +1,4 @@
-"""Reverse mode through `while_loop` and `for_loop`.
+"""Reverse mode through `while_loop` and `counted_while`.
 
 The forward operation is extended in place by what its backward counterpart needs: it gets one more carried list for
 each residual, to which every turn appends (a tape), and `while_loop` a counter.
@@ -97,13 +97,13 @@ def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
             frontier.add(operands[i], so_far.get(i))
     side = turn.side
     side.block.results = [slot.after for slot in slots]
-    turns = operation.operands[0] if operation.name == "for_loop" else _count_turns(operation)
+    turns = operation.operands[0] if operation.name == "counted_while" else _count_turns(operation)
     for value, argument in list(side.residuals.items()):
         _store_on_tape(operation, side, turn.index, value, argument)
     side.block.arguments[:] = [turn.index, *(slot.before for slot in slots), *side.captures.values()]
     attributes = {"carried": len(slots), "reverse": True}
     inits = [slot.initial for slot in slots]
-    results = frontier.b.operation("for_loop", [turns, *inits, *side.captures], attributes, [side.block]).results
+    results = frontier.b.operation("counted_while", [turns, *inits, *side.captures], attributes, [side.block]).results
     _leave(frontier, turns, [(operands[slot.i], ct, slot.from_zeros) for slot, ct in zip(slots, results, strict=True)])
 
 
@@ -172,7 +172,7 @@ def _next(form: Form, ct: Value | None, like: Value) -> Form:
 def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> Turn:
     """Pull the body back once, the cotangents of its results in these forms."""
     body, carried = operation.blocks[0], len(forms)
-    counted = operation.name == "for_loop"
+    counted = operation.name == "counted_while"
     taken = body.arguments[1:] if counted else list(body.arguments)
     leaving = body.results if counted else body.results[1:]
     fixed = dict(zip(taken[carried:], operation.operands[1 + carried :], strict=True))
@@ -262,7 +262,7 @@ def _carry(operation: Operation, initial: Value, kind: Type) -> tuple[Value, Val
     """Add a carried value to a loop; return the body's argument and the loop's result. The body's result follows."""
     body = operation.blocks[0]
     carried: int = operation.attributes["carried"]
-    offset = 1 if operation.name == "for_loop" else 0
+    offset = 1 if operation.name == "counted_while" else 0
     argument = Value(kind, body)
     body.arguments.insert(offset + carried, argument)
     operation.operands.insert(1 + carried, initial)
@@ -279,4 +279,4 @@ def _insert_before(operation: Operation, name: str, attributes: dict[str, object
 
 
 CONTROL["while_loop"] = pull_loop
-CONTROL["for_loop"] = pull_loop
+CONTROL["counted_while"] = pull_loop

@@ -151,16 +151,16 @@ class _Verifier:
     def control(self, operation: Operation) -> None:
         """Check what the type rules of control flow take for granted: predicates, counts, carried values."""
         name = operation.name
-        if name not in ("cond", "while_loop", "for_loop"):
+        if name not in ("cond", "while_loop", "counted_while"):
             return
         if not operation.operands:
-            self.refuse(f"{name} needs a {'count' if name == 'for_loop' else 'predicate'}", operation)
+            self.refuse(f"{name} needs a {'count' if name == 'counted_while' else 'predicate'}", operation)
         first = operation.operands[0].type
-        if name == "for_loop" and not (isinstance(first, ScalarType) and first.kind == "int"):
-            self.refuse(f"the count of for_loop is an int, not {first}", operation)
-        if name != "for_loop" and not isinstance(first, (ScalarType, TensorType)):
+        if name == "counted_while" and not (isinstance(first, ScalarType) and first.kind == "int"):
+            self.refuse(f"the count of counted_while is an int, not {first}", operation)
+        if name != "counted_while" and not isinstance(first, (ScalarType, TensorType)):
             self.refuse(f"the predicate of {name} is a tensor or a number, not {first}", operation)
-        turn = [ScalarType("int")] if name == "for_loop" else []
+        turn = [ScalarType("int")] if name == "counted_while" else []
         for block in operation.blocks:
             self.enters([*turn, *(v.type for v in operation.operands[1:])], block, operation)
         if name != "cond":
@@ -179,8 +179,8 @@ class _Verifier:
         results = [v.type for v in body.results]
         if name == "while_loop" and not (results and type(results[0]) is type(first)):
             self.refuse(f"the body of while_loop gives the next predicate, {first}, first", operation)
-        arguments = body.arguments[1:] if name == "for_loop" else body.arguments
-        leaving = results if name == "for_loop" else results[1:]
+        arguments = body.arguments[1:] if name == "counted_while" else body.arguments
+        leaving = results if name == "counted_while" else results[1:]
         for i, (argument, result) in enumerate(zip(arguments[:carried], leaving, strict=False)):
             if not agrees(argument.type, result):
                 self.refuse(f"carried value {i} of {name} enters as {argument.type}, leaves as {result}", operation)

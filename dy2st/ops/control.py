@@ -1,4 +1,4 @@
-"""Control flow: `cond`, `while_loop`, `for_loop`, `call`; effects: `print`, `assert`, `raise`.
+"""Control flow: `cond`, `while_loop`, `counted_while`, `call`; effects: `print`, `assert`, `raise`.
 
 Sub-blocks are closed and take what they use as arguments. The derivative rules of these ops are in `autodiff/`, which
 has the context that sub-blocks need; the interpreter runs them itself.
@@ -60,14 +60,14 @@ class WhileLoop(Op):
         return _carried_types(self.name, types, body.results[1:], body, carried, 0)
 
 
-class ForLoop(Op):
+class CountedWhile(Op):
     """Repeat the block `n` times.
 
     Operands are the count, `carried` values and invariants; the block takes the turn's number (0 .. n-1, or n-1 .. 0
     with `reverse`), the carried values and the invariants, and gives the next carried values.
     """
 
-    name = "for_loop"
+    name = "counted_while"
     attributes = ("carried", "reverse")
     blocks = 1
 

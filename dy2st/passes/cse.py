@@ -77,7 +77,7 @@ def _merge_operands(operation: Operation) -> bool:
     """3."""
     if not operation.blocks:
         return False
-    turn = int(operation.op.name == "for_loop")
+    turn = int(operation.op.name == "counted_while")
     seen: dict[Value, int] = {}
     again: list[int] = []
     for i in range(1 + operation.attributes.get("carried", 0), len(operation.operands)):

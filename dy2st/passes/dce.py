@@ -52,7 +52,7 @@ class _Sweep:
                 continue
             if operation.op.name == "cond":
                 self.cond(operation, live)
-            elif operation.op.name in ("while_loop", "for_loop"):
+            elif operation.op.name in ("while_loop", "counted_while"):
                 self.loop(operation, live)
             live.update(operation.operands)
             kept.append(operation)
@@ -72,7 +72,7 @@ class _Sweep:
 
     def loop(self, operation: Operation, live: set[Value]) -> None:
         body, count = operation.blocks[0], operation.attributes["carried"]
-        turn = int(operation.op.name == "for_loop")
+        turn = int(operation.op.name == "counted_while")
         test = 1 - turn
         kept = self.needed(operation, live, turn, test)
         if len(kept) < count:  # 3.

@@ -148,7 +148,7 @@ def _sink_constants(operation: Operation) -> bool:
     """3."""
     if not operation.blocks:
         return False
-    turn = int(operation.op.name == "for_loop")
+    turn = int(operation.op.name == "counted_while")
     changed = False
     for i in reversed(range(1 + operation.attributes.get("carried", 0), len(operation.operands))):
         content = constant_of(operation.operands[i])

@@ -1,8 +1,8 @@
 """Move what does not change in a loop out of it.
 
 Before                                                  After
-    %n = for_loop(%k, %s, %x) {                             %e = exp(%x)
-        (%i, %s1, %x1) ->                                   %n = for_loop(%k, %s, %e) {
+    %n = counted_while(%k, %s, %x) {                             %e = exp(%x)
+        (%i, %s1, %x1) ->                                   %n = counted_while(%k, %s, %e) {
         %e = exp(%x1)                                           (%i, %s1, %e1) ->
         %t = add(%s1, %e)                                       %t = add(%s1, %e1)
         return %t                                               return %t
@@ -24,7 +24,7 @@ from dy2st.passes.effects import Effects
 from dy2st.passes.fold import CONSTANTS
 from dy2st.passes.rewrite import Replacements, parts
 
-LOOPS = ("while_loop", "for_loop")
+LOOPS = ("while_loop", "counted_while")
 
 
 class HoistInvariants(Pass):
@@ -78,7 +78,7 @@ class _Hoist:
 
     def hoisted(self, loop: Operation, into: Block) -> list[Operation]:
         """1. Return copies for `into` of the body's invariant operations, which leave the body."""
-        body, turn = loop.blocks[0], int(loop.op.name == "for_loop")
+        body, turn = loop.blocks[0], int(loop.op.name == "counted_while")
         first = turn + loop.attributes["carried"]
         outside = dict(zip(body.arguments[first:], loop.operands[1 + loop.attributes["carried"] :], strict=True))
         moved: list[Operation] = []
@@ -107,7 +107,7 @@ class _Hoist:
 
     def settle(self, loop: Operation) -> bool:
         """2."""
-        body, turn = loop.blocks[0], int(loop.op.name == "for_loop")
+        body, turn = loop.blocks[0], int(loop.op.name == "counted_while")
         test = 1 - turn
         changed = False
         for i in reversed(range(loop.attributes["carried"])):

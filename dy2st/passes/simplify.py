@@ -131,7 +131,7 @@ class _Simplify:
     # ---- control flow ----------------------------------------------------------------------------------------------
     def control(self, operation: Operation, block: Block) -> bool:
         rule: Callable[[Operation, Block], bool] = self.cond if operation.op.name == "cond" else self.loop
-        if operation.op.name in ("cond", "while_loop", "for_loop") and rule(operation, block):
+        if operation.op.name in ("cond", "while_loop", "counted_while") and rule(operation, block):
             return True
         self.kept.append(operation)
         return operation.op.name == "cond" and self.passed_on(operation)
@@ -154,7 +154,7 @@ class _Simplify:
         """5."""
         first = constant_of(operation.operands[0])
         still = truth(operation.operands[0]) is False
-        if operation.op.name == "for_loop":
+        if operation.op.name == "counted_while":
             still = first is not None and first <= 0
         if not still:
             return False

@@ -102,7 +102,7 @@ class _BlockCompiler:
         given_up = {v for v in dying if v in self.owned}
         slots = [self.frame.slot[v] for v in operands]
         freed = {v: slot for v in dying if (slot := self.frame.release(v)) is not None}
-        make = {"cond": self._cond, "while_loop": self._loop, "for_loop": self._loop, "call": self._call}.get(
+        make = {"cond": self._cond, "while_loop": self._loop, "counted_while": self._loop, "call": self._call}.get(
             operation.op.name, self._plain
         )
         step = make(operation, operands, slots, given_up)
@@ -167,7 +167,7 @@ class _BlockCompiler:
         return cond_step(then, other, slots[0], slots[1:], outs)
 
     def _loop(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
-        count, counted = operation.attributes["carried"], operation.op.name == "for_loop"
+        count, counted = operation.attributes["carried"], operation.op.name == "counted_while"
         passed = operands[1:]
         free = [v in given_up and once(v, operands) for v in passed[:count]]
         assumed = tuple(own or isinstance(v.type, ListType) for own, v in zip(free, passed, strict=False))

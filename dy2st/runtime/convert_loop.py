@@ -109,7 +109,7 @@ class Loop:
         self._finish(child, "while_loop", pred, [last], {}, 0)
 
     def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> None:
-        """Emit a `for_loop`, or a `while_loop` that counts where the loop can be left early."""
+        """Emit a `counted_while`, or a `while_loop` that counts where the loop can be left early."""
         trace = self.trace
         if test is None:
             index: list[Scalar] = []
@@ -118,7 +118,7 @@ class Loop:
                 index[:] = [Scalar(child.argument(INT, "i"))]
 
             child, _ = self._settle(lambda: body(items.get(index[0])), enter)
-            self._finish(child, "for_loop", trace.scalar(items.length), [], {"reverse": False}, 1)
+            self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
             return
         counter = len(self.before)
         self.entering[counter] = 0

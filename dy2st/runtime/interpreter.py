@@ -5,7 +5,7 @@ changes, a variant is the pair (tag, payload).
 
     cond(pred, *operands)                       the predicate is a Python bool or a tensor of one element
     while_loop(pred, *carried, *invariants)     the body gives (pred, *carried)
-    for_loop(n, *carried, *invariants)          the body takes (i, *carried, *invariants) and gives the carried values
+    counted_while(n, *carried, *invariants)          the body takes (i, *carried, *invariants) and gives the carried values
     call(*operands)                             RecursionError when functions call each other too deeply
 """
 
@@ -53,7 +53,7 @@ def _run(program: Program, operation: Operation, operands: list[Any], xp: Any) -
         return run_block(program, operation.blocks[0 if operands[0] else 1], operands[1:], xp)
     if name == "while_loop":
         return _while(program, operation, operands, xp)
-    if name == "for_loop":
+    if name == "counted_while":
         return _for(program, operation, operands, xp)
     if name == "call":
         return call(program, operation.attributes["function"], operands, xp)

@@ -29,7 +29,7 @@ MOST_NODES = 4000
 """Past so many nodes called functions are not drawn where they are called."""
 KINDS = {
     "matmul": "product", "conv": "product", "conv_transpose": "product", "embedding": "product", "cond": "flow",
-    "while_loop": "flow", "for_loop": "flow", "call": "flow", "print": "effect", "assert": "effect", "raise": "effect",
+    "while_loop": "flow", "counted_while": "flow", "call": "flow", "print": "effect", "assert": "effect", "raise": "effect",
 }  # fmt: skip
 _HIDDEN_ATTRIBUTES = {"carried", "types", "type", "tags", "message", "template"}
 _LONGEST_TEXT = 34
@@ -136,8 +136,8 @@ class _PanelOfBlock:
 
     def _names_inside(self, operation: Operation, block: Block) -> Names:
         """Return what enters and leaves a sub-block by the names that it has outside."""
-        loop = operation.name in ("while_loop", "for_loop")
-        first = 1 if operation.name == "for_loop" else 0
+        loop = operation.name in ("while_loop", "counted_while")
+        first = 1 if operation.name == "counted_while" else 0
         carried = operation.attributes["carried"] if loop else 0
         results = [f"next {i}" for i in range(carried)]
         found = Names(["repeat if", *results] if operation.name == "while_loop" else results)

@@ -46,15 +46,15 @@ def while_loop(
     return _close(b, "while_loop", [test(b, *start), *start], [inner], {"carried": len(start)})
 
 
-def for_loop(
+def counted_while(
     b: Builder, turns: Any, start: Sequence[Value], body: Branch, reverse: bool = False, changing: bool = False
 ) -> Any:
-    """Emit `for_loop`: `body(b, i, *carried)`."""
+    """Emit `counted_while`: `body(b, i, *carried)`."""
     inner = b.child()
     arguments = [inner.argument(t) for t in (INT, *(_carried(b, v.type, changing) for v in start))]
     inner.block.results = _results(inner, body(inner, *arguments))
     attributes = {"carried": len(start), "reverse": reverse}
-    return _close(b, "for_loop", [b.scalar(turns), *start], [inner], attributes)
+    return _close(b, "counted_while", [b.scalar(turns), *start], [inner], attributes)
 
 
 def empty_list(b: Builder, of: Type = LIST) -> Value:

@@ -1,10 +1,10 @@
-"""Derivatives through `cond`, `while_loop` and `for_loop`: reverse = forward = differences, to third order."""
+"""Derivatives through `cond`, `while_loop` and `counted_while`: reverse = forward = differences, to third order."""
 
 import numpy as np
 import pytest
 
 from dy2st.ir.types import BOOL, INT
-from tests.autodiff.building import POINT, VECTOR, cond, for_loop, program, while_loop
+from tests.autodiff.building import POINT, VECTOR, cond, counted_while, program, while_loop
 from tests.autodiff.checking import check
 
 X = np.array([0.3, -0.7, 1.2])
@@ -58,12 +58,12 @@ def test_nested_cond(p, q):
 
 @pytest.mark.parametrize("turns", [0, 1, 3])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_for_loop(turns, reverse):
+def test_counted_while(turns, reverse):
     def body(b, n, x, y):
         def turn(b, i, s):
             return b.mul(b.tanh(s), b.add(y, b.scalar_to_tensor(i, dtype=VECTOR.dtype)))
 
-        return for_loop(b, n, [x], turn, reverse)
+        return counted_while(b, n, [x], turn, reverse)
 
     check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=3)
 
@@ -82,7 +82,7 @@ def test_while_loop(turns):
 @pytest.mark.parametrize("turns", [0, 1, 4])
 def test_several_carried_values_that_swap(turns):
     def body(b, n, x, y):
-        return for_loop(b, n, [x, y], lambda b, i, s, t: (t, b.mul(s, t)))
+        return counted_while(b, n, [x, y], lambda b, i, s, t: (t, b.mul(s, t)))
 
     check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=3)
 
@@ -90,7 +90,7 @@ def test_several_carried_values_that_swap(turns):
 def test_a_carried_value_that_becomes_active_late():
     def body(b, n, x, y):
         zero = b.zeros_like(x)
-        return for_loop(b, n, [zero, zero, x], lambda b, i, r, s, t: (s, t, b.mul(t, y)))
+        return counted_while(b, n, [zero, zero, x], lambda b, i, r, s, t: (s, t, b.mul(t, y)))
 
     for turns in (0, 1, 2, 3, 5):
         check(program([INT, VECTOR, VECTOR], body), turns, X, Y)
@@ -105,7 +105,7 @@ def test_nested_loops(turns):
 
             return b.mul(while_loop(b, [b.scalar(0), s], below(i), inner)[1], y)
 
-        return for_loop(b, n, [x], outer)
+        return counted_while(b, n, [x], outer)
 
     check(program([INT, VECTOR, VECTOR], body), turns + 1, X, Y, order=3, tolerance=1e-5)
 
@@ -117,7 +117,7 @@ def test_cond_in_a_loop(turns):
             even = b.scalar_eq(b.scalar_mod(i, 2), 0)
             return cond(b, even, lambda b: b.mul(b.tanh(s), x), lambda b: b.add(s, b.mul(y, y)))
 
-        return for_loop(b, n, [x], turn)
+        return counted_while(b, n, [x], turn)
 
     check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=3)
 
@@ -125,7 +125,7 @@ def test_cond_in_a_loop(turns):
 @pytest.mark.parametrize("taken", [True, False])
 def test_loop_in_a_cond(taken):
     def body(b, p, n, x, y):
-        looped = lambda b: for_loop(b, n, [x], lambda b, i, s: b.mul(b.tanh(s), y))
+        looped = lambda b: counted_while(b, n, [x], lambda b, i, s: b.mul(b.tanh(s), y))
         return cond(b, p, looped, lambda b: b.mul(x, y))
 
     check(program([BOOL, INT, VECTOR, VECTOR], body), taken, 3, X, Y, order=3)
@@ -155,7 +155,7 @@ def test_extents_that_change_from_turn_to_turn():
             t = b.concat(b.tanh(s), b.mul(s, s), axis=0)
             return t, b.add(total, b.mul(b.sum(t, axis=(0,), keepdim=False), b.sum(y, axis=(0,), keepdim=False)))
 
-        return for_loop(b, n, [x, b.sum(x, axis=(0,), keepdim=False)], turn, changing=True)
+        return counted_while(b, n, [x, b.sum(x, axis=(0,), keepdim=False)], turn, changing=True)
 
     for turns in (0, 1, 3):
         check(program([INT, VECTOR, VECTOR], body), turns, X, Y)

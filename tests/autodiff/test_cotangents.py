@@ -15,7 +15,7 @@ from dy2st.ir.types import INT, ListType, TensorType, TupleType, optional
 from dy2st.ir.verifier import verify
 from dy2st.runtime.interpreter import evaluate
 from dy2st.shapes import symbol
-from tests.autodiff.building import VECTOR, for_loop, program
+from tests.autodiff.building import VECTOR, counted_while, program
 
 
 def test_a_list_and_a_tuple_in_which_nothing_is_there():
@@ -59,7 +59,7 @@ def test_what_is_fresh_is_typed_for_nothing():
 def test_forms_that_never_settle_are_refused(monkeypatch):
     turns = iter(range(1, 100))
     monkeypatch.setattr(loops, "_next", lambda *_: (Form.DENSE, Form.OPTIONAL)[next(turns) % 2])
-    made = program([INT, VECTOR], lambda b, n, x: for_loop(b, n, [x], lambda b, i, s: b.tanh(s)))
+    made = program([INT, VECTOR], lambda b, n, x: counted_while(b, n, [x], lambda b, i, s: b.tanh(s)))
     with pytest.raises(AutodiffError, match="the cotangents that a loop carries do not settle"):
         vjp(made, (1,), [(0, False)])
 

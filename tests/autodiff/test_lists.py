@@ -6,7 +6,7 @@ import pytest
 from dy2st.autodiff.programs import vjp
 from dy2st.ir.types import BOOL, INT, ListType, TupleType
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import VECTOR, cond, empty_list, for_loop, program, while_loop
+from tests.autodiff.building import VECTOR, cond, empty_list, counted_while, program, while_loop
 from tests.autodiff.checking import check
 
 X = np.array([0.3, -0.7, 1.2])
@@ -67,19 +67,19 @@ def test_a_loop_appends_and_the_next_one_reads(turns):
             s = b.mul(b.tanh(s), y)
             return s, b.list_append(items, s)
 
-        last, items = for_loop(b, n, [x, empty_list(b)], grow)
+        last, items = counted_while(b, n, [x, empty_list(b)], grow)
 
         def read(b, i, total):
             return b.add(total, b.mul(b.list_get(items, i), x))
 
-        return b.mul(for_loop(b, n, [b.zeros_like(x)], read), b.exp(last))
+        return b.mul(counted_while(b, n, [b.zeros_like(x)], read), b.exp(last))
 
     check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=3, tolerance=1e-5)
 
 
 def test_a_loop_pops_until_the_list_is_empty():
     def body(b, n, x, y):
-        items = for_loop(b, n, [empty_list(b)], lambda b, i, items: b.list_append(items, b.mul(x, b.tanh(y))))
+        items = counted_while(b, n, [empty_list(b)], lambda b, i, items: b.list_append(items, b.mul(x, b.tanh(y))))
 
         def more(b, items, total):
             return b.scalar_gt(b.list_len(items), 0)
@@ -111,7 +111,7 @@ def test_a_stack_machine():
 
             return cond(b, even, push, combine)
 
-        items = for_loop(b, n, [b.list_append(empty_list(b), x)], turn)
+        items = counted_while(b, n, [b.list_append(empty_list(b), x)], turn)
         return b.list_get(items, -1)
 
     for turns in (0, 1, 2, 5):
@@ -128,7 +128,7 @@ def test_an_element_is_set_in_every_turn(turns):
             other = b.scalar_sub(1, at)
             return b.list_set(items, at, b.mul(b.tanh(b.list_get(items, other)), b.list_get(items, at)))
 
-        items = for_loop(b, n, [items], turn)
+        items = counted_while(b, n, [items], turn)
         return b.mul(b.list_get(items, 0), b.list_get(items, 1))
 
     check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=2)
@@ -152,7 +152,7 @@ def test_a_list_that_is_read_in_one_branch_of_a_loop(taken):
         def turn(b, i, total):
             return cond(b, p, lambda b: b.add(total, b.mul(b.list_get(items, i), x)), lambda b: b.mul(total, y))
 
-        return for_loop(b, 2, [x], turn)
+        return counted_while(b, 2, [x], turn)
 
     check(program([BOOL, VECTOR, VECTOR], body), taken, X, Y, order=2)
 

@@ -5,7 +5,7 @@ import numpy as np
 from dy2st.autodiff.programs import jvp, vjp
 from dy2st.ir.types import BOOL, INT, TensorType
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import POINT, VECTOR, N, cond, empty_list, for_loop, program
+from tests.autodiff.building import POINT, VECTOR, N, cond, empty_list, counted_while, program
 from tests.autodiff.checking import check
 
 X = np.array([0.3, -0.7, 1.2])
@@ -30,7 +30,7 @@ def test_what_does_not_change_in_a_loop_is_not_put_on_a_tape():
     """exp(y) is the same in every turn: it is computed before the loop and kept once."""
 
     def body(b, n, x, y):
-        return for_loop(b, n, [x], lambda b, i, s: b.mul(s, b.exp(y)))
+        return counted_while(b, n, [x], lambda b, i, s: b.mul(s, b.exp(y)))
 
     made = vjp(program([INT, VECTOR, VECTOR], body), (1,), [(0, False)])
     assert "list_append" not in str(made.forward)
@@ -39,7 +39,7 @@ def test_what_does_not_change_in_a_loop_is_not_put_on_a_tape():
 
 def test_a_linear_loop_keeps_nothing():
     def body(b, n, x, y):
-        return for_loop(b, n, [x], lambda b, i, s: b.add(s, y))
+        return counted_while(b, n, [x], lambda b, i, s: b.add(s, y))
 
     made = vjp(program([INT, VECTOR, VECTOR], body), (1, 2), [(0, False)])
     assert "list_append" not in str(made.forward)
@@ -52,10 +52,10 @@ def test_residuals_that_nobody_uses_are_left_out():
 
 def test_the_backward_loop_of_a_recurrent_net_has_no_cond():
     def body(b, n, h, w):
-        return for_loop(b, n, [h], lambda b, i, h: b.tanh(b.mul(h, w)))
+        return counted_while(b, n, [h], lambda b, i, h: b.tanh(b.mul(h, w)))
 
     made = vjp(program([INT, VECTOR, VECTOR], body), (1, 2), [(0, False)])
-    (loop,) = [operation for operation in made.backward.block.operations if operation.name == "for_loop"]
+    (loop,) = [operation for operation in made.backward.block.operations if operation.name == "counted_while"]
     assert "cond" not in [operation.name for operation in loop.blocks[0].walk()]
     assert "optional_add" not in [operation.name for operation in loop.blocks[0].walk()]
 
@@ -64,13 +64,13 @@ def test_reading_a_list_in_a_loop_adds_to_one_list_of_cotangents():
     """Adding a whole list in every turn would make n reads cost n * n."""
 
     def body(b, n, x):
-        items = for_loop(b, n, [empty_list(b)], lambda b, i, items: b.list_append(items, b.mul(x, x)))
-        return for_loop(b, n, [x], lambda b, i, total: b.add(total, b.list_get(items, i)))
+        items = counted_while(b, n, [empty_list(b)], lambda b, i, items: b.list_append(items, b.mul(x, x)))
+        return counted_while(b, n, [x], lambda b, i, total: b.add(total, b.list_get(items, i)))
 
     made = vjp(program([INT, VECTOR], body), (1,), [(0, False)])
     names = [operation.name for operation in made.backward.walk()]
     assert names.count("list_accumulate") == 1
-    loops = [operation for operation in made.backward.block.operations if operation.name == "for_loop"]
+    loops = [operation for operation in made.backward.block.operations if operation.name == "counted_while"]
     for loop in loops:
         lists = [o for o in loop.blocks[0].walk() if o.name == "optional_add" and "list" in str(o.results[0].type)]
         assert lists == []
@@ -82,7 +82,7 @@ def test_the_number_that_a_list_told_is_kept_and_not_the_list():
             rest, top = b.list_pop(items, -1)
             return b.list_append(b.list_append(rest, b.mul(top, x)), b.tanh(top))
 
-        items = for_loop(b, n, [b.list_append(empty_list(b), x)], turn)
+        items = counted_while(b, n, [b.list_append(empty_list(b), x)], turn)
         return b.list_get(items, -1)
 
     made = vjp(program([INT, VECTOR], body), (1,), [(0, False)])
@@ -112,12 +112,12 @@ def rows(b, x, y):
         row = b.index(x, i, spec=spec)
         return b.add(b.mul(b.tanh(s), row), b.mul(row, b.index(x, b.scalar(0), spec=spec)))
 
-    return for_loop(b, b.extent(N), [y], turn)
+    return counted_while(b, b.extent(N), [y], turn)
 
 
 def test_reading_a_row_in_every_turn_adds_rows_and_no_matrices():
     made = vjp(program([ROWS, TensorType(VECTOR.dtype, (3,))], rows), (0, 1), [(0, False)])
-    (loop,) = [operation for operation in made.backward.block.operations if operation.name == "for_loop"]
+    (loop,) = [operation for operation in made.backward.block.operations if operation.name == "counted_while"]
     names = [operation.name for operation in loop.blocks[0].walk()]
     assert names.count("index_add") == 2
     assert "full" not in names

@@ -7,7 +7,7 @@ from dy2st import dtypes
 from dy2st.autodiff.programs import vjp
 from dy2st.ir.types import BOOL, INT, NONE, UNSET, TensorType, TupleType, VariantType
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import POINT, VECTOR, N, cond, for_loop, maybe, program, variant, while_loop
+from tests.autodiff.building import POINT, VECTOR, N, cond, counted_while, maybe, program, variant, while_loop
 from tests.autodiff.checking import check, differences, pulled, pushed, tensors
 
 X = np.array([0.3, -0.7, 1.2])
@@ -46,7 +46,7 @@ def test_a_total_that_starts_as_none(turns):
             new = cond(b, is_tag(b, total, 1), lambda b: b.mul(get(b, total), term), lambda b: term)
             return variant(b, maybe(VECTOR), 1, new)
 
-        total = for_loop(b, n, [variant(b, maybe(VECTOR), 0)], turn)
+        total = counted_while(b, n, [variant(b, maybe(VECTOR), 0)], turn)
         return cond(b, is_tag(b, total, 1), lambda b: get(b, total), lambda b: b.mul(x, x))
 
     check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=2)
@@ -92,7 +92,7 @@ def test_a_dtype_that_changes_in_the_first_turn(turns):
             return variant(b, of, 2, b.mul(b.tanh(wide), y))
 
         start = variant(b, of, 1, b.cast(x, dtype=dtypes.float32))
-        s = for_loop(b, n, [start], turn)
+        s = counted_while(b, n, [start], turn)
         return cond(b, is_tag(b, s, 2), lambda b: get(b, s, 2), lambda b: b.cast(get(b, s, 1), dtype=dtypes.float64))
 
     made = program([INT, VECTOR, VECTOR], body)
@@ -129,7 +129,7 @@ def test_a_tuple_that_a_loop_carries():
             s, t = b.operation("tuple_get", [pair]).results
             return b.tuple_new(b.mul(b.tanh(t), y), s)
 
-        pair = for_loop(b, n, [b.tuple_new(x, b.exp(y))], turn)
+        pair = counted_while(b, n, [b.tuple_new(x, b.exp(y))], turn)
         return b.operation("tuple_get", [pair]).results[0]
 
     for turns in (0, 1, 4):
@@ -150,7 +150,7 @@ def test_what_did_not_run_has_no_cotangent(taken):
 @pytest.mark.parametrize("turns", [0, 2])
 def test_what_a_loop_without_turns_uses_has_no_cotangent(turns):
     def body(b, n, x, y):
-        return for_loop(b, n, [x], lambda b, i, s: b.mul(b.tanh(s), b.exp(y)))
+        return counted_while(b, n, [x], lambda b, i, s: b.mul(b.tanh(s), b.exp(y)))
 
     made = vjp(program([INT, VECTOR, VECTOR], body), (1, 2), [(0, False)])
     dx, dy = gradients(made, [turns, X, Y], np.ones(3))
@@ -161,9 +161,9 @@ def test_what_a_loop_without_turns_uses_has_no_cotangent(turns):
 def test_a_weight_used_in_some_turns_of_a_nested_loop():
     def body(b, n, x, y):
         def outer(b, i, s):
-            return for_loop(b, i, [s], lambda b, k, t: b.mul(b.tanh(t), b.exp(y)))
+            return counted_while(b, i, [s], lambda b, k, t: b.mul(b.tanh(t), b.exp(y)))
 
-        return for_loop(b, n, [x], outer)
+        return counted_while(b, n, [x], outer)
 
     made = vjp(program([INT, VECTOR, VECTOR], body), (1, 2), [(0, False)])
     assert [gradients(made, [n, X, Y], np.ones(3))[1][0] for n in (0, 1, 2, 3)] == [0, 0, 1, 1]

@@ -53,7 +53,7 @@ def branches() -> Program:
 
 
 def loops() -> Program:
-    """A `while_loop` around a `for_loop`, with invariants, and effects."""
+    """A `while_loop` around a `counted_while`, with invariants, and effects."""
     b = Builder()
     b.location = at(3, "<module>", "loop.py")
     x, n = b.argument(MATRIX, "x"), b.argument(ScalarType("int", N), "n")
@@ -63,7 +63,7 @@ def loops() -> Program:
     i, tx = turn.argument(INT, "i"), turn.argument(MATRIX, "x")
     turn.emit("print", [i, tx], {"template": ("turn", None, None), "sep": " ", "end": "\n"})
     turn.block.results = [turn.mul(tx, tx)]
-    inner = body.emit("for_loop", [cn, cx], {"carried": 1, "reverse": True}, [turn.block])
+    inner = body.emit("counted_while", [cn, cx], {"carried": 1, "reverse": True}, [turn.block])
     rest = body.scalar_sub(cn, 1)
     body.block.results = [body.scalar_gt(rest, 0), inner, rest]
     y, _ = b.emit("while_loop", [b.scalar_gt(n, 0), x, n], {"carried": 2}, [body.block])

@@ -72,9 +72,9 @@ def test_an_error_names_function_operation_and_line() -> None:
          " else(%a: float32[3]) { return %a }\n }\n return %y",
          r"argument 0 of a block of cond is float32\[3\], given float32\[2\]"),
         ("cond() {\n then() { return }\n else() { return }\n }\n return", "cond needs a predicate"),
-        ("for_loop() {carried=0, reverse=false} {\n body() { return }\n }\n return", "for_loop needs a count"),
-        ("for_loop(%x) {carried=0, reverse=false} {\n body(%i: int) { return }\n }\n return",
-         r"the count of for_loop is an int, not float32\[2\]"),
+        ("counted_while() {carried=0, reverse=false} {\n body() { return }\n }\n return", "counted_while needs a count"),
+        ("counted_while(%x) {carried=0, reverse=false} {\n body(%i: int) { return }\n }\n return",
+         r"the count of counted_while is an int, not float32\[2\]"),
         ("%l: list<int> = list_new() {type=!list<int>}\n"
          " cond(%l) {\n then() { return }\n else() { return }\n }\n return",
          "the predicate of cond is a tensor or a number, not list<int>"),
@@ -86,9 +86,9 @@ def test_an_error_names_function_operation_and_line() -> None:
         ("%y: float32[2] = while_loop(%p, %x, %p) {carried=1} {\n"
          " body(%a: float32[2], %q: bool) { return %q }\n }\n return %y",
          "while_loop: the block gives 0 carried values, not 1"),
-        ("%y: float32[3] = for_loop(%n, %x) {carried=1, reverse=false} {\n body(%i: int, %a: float32[2]) {\n"
+        ("%y: float32[3] = counted_while(%n, %x) {carried=1, reverse=false} {\n body(%i: int, %a: float32[2]) {\n"
          " %c: float32[3] = constant() {value=float32[3](1.0, 2.0, 3.0)}\n return %c }\n }\n return %y",
-         r"carried value 0 of for_loop enters as float32\[2\], leaves as float32\[3\]"),
+         r"carried value 0 of counted_while enters as float32\[2\], leaves as float32\[3\]"),
         ('call(%x) {function="f", types=()}\n return', "call names 'f', which is no function of this Program"),
         ("call(%x) {function=3, types=()}\n return", "call names 3, which is no function of this Program"),
         ('call(%x) {function="g", types=()}\n return', "function g has 2 operands, the call 1"),

@@ -152,7 +152,7 @@ def test_one_program_serves_every_length_and_batch():
         x = paddle.randn([batch, steps, 3])
         np.testing.assert_allclose(net(x)[0].numpy(), plain(x)[0].numpy(), rtol=1e-9)
     assert len(net.forward.program_cache) == 1
-    assert "for_loop" in str(net.forward.concrete_program.main_program)
+    assert "counted_while" in str(net.forward.concrete_program.main_program)
 
 
 def test_gradient_against_differences(rng):

@@ -171,7 +171,7 @@ class Maker:
         if self.draw(st.booleans()):
             child.block.results = results
             attributes = {"carried": len(of), "reverse": self.draw(st.booleans())}
-            made = self.close(b, "for_loop", [turns, *start], [child], attributes)
+            made = self.close(b, "counted_while", [turns, *start], [child], attributes)
         else:  # the turn's number is carried too
             more = child.scalar_add(turn, 1)
             child.block.results = [child.scalar_lt(more, turns), more, *results]

@@ -88,7 +88,7 @@ def test_arguments_that_take_the_same_value_become_one_in_nested_blocks() -> Non
     becomes(
         CSE,
         """%k: int, %p: bool, %x: float32[N]
-        %r: float32[N] = for_loop(%k, %x, %x, %x, %p) {carried=1, reverse=false} {
+        %r: float32[N] = counted_while(%k, %x, %x, %x, %p) {carried=1, reverse=false} {
           body(%i: int, %s: float32[N], %u: float32[N], %v: float32[N], %q: bool) {
             %t: float32[N] = cond(%q, %s, %u, %v) {
               then(%s1: float32[N], %u1: float32[N], %v1: float32[N]) {
@@ -104,7 +104,7 @@ def test_arguments_that_take_the_same_value_become_one_in_nested_blocks() -> Non
         }
         return %r""",
         """%k: int, %p: bool, %x: float32[N]
-        %r: float32[N] = for_loop(%k, %x, %x, %p) {carried=1, reverse=false} {
+        %r: float32[N] = counted_while(%k, %x, %x, %p) {carried=1, reverse=false} {
           body(%i: int, %s: float32[N], %u: float32[N], %q: bool) {
             %t: float32[N] = cond(%q, %s, %u) {
               then(%s1: float32[N], %u1: float32[N]) {

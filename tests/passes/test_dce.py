@@ -152,7 +152,7 @@ def test_a_carried_value_that_another_needs_stays() -> None:
     stays(
         DCE,
         """%k: int, %x: float32[N], %y: float32[N]
-        %a: float32[N], %b: float32[N] = for_loop(%k, %x, %y) {carried=2, reverse=false} {
+        %a: float32[N], %b: float32[N] = counted_while(%k, %x, %y) {carried=2, reverse=false} {
           body(%i: int, %a1: float32[N], %b1: float32[N]) {
             %a2: float32[N] = add(%a1, %b1)
             %b2: float32[N] = neg(%b1)

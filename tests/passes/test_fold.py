@@ -76,7 +76,7 @@ def test_constants_enter_nested_blocks_and_are_folded_there() -> None:
         FOLD,
         """%k: int, %p: bool
         %a: int(2) = scalar_constant() {value=2}
-        %r: int = for_loop(%k, %k, %a, %p) {carried=1, reverse=false} {
+        %r: int = counted_while(%k, %k, %a, %p) {carried=1, reverse=false} {
           body(%i: int, %s: int, %b: int, %q: bool) {
             %t: int = cond(%q, %b) {
               then(%c: int) {
@@ -93,7 +93,7 @@ def test_constants_enter_nested_blocks_and_are_folded_there() -> None:
         return %r""",
         """%k: int, %p: bool
         %a: int(2) = scalar_constant() {value=2}
-        %r: int = for_loop(%k, %k, %p) {carried=1, reverse=false} {
+        %r: int = counted_while(%k, %k, %p) {carried=1, reverse=false} {
           body(%i: int, %s: int, %q: bool) {
             %b: int(2) = scalar_constant() {value=2}
             %t: int = cond(%q) {
@@ -119,7 +119,7 @@ def test_carried_constants_stay_outside() -> None:
         FOLD,
         """%k: int
         %a: int(2) = scalar_constant() {value=2}
-        %r: int = for_loop(%k, %a) {carried=1, reverse=false} {
+        %r: int = counted_while(%k, %a) {carried=1, reverse=false} {
           body(%i: int, %s: int) {
             return %i
           }

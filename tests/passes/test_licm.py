@@ -10,7 +10,7 @@ def test_invariant_operations_leave_the_loop() -> None:
     becomes(
         LICM,
         """%k: int, %x: float32[N]
-        %r: float32[N] = for_loop(%k, %x, %x) {carried=1, reverse=false} {
+        %r: float32[N] = counted_while(%k, %x, %x) {carried=1, reverse=false} {
           body(%i: int, %s: float32[N], %y: float32[N]) {
             %e: float32[N] = exp(%y)
             %f: float32[N] = neg(%e)
@@ -22,7 +22,7 @@ def test_invariant_operations_leave_the_loop() -> None:
         """%k: int, %x: float32[N]
         %e: float32[N] = exp(%x)
         %f: float32[N] = neg(%e)
-        %r: float32[N] = for_loop(%k, %x, %x, %e, %f) {carried=1, reverse=false} {
+        %r: float32[N] = counted_while(%k, %x, %x, %e, %f) {carried=1, reverse=false} {
           body(%i: int, %s: float32[N], %y: float32[N], %e1: float32[N], %f1: float32[N]) {
             %t: float32[N] = add(%s, %f1)
             return %t
@@ -36,7 +36,7 @@ def test_operations_leave_nested_loops_at_once_with_their_constants() -> None:
     becomes(
         LICM,
         """%k: int, %p: bool, %x: float32[]
-        %r: float32[] = for_loop(%k, %x, %p, %x) {carried=1, reverse=false} {
+        %r: float32[] = counted_while(%k, %x, %p, %x) {carried=1, reverse=false} {
           body(%i: int, %s: float32[], %p1: bool, %y: float32[]) {
             %t: float32[] = while_loop(%p1, %s, %y) {carried=1} {
               body(%u: float32[], %z: float32[]) {
@@ -55,7 +55,7 @@ def test_operations_leave_nested_loops_at_once_with_their_constants() -> None:
         """%k: int, %p: bool, %x: float32[]
         %c: float32[] = constant() {value=float32[](2.0)}
         %m: float32[] = mul(%x, %c)
-        %r: float32[] = for_loop(%k, %x, %p, %x, %m) {carried=1, reverse=false} {
+        %r: float32[] = counted_while(%k, %x, %p, %x, %m) {carried=1, reverse=false} {
           body(%i: int, %s: float32[], %p1: bool, %y: float32[], %m1: float32[]) {
             %c1: float32[] = constant() {value=float32[](2.0)}
             %t: float32[] = while_loop(%p1, %s, %y, %m1) {carried=1} {
@@ -78,7 +78,7 @@ def test_what_may_raise_or_changes_or_is_a_list_stays() -> None:
     stays(
         LICM,
         """%k: int, %n: int, %m: int
-        %r: int = for_loop(%k, %k, %n, %m) {carried=1, reverse=false} {
+        %r: int = counted_while(%k, %k, %n, %m) {carried=1, reverse=false} {
           body(%i: int, %s: int, %a: int, %b: int) {
             %c: int = scalar_floordiv(%a, %b)
             %l: list<int> = list_new() {type=!list<int>}

@@ -106,7 +106,7 @@ def test_what_may_raise_does_not_pass_an_effect() -> None:
 def test_nested_conds_are_joined_too() -> None:
     inside = raising("").partition("\n")[2].rpartition("return")[0]
     loop = """%k: int, %o: bool, %m: int
-        %r: int = for_loop(%k, %m, %o) {{carried=1, reverse=false}} {{
+        %r: int = counted_while(%k, %m, %o) {{carried=1, reverse=false}} {{
           body(%i: int, %n: int, %p: bool) {{
             {0}
             return %b

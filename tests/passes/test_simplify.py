@@ -184,7 +184,7 @@ def test_cond_of_a_constant_is_its_branch_also_inside_a_loop() -> None:
     becomes(
         SIMPLIFY,
         """%k: int, %x: float32[N]
-        %r: float32[N] = for_loop(%k, %x) {carried=1, reverse=false} {
+        %r: float32[N] = counted_while(%k, %x) {carried=1, reverse=false} {
           body(%i: int, %s: float32[N]) {
             %p: bool = scalar_constant() {value=false}
             %t: float32[n0] = cond(%p, %s) {
@@ -202,7 +202,7 @@ def test_cond_of_a_constant_is_its_branch_also_inside_a_loop() -> None:
         }
         return %r""",
         """%k: int, %x: float32[N]
-        %r: float32[N] = for_loop(%k, %x) {carried=1, reverse=false} {
+        %r: float32[N] = counted_while(%k, %x) {carried=1, reverse=false} {
           body(%i: int, %s: float32[N]) {
             %p: bool = scalar_constant() {value=false}
             %c: float32[N] = neg(%s)
@@ -248,7 +248,7 @@ def test_loops_that_do_not_turn_are_nothing() -> None:
             return %t, %u
           }
         }
-        %b: float32[N] = for_loop(%z, %a) {carried=1, reverse=true} {
+        %b: float32[N] = counted_while(%z, %a) {carried=1, reverse=true} {
           body(%i: int, %v: float32[N]) {
             %w: float32[N] = neg(%v)
             return %w

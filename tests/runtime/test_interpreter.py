@@ -63,14 +63,14 @@ def test_while_loop_tests_before_each_turn(run: Run, k: int, factor: int) -> Non
 
 
 @pytest.mark.parametrize(("reverse", "want"), [(False, [0, 1, 2, 3]), (True, [3, 2, 1, 0])])
-def test_for_loop_counts_both_ways(run: Run, reverse: bool, want: list[int]) -> None:
+def test_counted_while_counts_both_ways(run: Run, reverse: bool, want: list[int]) -> None:
     b = Builder()
     n = b.argument(INT)
     seen = b.emit("list_new", [], {"type": ListType(INT)})
     body = b.child()
     i, items = body.argument(INT), body.argument(ListType(INT))
     body.block.results = [body.list_append(items, i)]
-    out = b.emit("for_loop", [n, seen], {"carried": 1, "reverse": reverse}, [body.block])
+    out = b.emit("counted_while", [n, seen], {"carried": 1, "reverse": reverse}, [body.block])
     program = built(b, out)
     assert run(program, [4]) == [want]
     assert run(program, [0]) == [[]]
@@ -159,7 +159,7 @@ def dividing(line: int) -> Program:
     v, d = body.argument(INT), body.argument(INT)
     body.location = Location(__file__, line, "forward")
     body.block.results = [body.scalar_floordiv(v, d)]
-    out = b.emit("for_loop", [n, n, x], {"carried": 1, "reverse": False}, [body.block])
+    out = b.emit("counted_while", [n, n, x], {"carried": 1, "reverse": False}, [body.block])
     return built(b, out)
 
 

@@ -222,7 +222,7 @@ def appending(conditional: bool) -> Program:
         body.block.results = [body.emit("cond", [test, items, i], {}, [then.block, other.block])]
     else:
         body.block.results = [body.list_append(items, i)]
-    return built(b, b.emit("for_loop", [n, start], {"carried": 1, "reverse": False}, [body.block]))
+    return built(b, b.emit("counted_while", [n, start], {"carried": 1, "reverse": False}, [body.block]))
 
 
 @pytest.mark.parametrize("conditional", [False, True])
@@ -255,7 +255,7 @@ def test_a_list_carried_twice_stays_two_lists() -> None:
     body.argument(INT)
     first, second, item = body.argument(LIST), body.argument(LIST), body.argument(VECTOR)
     body.block.results = [body.list_append(first, item), second]
-    out = b.emit("for_loop", [n, empty, empty, x], {"carried": 2, "reverse": False}, [body.block])
+    out = b.emit("counted_while", [n, empty, empty, x], {"carried": 2, "reverse": False}, [body.block])
     assert [len(m) for m in compile_plan(built(b, *out)).run([3, arrays(1)])] == [3, 0]
 
 
@@ -266,7 +266,7 @@ def test_a_swap_of_carried_values_moves_both() -> None:
     body.argument(INT)
     u, v = body.argument(VECTOR), body.argument(VECTOR)
     body.block.results = [v, u]
-    out = b.emit("for_loop", [n, x, y], {"carried": 2, "reverse": False}, [body.block])
+    out = b.emit("counted_while", [n, x, y], {"carried": 2, "reverse": False}, [body.block])
     assert [m.tolist() for m in compile_plan(built(b, *out)).run([3, arrays(1), arrays(2)])] == [[2], [1]]
 
 
@@ -287,7 +287,7 @@ def test_threads_share_a_plan() -> None:
     v, kept = body.argument(VECTOR), body.argument(LIST)
     more = body.neg(body.add(v, 1.0))
     body.block.results = [more, body.list_append(kept, body.mul(more, more))]
-    out = b.emit("for_loop", [n, b.add(x, x), items], {"carried": 2, "reverse": False}, [body.block])
+    out = b.emit("counted_while", [n, b.add(x, x), items], {"carried": 2, "reverse": False}, [body.block])
     program = built(b, *out)
     plan = compile_plan(program)
     wrong: list[int] = []

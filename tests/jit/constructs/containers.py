@@ -22,7 +22,7 @@ class Box:
         self.value = value
 
 
-@case((POS, n(3)), (POS, n(1)), (POS, n(5)), holds="for_loop")
+@case((POS, n(3)), (POS, n(1)), (POS, n(5)), holds="counted_while")
 def append_in_tensor_loop(x, k):
     out = []
     for _ in range(k):
@@ -31,7 +31,7 @@ def append_in_tensor_loop(x, k):
     return paddle.stack(out)
 
 
-@case((POS, n(3)), (POS, n(0)), holds="for_loop")
+@case((POS, n(3)), (POS, n(0)), holds="counted_while")
 def append_returns_list(x, k):
     out = []
     for i in range(k):
@@ -39,7 +39,7 @@ def append_returns_list(x, k):
     return out, len(out)
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def append_numbers(x, k):
     out = []
     for i in range(k):
@@ -47,7 +47,7 @@ def append_numbers(x, k):
     return out
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def append_tuples(x, k):
     out = []
     for i in range(k):
@@ -55,7 +55,7 @@ def append_tuples(x, k):
     return out
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def append_extents_that_differ(x, k):
     out = []
     for _ in range(k):
@@ -64,7 +64,7 @@ def append_extents_that_differ(x, k):
     return out
 
 
-@case((POS, n(3)), (POS, n(1)), holds="for_loop")
+@case((POS, n(3)), (POS, n(1)), holds="counted_while")
 def pop_in_loop(x, k):
     stack = [x, x * 2, x * 3]
     total = x * 0
@@ -73,7 +73,7 @@ def pop_in_loop(x, k):
     return total, len(stack)
 
 
-@case((POS, n(5)), holds="for_loop")
+@case((POS, n(5)), holds="counted_while")
 def pop_from_empty(x, k):
     stack = [x, x * 2]
     for _ in range(k):
@@ -81,7 +81,7 @@ def pop_from_empty(x, k):
     return x
 
 
-@case((POS, n(3)), holds=("for_loop", "cond"))
+@case((POS, n(3)), holds=("counted_while", "cond"))
 def append_in_branch_in_loop(x, k):
     out = []
     for i in range(k):
@@ -121,7 +121,7 @@ def assign_by_tensor(x, k):
     return items
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def loop_over_grown_list(x, k):
     out = []
     for i in range(k):
@@ -132,12 +132,12 @@ def loop_over_grown_list(x, k):
     return total
 
 
-@case((ROWS,), holds="for_loop")
+@case((ROWS,), holds="counted_while")
 def comprehension_over_tensor(x):
     return [row * 2 for row in x]
 
 
-@case((ROWS, s(3)), holds="for_loop")
+@case((ROWS, s(3)), holds="counted_while")
 def comprehension_with_filter(x, limit):
     return [row * 2 for row in x if row.sum() > limit]
 
@@ -147,7 +147,7 @@ def comprehension_over_list(x):
     return [x * k for k in [1, 2, 3] if k != 2], {k: x + k for k in (1, 2)}
 
 
-@case((POS, n(2)), holds="for_loop")
+@case((POS, n(2)), holds="counted_while")
 def nested_lists(x, k):
     out = [[], []]
     for i in range(k):
@@ -174,7 +174,7 @@ def dict_written_in_both(x):
     return d["y"], "y" in d, len(d)
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def dict_in_loop(x, k):
     d = {"h": x, "c": x * 0}
     for i in range(k):
@@ -206,7 +206,7 @@ def extend_insert_remove_reverse(x):
     return out, len(out)
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def extend_in_loop(x, k):
     out = []
     for i in range(k):
@@ -214,7 +214,7 @@ def extend_in_loop(x, k):
     return out
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def list_plus_in_loop(x, k):
     out = []
     for i in range(k):
@@ -222,7 +222,7 @@ def list_plus_in_loop(x, k):
     return out
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def list_iadd_in_loop(x, k):
     out = []
     for i in range(k):
@@ -230,7 +230,7 @@ def list_iadd_in_loop(x, k):
     return out
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def insert_in_loop(x, k):
     out = []
     for i in range(k):
@@ -274,7 +274,7 @@ def dataclass_made_in_branch(x):
     return p.left, p.right
 
 
-@case((POS, n(3)), (POS, n(0)), holds="for_loop")
+@case((POS, n(3)), (POS, n(0)), holds="counted_while")
 def object_written_in_loop(x, k):
     box = Box(x)
     for i in range(k):
@@ -334,7 +334,7 @@ def other_dicts(x):
     return list(e.values()), d["k"]
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def list_of_lists_grows(x, k):
     out = []
     for i in range(k):
@@ -353,7 +353,7 @@ def sum_of_list_variant(x):
     return total, len(out), out[-1]
 
 
-@case((ROWS,), holds="for_loop")
+@case((ROWS,), holds="counted_while")
 def concat_of_list(x):
     parts = []
     for row in x:
@@ -361,7 +361,7 @@ def concat_of_list(x):
     return paddle.concat(parts, axis=0)
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def last_of_grown_list(x, k):
     out = [x]
     for i in range(k):

@@ -54,7 +54,7 @@ def raise_in_else(x):
     return y
 
 
-@case((POS, n(2)), (POS, n(5)), holds="for_loop")
+@case((POS, n(2)), (POS, n(5)), holds="counted_while")
 def raise_in_loop(x, k):
     for i in range(k):
         if i > 3:

@@ -237,7 +237,7 @@ def prints_in_branches(x):
     return x
 
 
-@case(n(3), n(1), holds="for_loop")
+@case(n(3), n(1), holds="counted_while")
 def prints_in_loop(k):
     for i in range(k):
         print("turn", i, i * 2.5)
@@ -254,7 +254,7 @@ def random_in_branch(x):
     return y + paddle.randn([2])
 
 
-@case((POS, n(3)), (POS, n(0)), holds="for_loop")
+@case((POS, n(3)), (POS, n(0)), holds="counted_while")
 def random_in_loop(x, k):
     for _ in range(k):
         x = x + paddle.uniform([2])

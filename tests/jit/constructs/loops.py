@@ -14,21 +14,21 @@ def while_squares(v):
     return v
 
 
-@case((POS, n(3)), (POS, n(0)), (POS, n(7)), holds=("for_loop",))
+@case((POS, n(3)), (POS, n(0)), (POS, n(7)), holds=("counted_while",))
 def for_range_tensor(x, k):
     for i in range(k):
         x = x * 2 + i
     return x
 
 
-@case((POS, n(2), n(9), n(3)), (POS, n(9), n(2), n(-2)), (POS, n(3), n(3), n(1)), holds="for_loop")
+@case((POS, n(2), n(9), n(3)), (POS, n(9), n(2), n(-2)), (POS, n(3), n(3), n(1)), holds="counted_while")
 def for_range_start_stop_step(x, a, b, c):
     for i in range(a, b, c):
         x = x * 1.5 + i
     return x
 
 
-@case(ROWS, f([[4, 5]]), holds="for_loop")
+@case(ROWS, f([[4, 5]]), holds="counted_while")
 def for_rows(x):
     total = paddle.zeros([2])
     for row in x:
@@ -36,7 +36,7 @@ def for_rows(x):
     return total
 
 
-@case(ROWS, f([[4, 5]]), paddle.zeros([0, 2]).numpy(), holds="for_loop")
+@case(ROWS, f([[4, 5]]), paddle.zeros([0, 2]).numpy(), holds="counted_while")
 def total_starts_as_python_zero(x):
     total = 0
     for row in x:
@@ -44,7 +44,7 @@ def total_starts_as_python_zero(x):
     return total
 
 
-@case(ROWS, f([[4, 5]]), holds="for_loop")
+@case(ROWS, f([[4, 5]]), holds="counted_while")
 def total_starts_as_none(x):
     loss = None
     for row in x:
@@ -56,7 +56,7 @@ def total_starts_as_none(x):
     return loss
 
 
-@case(ROWS, holds="for_loop")
+@case(ROWS, holds="counted_while")
 def float_accumulator(x):
     total = 0.0
     for row in x:
@@ -64,7 +64,7 @@ def float_accumulator(x):
     return total / x.shape[0]
 
 
-@case(n(5), n(1), holds="for_loop")
+@case(n(5), n(1), holds="counted_while")
 def python_counter(k):
     count = 0
     for _ in range(k):
@@ -79,7 +79,7 @@ def for_range_python(x):
     return x
 
 
-@case(POS, holds="for_loop")
+@case(POS, holds="counted_while")
 def long_range_is_rolled(x):
     for i in range(3000):
         x = x * 0.999 + 0.001 * i
@@ -108,7 +108,7 @@ def for_zip_and_enumerate(x):
     return x
 
 
-@case(ROWS, f([[1, 2]]), holds="for_loop")
+@case(ROWS, f([[1, 2]]), holds="counted_while")
 def enumerate_tensor(x):
     total = paddle.zeros([2])
     for i, row in enumerate(x):
@@ -116,7 +116,7 @@ def enumerate_tensor(x):
     return total
 
 
-@case((ROWS, ROWS * 2), (ROWS, ROWS[:2]), holds="for_loop")
+@case((ROWS, ROWS * 2), (ROWS, ROWS[:2]), holds="counted_while")
 def zip_tensors(x, y):
     total = paddle.zeros([2])
     for a, b in zip(x, y):
@@ -124,7 +124,7 @@ def zip_tensors(x, y):
     return total
 
 
-@case(ROWS, holds="for_loop")
+@case(ROWS, holds="counted_while")
 def reversed_tensor(x):
     y = paddle.zeros([2])
     for row in reversed(x):
@@ -187,7 +187,7 @@ def while_true_break(k):
     return i
 
 
-@case((ROWS, s(2)), (ROWS, s(7)), holds="for_loop")
+@case((ROWS, s(2)), (ROWS, s(7)), holds="counted_while")
 def continue_in_for(x, limit):
     total = paddle.zeros([2])
     for row in x:
@@ -197,7 +197,7 @@ def continue_in_for(x, limit):
     return total
 
 
-@case((n(3), n(4)), (n(0), n(2)), (n(2), n(0)), holds="for_loop")
+@case((n(3), n(4)), (n(0), n(2)), (n(2), n(0)), holds="counted_while")
 def nested_loops(a, b):
     total = paddle.zeros([], "int64")
     for i in range(a):
@@ -248,42 +248,42 @@ def break_in_dict_loop(x, limit):
     return x, last
 
 
-@case((POS, n(3)), (POS, n(1)), holds="for_loop")
+@case((POS, n(3)), (POS, n(1)), holds="counted_while")
 def variable_alive_after_loop(x, k):
     for i in range(k):
         y = x * i
     return y, i
 
 
-@case((POS, n(2)), (POS, n(0)), holds="for_loop")
+@case((POS, n(2)), (POS, n(0)), holds="counted_while")
 def variable_unset_after_zero_turns(x, k):
     for i in range(k):
         y = x * i
     return y
 
 
-@case((POS, n(2)), (POS, n(0)), holds="for_loop")
+@case((POS, n(2)), (POS, n(0)), holds="counted_while")
 def extent_grows(x, k):
     for _ in range(k):
         x = paddle.concat([x, x])
     return x
 
 
-@case((POS, n(2)), (POS, n(0)), (POS, n(1)), holds="for_loop")
+@case((POS, n(2)), (POS, n(0)), (POS, n(1)), holds="counted_while")
 def dtype_changes(x, k):
     for _ in range(k):
         x = x.astype("float64") * 2
     return x
 
 
-@case((POS, n(2)), (POS, n(0)), holds="for_loop")
+@case((POS, n(2)), (POS, n(0)), holds="counted_while")
 def rank_changes_once(x, k):
     for _ in range(k):
         x = x.reshape([-1, 1])
     return x
 
 
-@case((POS, n(3)), (POS, n(0)), holds="for_loop")
+@case((POS, n(3)), (POS, n(0)), holds="counted_while")
 def tuple_state(x, k):
     state = (x, x * 2)
     for _ in range(k):
@@ -291,7 +291,7 @@ def tuple_state(x, k):
     return state
 
 
-@case((POS, n(4)), (POS, n(0)), holds="for_loop")
+@case((POS, n(4)), (POS, n(0)), holds="counted_while")
 def starred_targets(x, k):
     a, *rest = x, x + 1, x + 2
     for _ in range(k):
@@ -299,7 +299,7 @@ def starred_targets(x, k):
     return a, rest
 
 
-@case((f([[1, 2, 3], [4, 5, 6]]),), holds="for_loop")
+@case((f([[1, 2, 3], [4, 5, 6]]),), holds="counted_while")
 def unpack_rows(x):
     total = 0.0
     for a, b, c in x:
@@ -307,7 +307,7 @@ def unpack_rows(x):
     return total
 
 
-@case((POS, 3), (POS, 4), (POS, 5), programs=2, holds="for_loop")
+@case((POS, 3), (POS, 4), (POS, 5), programs=2, holds="counted_while")
 def python_bound_opens(x, k):
     for i in range(k * 10):
         x = x * 0.9
@@ -332,7 +332,7 @@ def while_with_and(x):
     return x, i
 
 
-@case((ROWS, n(1)), (ROWS, n(2)), holds="for_loop")
+@case((ROWS, n(1)), (ROWS, n(2)), holds="counted_while")
 def loop_over_slice(x, k):
     total = paddle.zeros([2])
     for row in x[k:]:
@@ -340,7 +340,7 @@ def loop_over_slice(x, k):
     return total
 
 
-@case(f(1, 2, 3, 4, 5, 6), f(1, 2), holds="for_loop")
+@case(f(1, 2, 3, 4, 5, 6), f(1, 2), holds="counted_while")
 def range_over_shape(x):
     total = paddle.zeros([])
     for i in range(x.shape[0]):
@@ -348,7 +348,7 @@ def range_over_shape(x):
     return total
 
 
-@case(f(1, 2, 3, 4, 5, 6), holds="for_loop")
+@case(f(1, 2, 3, 4, 5, 6), holds="counted_while")
 def range_over_len(x):
     out = []
     for i in range(len(x)):
@@ -356,7 +356,7 @@ def range_over_len(x):
     return paddle.stack(out)
 
 
-@case((POS, n(2)), (POS, n(5)), holds="for_loop")
+@case((POS, n(2)), (POS, n(5)), holds="counted_while")
 def fibonacci(x, k):
     a, b = 0, 1
     for _ in range(k):
@@ -364,7 +364,7 @@ def fibonacci(x, k):
     return x * a, b
 
 
-@case((f(3, -1, 4, -5), s(0)), holds="for_loop")
+@case((f(3, -1, 4, -5), s(0)), holds="counted_while")
 def condition_in_loop_with_none(x, z):
     best = None
     for v in x:
@@ -373,7 +373,7 @@ def condition_in_loop_with_none(x, z):
     return best
 
 
-@case((POS, n(3)), (POS, n(0)), holds="for_loop")
+@case((POS, n(3)), (POS, n(0)), holds="counted_while")
 def nested_function_in_loop(x, k):
     for i in range(k):
 
@@ -384,7 +384,7 @@ def nested_function_in_loop(x, k):
     return x
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def string_state(x, k):
     name = "start"
     for _ in range(k):

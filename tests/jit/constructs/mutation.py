@@ -70,7 +70,7 @@ def setitem_tensor_index(x, k):
     return y
 
 
-@case((f(1, 2, 3, 4), n(3)), (f(1, 2, 3, 4), n(0)), holds="for_loop")
+@case((f(1, 2, 3, 4), n(3)), (f(1, 2, 3, 4), n(0)), holds="counted_while")
 def setitem_in_loop(x, k):
     y = paddle.zeros([4])
     for i in range(k):
@@ -78,7 +78,7 @@ def setitem_in_loop(x, k):
     return y
 
 
-@case((f(1, 2, 3, 4), n(2)), holds="for_loop")
+@case((f(1, 2, 3, 4), n(2)), holds="counted_while")
 def setitem_slice_in_loop(x, k):
     y = x * 1
     for i in range(k):
@@ -107,7 +107,7 @@ def in_place_methods(x):
     return y
 
 
-@case((POS, n(3)), holds="for_loop")
+@case((POS, n(3)), holds="counted_while")
 def in_place_in_loop(x, k):
     y = x * 1
     for _ in range(k):
@@ -161,7 +161,7 @@ def mutates_the_argument_in_branch(x, k):
     return x.sum()
 
 
-@case(GRID, holds="for_loop")
+@case(GRID, holds="counted_while")
 def running_total_by_slices(x):
     y = paddle.zeros([3])
     for row in x:
@@ -169,7 +169,7 @@ def running_total_by_slices(x):
     return y
 
 
-@case((f(1, 2, 3, 4, 5), n(4)), holds="for_loop")
+@case((f(1, 2, 3, 4, 5), n(4)), holds="counted_while")
 def prefix_sum(x, k):
     y = x * 1
     for i in range(k):

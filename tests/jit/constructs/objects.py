@@ -109,7 +109,7 @@ def dict_attribute_written():
     return forward, state_of(layer, "table")
 
 
-@scenario((POS, n(3)), (POS, n(0)), holds="for_loop")
+@scenario((POS, n(3)), (POS, n(0)), holds="counted_while")
 def attribute_in_loop():
     layer = Counter()
 
