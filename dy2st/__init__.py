@@ -6,7 +6,6 @@ Functions on tensors are imported here by name. Subpackages, and what lives in t
 
 from __future__ import annotations
 
-import difflib as _difflib
 import importlib as _importlib
 from typing import Any as _Any
 
@@ -114,53 +113,75 @@ from dy2st.functions.linear_algebra import (
     trace,
     vecdot,
 )  # fmt: skip
-from dy2st.functions.manipulation import (
+from dy2st.functions.broadcasting import (
     broadcast_shape,
     broadcast_tensors,
     broadcast_to,
-    cast,
-    chunk,
-    concat,
+    expand,
+    expand_as,
+    meshgrid,
+    repeat_interleave,
+    tile,
+)  # fmt: skip
+from dy2st.functions.diagonals import (
     diag,
     diag_embed,
     diagflat,
     diagonal,
-    expand,
-    expand_as,
+    tril,
+    triu,
+)  # fmt: skip
+from dy2st.functions.joining import (
+    chunk,
+    concat,
+    split,
+    stack,
+    tensor_split,
+    unbind,
+    unstack,
+)  # fmt: skip
+from dy2st.functions.manipulation import (
+    cast,
     flatten,
     flip,
-    meshgrid,
     moveaxis,
     permute,
     ravel,
-    repeat_interleave,
     reshape,
     reverse,
     roll,
     rot90,
-    split,
     squeeze,
-    stack,
     swapaxes,
     swapdims,
-    tensor_split,
-    tile,
     transpose,
-    tril,
-    triu,
-    unbind,
     unflatten,
     unsqueeze,
-    unstack,
     view,
     view_as,
+)  # fmt: skip
+from dy2st.functions.arithmetic import (
+    add,
+    add_n,
+    divide,
+    floor_divide,
+    floor_mod,
+    increment,
+    mod,
+    multiply,
+    neg,
+    negative,
+    positive,
+    pow,
+    remainder,
+    subtract,
+    true_divide,
+    trunc,
 )  # fmt: skip
 from dy2st.functions.math import (
     abs,
     acos,
     acosh,
-    add,
-    add_n,
     asin,
     asinh,
     atan,
@@ -174,22 +195,18 @@ from dy2st.functions.math import (
     cosh,
     deg2rad,
     digamma,
-    divide,
     erf,
     erfinv,
     exp,
     exp2,
     expm1,
     floor,
-    floor_divide,
-    floor_mod,
     fmax,
     fmin,
     frac,
     gammaln,
     heaviside,
     hypot,
-    increment,
     ldexp,
     lerp,
     lgamma,
@@ -201,17 +218,10 @@ from dy2st.functions.math import (
     logit,
     maximum,
     minimum,
-    mod,
-    multiply,
     nan_to_num,
-    neg,
-    negative,
     polygamma,
-    positive,
-    pow,
     rad2deg,
     reciprocal,
-    remainder,
     round,
     rsqrt,
     scale,
@@ -222,11 +232,8 @@ from dy2st.functions.math import (
     sqrt,
     square,
     stanh,
-    subtract,
     tan,
     tanh,
-    true_divide,
-    trunc,
 )  # fmt: skip
 from dy2st.functions.random import (
     bernoulli,
@@ -270,12 +277,7 @@ from dy2st.functions.reduction import (
     sum,
     var,
 )  # fmt: skip
-from dy2st.functions.search import (
-    argsort,
-    argwhere,
-    bincount,
-    bucketize,
-    crop,
+from dy2st.functions.gathering import (
     gather,
     gather_nd,
     index_add,
@@ -283,32 +285,42 @@ from dy2st.functions.search import (
     index_put,
     index_sample,
     index_select,
-    kthvalue,
     masked_fill,
     masked_scatter,
     masked_select,
-    msort,
     multiplex,
-    narrow,
-    nonzero,
     put_along_axis,
     scatter,
     scatter_add,
     scatter_nd,
     scatter_nd_add,
     scatter_reduce,
-    searchsorted,
-    slice,
-    sort,
-    strided_slice,
     take,
     take_along_axis,
     take_along_dim,
+)  # fmt: skip
+from dy2st.functions.joining import (
+    crop,
+    narrow,
+    slice,
+    strided_slice,
+)  # fmt: skip
+from dy2st.functions.search import (
+    argsort,
+    argwhere,
+    bincount,
+    bucketize,
+    kthvalue,
+    msort,
+    nonzero,
+    searchsorted,
+    sort,
     topk,
     unique,
     unique_consecutive,
 )  # fmt: skip
 from dy2st.ir.program import Program as _Program
+from dy2st.missing import no_attribute as _no_attribute
 from dy2st.runtime.backward import grad
 from dy2st.runtime.generator import get_rng_state, seed, set_rng_state
 from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -385,7 +397,7 @@ def __getattr__(name: str) -> _Any:
         except ModuleNotFoundError as error:
             if error.name != f"dy2st.{name}":
                 raise
-    raise AttributeError(f"module 'dy2st' has no attribute {name!r}{_hint(name)}")
+    raise _no_attribute("dy2st", name, __dir__())
 
 
 def _picture(program: _Program) -> str:
@@ -393,11 +405,6 @@ def _picture(program: _Program) -> str:
 
 
 _Program.picture = _picture
-
-
-def _hint(name: str) -> str:
-    near = _difflib.get_close_matches(name, __dir__(), n=3, cutoff=0.7)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,10 @@ from dy2st.functions.linear_algebra import (
     vecdot,
     vector_norm,
 )
-from dy2st.functions.manipulation import diagonal
+from dy2st.functions.diagonals import diagonal
+from dy2st.missing import missing_in
+
+__getattr__ = missing_in(__name__)
 
 __all__ = [
     "cov",

@@ -23,6 +23,7 @@ from dy2st.functions import (
     reduction,
     search,
 )
+from dy2st.missing import no_attribute
 
 _MODULES = (math, manipulation, creation, linear_algebra, comparison, reduction, search, random, assigning)
 
@@ -44,7 +45,7 @@ def __getattr__(name: str) -> Any:
     try:
         return _FUNCTIONS[name]
     except KeyError:
-        raise AttributeError(f"module 'dy2st.tensor' has no attribute {name!r}") from None
+        raise no_attribute("dy2st.tensor", name, _FUNCTIONS) from None
 
 
 def __dir__() -> list[str]:

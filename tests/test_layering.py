@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors dtypes shapes naming formatting",
+        "errors dtypes shapes naming formatting missing",
         "ir",
         "ops",
         "passes",

@@ -2,8 +2,11 @@
 
 from dy2st.autograd.jacobian import hessian, jacobian
 from dy2st.autograd.py_layer import PyLayer, PyLayerContext
+from dy2st.missing import missing_in
 from dy2st.runtime.backward import backward, grad
 from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+__getattr__ = missing_in(__name__)
 
 __all__ = [
     "PyLayer",

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.autograd.rules import dense, pull
-from dy2st.functions.manipulation import concat, reshape, stack
+from dy2st.functions.joining import concat, stack
+from dy2st.functions.manipulation import reshape
 from dy2st.ir.context import current
 from dy2st.runtime.tensor import Tensor
 

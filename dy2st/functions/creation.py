@@ -13,7 +13,7 @@ from dy2st.dtypes import DType
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
 from dy2st.functions.lists import list_of_numbers
-from dy2st.functions.manipulation import stack
+from dy2st.functions.joining import stack
 from dy2st.functions.operands import (
     NUMBERS,
     cast_to,

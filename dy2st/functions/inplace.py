@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import comparison, creation, manipulation, math, random, reduction, search
+from dy2st.functions import comparison, creation, diagonals, gathering, manipulation, math, random, reduction, search
 from dy2st.functions.assigning import write
 from dy2st.functions.operands import cast_to, number, tensor
 from dy2st.ir.context import current
@@ -155,8 +155,8 @@ def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, n
     if x.ndim != 2 or wrap:
         raise ValueError(f"fill_diagonal_ needs a matrix and wrap=False, not a tensor of shape {x.shape}, wrap={wrap}")
     ones = creation.ones(x.shape, "int32")
-    mask = manipulation.tril(manipulation.triu(ones, offset), offset) != 0
-    return write(x, search.masked_fill(before(x), mask, value))
+    mask = diagonals.tril(diagonals.triu(ones, offset), offset) != 0
+    return write(x, gathering.masked_fill(before(x), mask, value))
 
 
 INPLACE: dict[str, Callable[..., Tensor]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import manipulation, math, reduction
+from dy2st.functions import arithmetic, broadcasting, diagonals, joining, manipulation, math, reduction
 from dy2st.functions.assigning import into as _into
 from dy2st.functions.operands import all_axes, cast_to, floating, one_axis, op, pair, tensor, together
 from dy2st.runtime.dispatch import apply
@@ -59,10 +59,10 @@ def _one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     if _equal(a[:-2], b[:-2]):
         return x, y
     try:
-        batch = manipulation.common_shape([a[:-2], b[:-2]])
+        batch = broadcasting.common_shape([a[:-2], b[:-2]])
     except ValueError:
         raise ValueError(f"matmul: the batch extents cannot be broadcast: {a} and {b}") from None
-    return manipulation.expand(x, [*batch, *a[-2:]]), manipulation.expand(y, [*batch, *b[-2:]])
+    return broadcasting.expand(x, [*batch, *a[-2:]]), broadcasting.expand(y, [*batch, *b[-2:]])
 
 
 def _equal(a: list[Any], b: list[Any]) -> bool:
@@ -97,7 +97,7 @@ def dot(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def vecdot(x: Any, y: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """Return the sum of products over an axis, broadcast."""
-    product = math.multiply(x, y)
+    product = arithmetic.multiply(x, y)
     return reduction.sum(product, axis)
 
 
@@ -122,7 +122,7 @@ ger = outer
 
 def addmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """Return beta * input + alpha * (x @ y)."""
-    return math.add(math.multiply(input, beta), math.multiply(matmul(x, y), alpha))
+    return arithmetic.add(arithmetic.multiply(input, beta), arithmetic.multiply(matmul(x, y), alpha))
 
 
 baddbmm = addmm
@@ -194,7 +194,7 @@ def vector_norm(
         return apply(_SUM, cast_to(x != 0, x.dtype), **keep)
     if p == 1:
         return apply(_SUM, size, **keep)
-    return math.power(apply(_SUM, math.power(size, p), **keep), 1.0 / p)
+    return arithmetic.power(apply(_SUM, arithmetic.power(size, p), **keep), 1.0 / p)
 
 
 def matrix_norm(x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None) -> Tensor:
@@ -213,7 +213,7 @@ def matrix_norm(x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = Fa
 
 def dist(x: Any, y: Any, p: float = 2, name: str | None = None) -> Tensor:
     """Return the p-norm of x - y."""
-    return vector_norm(math.subtract(x, y), p)
+    return vector_norm(arithmetic.subtract(x, y), p)
 
 
 def multi_dot(x: list[Tensor], name: str | None = None) -> Tensor:
@@ -240,7 +240,7 @@ def matrix_power(x: Any, n: int, name: str | None = None) -> Tensor:
     if result is not None:
         return result
     identity = apply(op("eye"), x.shape[-1], x.shape[-1], dtype=x.dtype)
-    return manipulation.expand(identity, x.shape)
+    return broadcasting.expand(identity, x.shape)
 
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
@@ -260,7 +260,7 @@ def matrix_transpose(x: Tensor, name: str | None = None) -> Tensor:
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
     """Return the sum of a diagonal of the planes of two axes."""
-    return reduction.sum(manipulation.diagonal(x, offset, axis1, axis2), -1)
+    return reduction.sum(diagonals.diagonal(x, offset, axis1, axis2), -1)
 
 
 def cross(x: Any, y: Any, axis: int = 9, name: str | None = None) -> Tensor:
@@ -272,7 +272,7 @@ def cross(x: Any, y: Any, axis: int = 9, name: str | None = None) -> Tensor:
             raise ValueError(f"cross needs an axis of extent 3, not {x.shape}")
         axis = threes[0]
     axis = one_axis(axis, x.ndim, "cross")
-    a, b = manipulation.unbind(x, axis), manipulation.unbind(y, axis)
+    a, b = joining.unbind(x, axis), joining.unbind(y, axis)
     if len(a) != 3 or len(b) != 3:
         raise ValueError(f"cross needs an axis of extent 3, not {x.shape} and {y.shape}")
     parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

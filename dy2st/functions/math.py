@@ -23,121 +23,6 @@ _SQUARE, _SQRT, _NEG = op("square"), op("sqrt"), op("neg")
 _MAXIMUM, _MINIMUM, _WHERE = op("maximum"), op("minimum"), op("where")
 
 
-def add(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return x + alpha * y, broadcast.
-
-    >>> import dy2st as paddle
-    >>> paddle.add(paddle.to_tensor([1, 2]), 3).tolist()
-    [4, 5]
-    """
-    return _into(out, binary(_ADD, x, y if _is_one(alpha) else multiply(y, alpha), "add"))
-
-
-def subtract(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return x - alpha * y, broadcast; of booleans in int64.
-
-    >>> import dy2st as paddle
-    >>> paddle.subtract(paddle.to_tensor([5, 2]), 3).tolist()
-    [2, -1]
-    """
-    x, y = pair(x, y if _is_one(alpha) else multiply(y, alpha), "subtract")
-    return _into(out, apply(_SUB, _counted(x), _counted(y)))
-
-
-def multiply(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return x * y, broadcast.
-
-    >>> import dy2st as paddle
-    >>> paddle.multiply(paddle.to_tensor([1, 2]), 3).tolist()
-    [3, 6]
-    """
-    return _into(out, binary(_MUL, x, y, "multiply"))
-
-
-def divide(
-    x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Tensor | None = None
-) -> Tensor:
-    """Return x / y, broadcast; integers divide into the default float. `rounding_mode` may be "floor" or "trunc".
-
-    >>> import dy2st as paddle
-    >>> paddle.divide(paddle.to_tensor([1, 3]), 2).tolist()
-    [0.5, 1.5]
-    """
-    x, y = pair(x, y, "divide")
-    if rounding_mode == "floor":
-        return _into(out, apply(_FLOORDIV, _counted(x), _counted(y)))
-    if rounding_mode not in (None, "trunc"):
-        raise ValueError(f"divide: rounding_mode is {rounding_mode!r}, not None, 'floor' or 'trunc'")
-    given = x.dtype
-    dtype = dtypes.true_divide(given, default_dtype())
-    if rounding_mode is None:
-        return _into(out, apply(_DIV, cast_to(x, dtype), cast_to(y, dtype)))
-    exact = dtypes.float64 if dtype is not given else given
-    return _into(out, cast_to(trunc(apply(_DIV, cast_to(x, exact), cast_to(y, exact))), given))
-
-
-def true_divide(input: Any, other: Any) -> Tensor:
-    """Return input / other."""
-    return divide(input, other)
-
-
-def floor_divide(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return floor(x / y), broadcast, as Python's `//`.
-
-    >>> import dy2st as paddle
-    >>> paddle.floor_divide(paddle.to_tensor([7, -7]), 2).tolist()
-    [3, -4]
-    """
-    x, y = pair(x, y, "floor_divide")
-    return _into(out, apply(_FLOORDIV, _counted(x), _counted(y)))
-
-
-def remainder(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return x - y * floor(x / y), broadcast, as Python's `%`.
-
-    >>> import dy2st as paddle
-    >>> paddle.remainder(paddle.to_tensor([7, -7]), 3).tolist()
-    [1, 2]
-    """
-    x, y = pair(x, y, "remainder")
-    return _into(out, apply(_MOD, _counted(x), _counted(y)))
-
-
-mod = floor_mod = remainder
-
-
-def pow(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return x ** y, broadcast; integers stay integers.
-
-    >>> import dy2st as paddle
-    >>> paddle.pow(paddle.to_tensor([2, 3]), 2).tolist(), paddle.pow(paddle.to_tensor([4]), 0.5).tolist()
-    ([4, 9], [2.0])
-    """
-    return _into(out, power(x, y))
-
-
-def power(x: Any, y: Any) -> Tensor:
-    """Return x ** y: `square` and `sqrt` where the exponent is 2 or 0.5."""
-    if isinstance(y, (int, float)) and not isinstance(x, _NUMBERS) and y in (2, 0.5):
-        x, _ = pair(x, y, "pow")
-        return apply(_SQUARE if y == 2 else _SQRT, _counted(x))
-    x, y = pair(x, y, "pow")
-    return apply(_POW, _counted(x), _counted(y))
-
-
-def neg(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return -x; of booleans in int64."""
-    return _into(out, apply(_NEG, _counted(tensor(x, "neg"))))
-
-
-negative = neg
-
-
-def positive(x: Any, name: str | None = None) -> Tensor:
-    """Return x."""
-    return tensor(x, "positive")
-
-
 # ---- functions of one operand ----------------------------------------------------------------------------------------
 def _float_function(called: str, sentence: str, op_name: str | None = None) -> Callable[..., Tensor]:
     """Make a function of float tensors; integers are cast to the default float."""
@@ -212,11 +97,6 @@ def abs(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor
 _ABS, _TRUNC, _ROUND = op("abs"), op("trunc"), op("round")
 
 
-def trunc(input: Any, name: str | None = None) -> Tensor:
-    """Return the whole number next to `input` towards 0."""
-    return apply(_TRUNC, tensor(input, "trunc"))
-
-
 def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:
     """Return x rounded to this many decimals, halves away from zero.
 
@@ -278,36 +158,6 @@ def logit(x: Any, eps: float | None = None, name: str | None = None) -> Tensor:
     x = floating(x, "logit")
     x = x if eps is None else clip(x, eps, 1 - eps)
     return log(x / (1 - x))
-
-
-def increment(x: Tensor, value: Any = 1.0, name: str | None = None) -> Tensor:
-    """Add `value` to x, which has one element, in place; return x.
-
-    >>> import dy2st as paddle
-    >>> paddle.increment(paddle.zeros([1])).tolist()
-    [1.0]
-    """
-    from_dtype = cast_to(x + value, x.dtype)
-    return write(x, from_dtype)
-
-
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """Return the sum of a list of tensors of one shape.
-
-    >>> import dy2st as paddle
-    >>> paddle.add_n([paddle.ones([2]), paddle.ones([2]), paddle.ones([2])]).tolist()
-    [3.0, 3.0]
-    """
-    if isinstance(inputs, Tensor):
-        return clone(inputs)
-    if isinstance(inputs, SymbolicList):
-        return apply(op("sum"), list_stacked(inputs, 0, "add_n"), axis=(0,), keepdim=False)
-    if not inputs:
-        raise ValueError("add_n() needs at least one tensor")
-    total = inputs[0] if len(inputs) > 1 else clone(inputs[0])
-    for t in inputs[1:]:
-        total = add(total, t)
-    return total
 
 
 # ---- functions of two operands ---------------------------------------------------------------------------------------
@@ -421,11 +271,3 @@ def polygamma(x: Any, n: int, name: str | None = None) -> Tensor:
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"polygamma: n must be an int that is not negative, not {n!r}")
     return digamma(x) if n == 0 else apply(op("polygamma"), floating(x, "polygamma"), n=n)
-
-
-def _is_one(alpha: Any) -> bool:
-    return alpha.__class__ in (int, float) and alpha == 1
-
-
-def _counted(x: Tensor) -> Tensor:
-    return x if x.dtype is not dtypes.bool_ else cast_to(x, dtypes.int64)

@@ -8,18 +8,7 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import (
-    assigning,
-    comparison,
-    creation,
-    indexing,
-    linear_algebra,
-    manipulation,
-    math,
-    random,
-    reduction,
-    search,
-)
+from dy2st.functions import arithmetic, assigning, comparison, creation, indexing, linear_algebra, manipulation, math, random, reduction, search
 from dy2st.functions.inplace import INPLACE
 from dy2st.functions.operands import cast_to, op
 from dy2st.functions.operators import OPERATORS
@@ -263,8 +252,8 @@ _SEARCH = [
     "multiplex",
 ]
 _RANDOM = ("bernoulli", "multinomial")
-_TWINS = {"div": math.divide, "div_": INPLACE["divide_"], "sub": math.subtract, "sub_": INPLACE["subtract_"],
-          "mul": math.multiply, "mul_": INPLACE["multiply_"]}  # fmt: skip
+_TWINS = {"div": arithmetic.divide, "div_": INPLACE["divide_"], "sub": arithmetic.subtract, "sub_": INPLACE["subtract_"],
+          "mul": arithmetic.multiply, "mul_": INPLACE["multiply_"]}  # fmt: skip
 _hook_numbers = itertools.count()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import comparison, linear_algebra, math
+from dy2st.functions import arithmetic, comparison, linear_algebra, math
 from dy2st.functions.operands import op, pair, understood
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.pairs import ELSEWHERE, short_way
@@ -72,7 +72,7 @@ def _function(name: str, function: Callable[..., Any], reflected: bool = False) 
 
 
 def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    return math.floor_divide(x, y), math.remainder(x, y)
+    return arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
 
 
 def _product(x: Any, y: Any) -> Tensor:
@@ -86,17 +86,17 @@ for _name, _op in (("add", "add"), ("mul", "mul")):
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     OPERATORS[f"__{_name}__"] = _same_dtype(f"__{_name}__", _name)
 for _name, _made in (
-    ("floordiv", math.floor_divide), ("mod", math.remainder),
-    ("pow", math.power), ("divmod", _divmod), ("matmul", _product), ("and", comparison.bitwise_and),
+    ("floordiv", arithmetic.floor_divide), ("mod", arithmetic.remainder),
+    ("pow", arithmetic.power), ("divmod", _divmod), ("matmul", _product), ("and", comparison.bitwise_and),
     ("or", comparison.bitwise_or), ("xor", comparison.bitwise_xor), ("lshift", comparison.bitwise_left_shift),
     ("rshift", comparison.bitwise_right_shift),
 ):  # fmt: skip
     OPERATORS[f"__{_name}__"] = _function(f"__{_name}__", _made)
     OPERATORS[f"__r{_name}__"] = _function(f"__r{_name}__", _made, reflected=True)
-for _name, _made, _op, _kinds in (("sub", math.subtract, "sub", "iufc"), ("truediv", math.divide, "div", "fc")):
+for _name, _made, _op, _kinds in (("sub", arithmetic.subtract, "sub", "iufc"), ("truediv", arithmetic.divide, "div", "fc")):
     OPERATORS[f"__{_name}__"] = _short(f"__{_name}__", _made, _op, _kinds)
     OPERATORS[f"__r{_name}__"] = _short(f"__r{_name}__", _made, _op, _kinds, reflected=True)
-OPERATORS["__neg__"] = lambda self: math.neg(self)
+OPERATORS["__neg__"] = lambda self: arithmetic.neg(self)
 OPERATORS["__pos__"] = lambda self: self
 OPERATORS["__abs__"] = lambda self: math.abs(self)
 OPERATORS["__invert__"] = lambda self: comparison.bitwise_not(self)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import manipulation
+from dy2st.functions import broadcasting, manipulation
 from dy2st.functions.operands import cast_to, constant, integers, number, one_axis, op, pair, tensor, whole
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
@@ -78,219 +78,6 @@ def _along(x: Any, axis: int, name: str) -> tuple[Tensor, int]:
     return x, one_axis(axis, builtins.max(x.ndim, 1), name)
 
 
-def gather(x: Any, index: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Return the slices of x along an axis (the first when None) at the places of a vector (or 0-D tensor).
-
-    >>> import dy2st as paddle
-    >>> paddle.gather(paddle.to_tensor([[1, 2], [3, 4]]), paddle.to_tensor([1, 1])).tolist()
-    [[3, 4], [3, 4]]
-    """
-    x, index = tensor(x, "gather"), tensor(index, "gather")
-    axis = one_axis(0 if axis is None else axis, x.ndim, "gather")
-    if index.ndim == 2:
-        index = manipulation.reshape(index, [-1])
-    if index.ndim > 1:
-        raise ValueError(f"gather needs a vector of places, not a tensor of shape {index.shape}")
-    return apply(_TAKE, x, index, axis=axis)
-
-
-def index_select(x: Any, index: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """Return the slices of x along an axis at the places of a vector."""
-    return gather(x, index, axis)
-
-
-def take(x: Any, index: Any, mode: str = "raise", name: str | None = None) -> Tensor:
-    """Return the elements of x, counted in row-major order, at places; `mode` says what happens outside.
-
-    "raise" is an IndexError, "wrap" counts around, "clip" takes the nearest end.
-    """
-    x, index = manipulation.reshape(tensor(x, "take"), [-1]), tensor(index, "take")
-    if mode == "wrap":
-        index = index % x.shape[0]
-    elif mode == "clip":
-        index = index.clip(0, x.shape[0] - 1)
-    elif mode != "raise":
-        raise ValueError(f"take: mode is {mode!r}, not 'raise', 'wrap' or 'clip'")
-    return apply(_TAKE, x, index, axis=0)
-
-
-def gather_nd(x: Any, index: Any, name: str | None = None) -> Tensor:
-    """Return the slices of x at places; the last axis of `index` holds a place on each of the first axes of x.
-
-    >>> import dy2st as paddle
-    >>> paddle.gather_nd(paddle.to_tensor([[1, 2], [3, 4]]), paddle.to_tensor([[1, 0]])).tolist()
-    [3]
-    """
-    x, index = tensor(x, "gather_nd"), tensor(index, "gather_nd")
-    return apply(_GATHER_ND, x, index, depth=_depth(index, "gather_nd"))
-
-
-def _depth(index: Tensor, name: str) -> int:
-    """Return the extent of the last axis: on how many axes `index` names places."""
-    depth = index.shape[-1] if index.ndim else 0
-    if not isinstance(depth, int):
-        raise ValueError(f"{name}: the last extent of the index must be known while tracing; reshape it to [..., k]")
-    return depth
-
-
-def scatter_nd_add(x: Any, index: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Return x with updates added at places as in `gather_nd`; places that repeat add up."""
-    x, updates = pair(x, updates, "scatter_nd_add")
-    index = tensor(index, "scatter_nd_add")
-    return apply(_SCATTER_ND, x, updates, index, depth=_depth(index, "scatter_nd_add"))
-
-
-def scatter_nd(index: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return zeros of a shape with updates added at places as in `gather_nd`."""
-    updates = tensor(updates, "scatter_nd")
-    from_shape = manipulation.expand(number(0, updates.dtype, updates), shape)
-    return scatter_nd_add(from_shape, index, updates)
-
-
-def scatter(x: Any, index: Any, updates: Any, overwrite: bool = True, name: str | None = None) -> Tensor:
-    """Return x with rows replaced by updates; without `overwrite`, the rows are the sums of their updates."""
-    x, index, updates = tensor(x, "scatter"), tensor(index, "scatter"), tensor(updates, "scatter")
-    updates = cast_to(updates, x.dtype)
-    index = manipulation.reshape(index, [-1]) if index.ndim == 2 else index
-    spec = (("tensor",),)
-    if overwrite:
-        return apply(_INDEX_SET, x, updates, index, spec=spec)
-    cleared = apply(_INDEX_SET, x, number(0, x.dtype, x), index, spec=spec)
-    return apply(_INDEX_ADD, cleared, updates, index, spec=spec)
-
-
-def index_add(x: Any, index: Any, axis: int, value: Any, alpha: float = 1, name: str | None = None) -> Tensor:
-    """Return x with slices of `value`, times alpha, added along an axis at the places of a vector."""
-    x, index = tensor(x, "index_add"), tensor(index, "index_add")
-    axis = one_axis(axis, x.ndim, "index_add")
-    value = tensor(value, "index_add")
-    value = cast_to(value if alpha == 1 else value * alpha, x.dtype)
-    return apply(_INDEX_ADD, x, value, index, spec=(*(_WHOLE,) * axis, ("tensor",)))
-
-
-def index_fill(x: Any, index: Any, axis: int, value: Any, name: str | None = None) -> Tensor:
-    """Return x with one value in the slices along an axis at the places of a vector."""
-    x, index = tensor(x, "index_fill"), tensor(index, "index_fill")
-    axis = one_axis(axis, x.ndim, "index_fill")
-    return apply(_INDEX_SET, x, tensor(value, "index_fill", x.dtype), index, spec=(*(_WHOLE,) * axis, ("tensor",)))
-
-
-def index_put(x: Any, indices: Any, value: Any, accumulate: bool = False, name: str | None = None) -> Tensor:
-    """Return x with `value` at x[indices], or added there with `accumulate`."""
-    x = tensor(x, "index_put")
-    places = [tensor(i, "index_put") for i in indices]
-    spec = tuple(("mask",) if p.dtype.is_bool else ("tensor",) for p in places)
-    made = _INDEX_ADD if accumulate else _INDEX_SET
-    return apply(made, x, tensor(value, "index_put", x.dtype), *places, spec=spec)
-
-
-def index_sample(x: Any, index: Any) -> Tensor:
-    """Return, for each row of a matrix, its elements at the places in the same row of `index`."""
-    return take_along_axis(x, index, 1, broadcast=False)
-
-
-def take_along_axis(arr: Any, indices: Any, axis: int, broadcast: bool = True) -> Tensor:
-    """Return the elements at indices along an axis; the other axes are broadcast together."""
-    arr, indices = tensor(arr, "take_along_axis"), tensor(indices, "take_along_axis")
-    axis = one_axis(axis, arr.ndim, "take_along_axis")
-    if broadcast:
-        arr, indices = _broadcast_but(arr, indices, axis)
-    return apply(_TAKE_ALONG, arr, indices, axis=axis)
-
-
-take_along_dim = take_along_axis
-
-
-def _broadcast_but(arr: Tensor, indices: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-    if arr.ndim != indices.ndim:
-        raise ValueError(f"indices of shape {indices.shape} have not the rank of the tensor, {arr.shape}")
-    a, b = arr.shape, indices.shape
-    rest = manipulation.common_shape([[1 if i == axis else e for i, e in enumerate(s)] for s in (a, b)])
-    wide_a = [a[axis] if i == axis else e for i, e in enumerate(rest)]
-    wide_b = [b[axis] if i == axis else e for i, e in enumerate(rest)]
-    return _expanded(arr, wide_a), _expanded(indices, wide_b)
-
-
-def _expanded(x: Tensor, shape: list[Any]) -> Tensor:
-    same = all(isinstance(e, int) and e == f for e, f in zip(shape, x.shape, strict=True))
-    return x if same else manipulation.expand(x, shape)
-
-
-def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int, reduce: str = "assign", include_self: bool = True,
-    broadcast: bool = True,
-) -> Tensor:  # fmt: skip
-    """Return arr with values put at indices along an axis, or combined with what is there.
-
-    `reduce` is "assign", "add", "mul" (or "multiply"), "amax", "amin" or "mean".
-    """
-    arr, indices = tensor(arr, "put_along_axis"), tensor(indices, "put_along_axis")
-    axis = one_axis(axis, arr.ndim, "put_along_axis")
-    values = tensor(values, "put_along_axis", arr.dtype)
-    if broadcast:
-        shape = list(arr.shape)
-        shape[axis] = indices.shape[axis]
-        indices = _expanded(indices, shape)
-    values = manipulation.expand(values, indices.shape)
-    mode = {"multiply": "mul", "sum": "add", "prod": "mul"}.get(reduce, reduce)
-    if mode not in ("assign", "add", "mul", "amax", "amin", "mean"):
-        raise ValueError(f"put_along_axis: reduce is {reduce!r}, not assign, add, mul, amax, amin or mean")
-    if mode == "mean":
-        return _mean_along(arr, indices, values, axis, include_self)
-    if not include_self and mode != "assign":
-        start = {"add": 0, "mul": 1}.get(mode, _limit(arr, mode))
-        blank = number(start, arr.dtype, arr)
-        arr = apply(_PUT_ALONG, arr, indices, manipulation.expand(blank, indices.shape), axis=axis, mode="assign")
-    made = _PUT_ALONG if mode in ("assign", "add") else _COMBINE
-    return apply(made, arr, indices, values, axis=axis, mode=mode)
-
-
-def _limit(x: Tensor, mode: str) -> Any:
-    if x.dtype.kind == "f":
-        return -float("inf") if mode == "amax" else float("inf")
-    info = np.iinfo(x.dtype.numpy)
-    return int(info.min if mode == "amax" else info.max)
-
-
-def _mean_along(arr: Tensor, indices: Tensor, values: Tensor, axis: int, include_self: bool) -> Tensor:
-    one = apply(op("ones_like"), values)
-    total = put_along_axis(arr, indices, values, axis, "add", include_self, broadcast=False)
-    count = put_along_axis(apply(op("ones_like"), arr), indices, one, axis, "add", include_self, broadcast=False)
-    return cast_to(total / count, arr.dtype) if arr.dtype.kind == "f" else total // count
-
-
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
-    """Return `input` with src added at indices along an axis."""
-    return put_along_axis(input, index, src, dim, "add", broadcast=False)
-
-
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
-    """Return `input` combined with src at indices along an axis: "sum", "prod", "mean", "amin", "amax"."""
-    return put_along_axis(input, index, src, dim, reduce, include_self, broadcast=False)
-
-
-def masked_select(x: Any, mask: Any, name: str | None = None) -> Tensor:
-    """Return the elements where a bool mask, broadcast, is true, in row-major order."""
-    x, mask = manipulation.broadcast_tensors([tensor(x, "masked_select"), tensor(mask, "masked_select")])
-    return apply(op("masked_select"), x, cast_to(mask, dtypes.bool_))
-
-
-def masked_fill(x: Any, mask: Any, value: Any, name: str | None = None) -> Tensor:
-    """Return x with one value where a bool mask, broadcast, is true."""
-    x = tensor(x, "masked_fill")
-    return apply(op("where"), cast_to(tensor(mask, "masked_fill"), dtypes.bool_), tensor(value, "", x.dtype), x)
-
-
-def masked_scatter(x: Any, mask: Any, value: Any, name: str | None = None) -> Tensor:
-    """Return x with, where a bool mask is true, the first elements of `value` in row-major order."""
-    x = tensor(x, "masked_scatter")
-    mask = manipulation.expand(cast_to(tensor(mask, "masked_scatter"), dtypes.bool_), x.shape)
-    value = manipulation.reshape(tensor(value, "masked_scatter", x.dtype), [-1])
-    count = apply(op("sum"), mask, axis=tuple(range(mask.ndim)), keepdim=False)
-    taken = value[: count.item()]
-    return apply(_INDEX_SET, x, taken, mask, spec=(("mask",),))
-
-
 def nonzero(x: Any, as_tuple: bool = False) -> Any:
     """Return the places of the elements that are not 0: int64 of shape [count, rank], or a tuple of vectors."""
     x = tensor(x, "nonzero")
@@ -327,59 +114,9 @@ def bucketize(
     return searchsorted(sorted_sequence, x, out_int32, right)
 
 
-def slice(input: Any, axes: Any, starts: Any, ends: Any) -> Tensor:
-    """Return `input` from starts[i] to before ends[i] along axes[i].
-
-    >>> import dy2st as paddle
-    >>> paddle.slice(paddle.to_tensor([[1, 2, 3], [4, 5, 6]]), [1], [1], [3]).tolist()
-    [[2, 3], [5, 6]]
-    """
-    return strided_slice(input, axes, starts, ends, [1] * len(axes))
-
-
-def strided_slice(x: Any, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
-    """Return x from starts[i] to before ends[i] along axes[i], every strides[i]-th."""
-    x = tensor(x, "strided_slice")
-    key: list[Any] = [builtins.slice(None)] * x.ndim
-    bounds = [integers(b, "slice") for b in (starts, ends, strides)]
-    axes = integers(axes, "slice")
-    if any(len(b) != len(axes) for b in bounds):
-        raise ValueError(f"slice: {len(axes)} axes, but {', '.join(str(len(b)) for b in bounds)} starts, ends, strides")
-    for axis, start, end, stride in zip(axes, *bounds, strict=True):
-        if isinstance(stride, int) and stride < 0 and isinstance(end, int) and isinstance(x.shape[axis], int):
-            end = None if end < -x.shape[axis] else end
-        key[one_axis(axis, x.ndim, "slice")] = builtins.slice(start, end, stride)
-    return x[tuple(key)]
-
-
-def crop(x: Any, shape: Any = None, offsets: Any = None, name: str | None = None) -> Tensor:
-    """Return the part of x of a shape (-1: to the end) that begins at offsets."""
-    x = tensor(x, "crop")
-    starts = [0] * x.ndim if offsets is None else integers(offsets, "crop")
-    extents = x.shape if shape is None else integers(shape, "crop")
-    key = [
-        builtins.slice(a, None if isinstance(e, int) and e == -1 else a + e)
-        for a, e in zip(starts, extents, strict=True)
-    ]
-    return x[tuple(key)]
-
-
-def narrow(input: Any, dim: int, start: Any, length: Any) -> Tensor:
-    """Return the part of an axis that begins at `start` and has this length."""
-    return slice(input, [dim], [start], [start + length])
-
-
 def one_hot(x: Any, num_classes: int, name: str | None = None) -> Tensor:
     """Return 1 at each class number, 0 elsewhere, along a new last axis, in the default float."""
     return apply(op("one_hot"), tensor(x, "one_hot"), num_classes=int(num_classes), dtype=dtypes.float32)
-
-
-def multiplex(inputs: Any, index: Any, name: str | None = None) -> Tensor:
-    """Return, for each row, that row of the tensor whose number `index` holds."""
-    stacked = manipulation.stack(list(inputs))
-    index = manipulation.reshape(tensor(index, "multiplex"), [-1])
-    rows = apply(op("arange"), 0, index.shape[0], 1, dtype=dtypes.int64)
-    return apply(_INDEX, stacked, cast_to(index, dtypes.int64), rows, spec=(("tensor",), ("tensor",)))
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, name: str | None = None) -> Tensor:
@@ -390,7 +127,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, name: str | None =
     length = whole(x.max() + 1, "bincount") if whole(x.shape[0], "bincount").__class__ is int and x.shape[0] else 0
     size = builtins.max(length, minlength)
     values = constant(np.ones((), np.int64)) if weights is None else tensor(weights, "bincount")
-    blank = manipulation.expand(number(0, values.dtype), [size])
+    blank = broadcasting.expand(number(0, values.dtype), [size])
     return apply(_INDEX_ADD, blank, values, x, spec=(("tensor",),))
 
 

@@ -4,6 +4,9 @@ from dy2st.jit.api import enable_to_static, ignore_module, not_to_static, to_sta
 from dy2st.jit.saved_files import load, load_state, save, save_state
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.translated_layer import TranslatedLayer
+from dy2st.missing import missing_in
+
+__getattr__ = missing_in(__name__)
 
 __all__ = [
     "StaticFunction",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -289,6 +290,7 @@ def trace(
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
     inputs, args, keywords = make_inputs(made)
+    made.outermost = sys._getframe()
     with replaced(trace=made, grad=current().grad):
         try:
             output = callable_for(made, function)(*args, **keywords)
@@ -300,4 +302,6 @@ def trace(
             if not made.did_something():
                 raise
             return made.finish(inputs, None, error)
+        finally:
+            made.outermost = None
         return made.finish(inputs, output)

@@ -1,5 +1,6 @@
 """Layers and what they are built of."""
 
+from dy2st.missing import missing_in
 from dy2st.nn import functional, initializer, utils
 from dy2st.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from dy2st.nn.layer import Layer
@@ -106,3 +107,5 @@ from dy2st.nn.layers.transformer import (
 )
 from dy2st.nn.param_attr import ParamAttr
 from dy2st.runtime.parameter import Parameter
+
+__getattr__ = missing_in(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 from dy2st.dtypes import float64
 from dy2st.functions import math
 from dy2st.functions.creation import zeros_like
-from dy2st.functions.manipulation import concat
+from dy2st.functions.joining import concat
 from dy2st.functions.operands import cast_to, op, pair
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions import math, reduction
-from dy2st.functions.manipulation import concat, reshape
+from dy2st.functions import arithmetic, math, reduction
+from dy2st.functions.joining import concat
+from dy2st.functions.manipulation import reshape
 from dy2st.ir.context import replaced
+from dy2st.missing import missing_in
 from dy2st.runtime.tensor import Tensor
 
 
@@ -32,7 +34,7 @@ def clip_grad_norm_(
         if norm_type == float("inf"):
             norm = reduction.max(concat([math.abs(g).max().reshape([1]) for g in gradients]))
         else:
-            total = math.add_n([(math.abs(g) ** norm_type).sum() for g in gradients])
+            total = arithmetic.add_n([(math.abs(g) ** norm_type).sum() for g in gradients])
             norm = total ** (1.0 / norm_type)
         if error_if_nonfinite and not np.isfinite(norm.numpy()).all():
             raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}")
@@ -70,3 +72,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | 
 
 def _listed(parameters: Any) -> list[Tensor]:
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+__getattr__ = missing_in(__name__)

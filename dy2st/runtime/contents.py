@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -41,6 +42,8 @@ class Contents:
     """Containers that were there before the trace, by id."""
 
     def __init__(self) -> None:
+        self.outermost: FrameType | None = None
+        """The frame that began the trace; what its callers hold is outside."""
         self.first: dict[int, Any] = {}
         """What a container made in the trace held before its first entry in the log."""
         self.borrowed: dict[int, Any] = {}

@@ -19,9 +19,7 @@ from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.structure import Const, Items, NewList, NewObject, OneOf, Template, Unset, template_of
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.undefined import Undefined
 
-MOST_VISITED = 100_000
 HELPER = "_dy"
 """What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
 
@@ -67,26 +65,36 @@ def either(x: Any, y: Any) -> Template:
 
 
 def old_objects(trace: Any) -> set[int]:
-    """Return the ids of the containers and objects that were there before the branches that are being joined."""
-    found: set[int] = {*trace.external, *(key[1] for one in trace.log.overlays for key in one if len(key) > 1)}
-    waiting: list[Any] = []
+    """Return the ids of the containers and objects that were there before the branches that are being joined.
+
+    Those are what the functions that the trace runs reach through their variables; what they get from further out
+    (arguments, closures, globals, attributes) is known to the trace as it is read.
+    """
+    seen: set[int] = {*trace.external, *(key[1] for one in trace.log.overlays for key in one if len(key) > 1)}
+    waiting: list[Any] = [x for key in seen if (x := trace.log.objects.get(key)) is not None]
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and frame is not trace.outermost:
         if is_user_frame(frame) or HELPER in frame.f_code.co_freevars:
             waiting += frame.f_locals.values()
         frame = frame.f_back
-    seen: set[int] = set()
-    while waiting and len(seen) < MOST_VISITED:
+    visited: set[int] = set()
+    while waiting:
         x = waiting.pop()
-        if id(x) in seen or isinstance(x, (Tensor, Undefined, type, types.ModuleType, types.FunctionType)):
+        if id(x) in visited:
             continue
-        seen.add(id(x))
-        content = x if not isinstance(x, CONTAINERS) else trace.log.get(("items", id(x)))
-        content = x if content is MISSING else content
-        if isinstance(content, dict):
-            waiting += content.values()
-        elif isinstance(content, (list, tuple, set, deque)):
-            waiting += content
+        if isinstance(x, (*CONTAINERS, tuple)):
+            content = trace.log.get(("items", id(x))) if isinstance(x, CONTAINERS) else x
+            content = x if content is MISSING else content
+            items = content.values() if isinstance(content, dict) else content
+            waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
         elif is_plain_object(x):
-            waiting += vars(x).values()
-    return found | seen
+            waiting += filter(_may_hold, vars(x).values())
+        else:
+            continue
+        visited.add(id(x))
+    return seen | visited
+
+
+def _may_hold(x: Any) -> bool:
+    """Say whether `x` can lead to containers or objects of the user's."""
+    return isinstance(x, (*CONTAINERS, tuple)) or is_plain_object(x)

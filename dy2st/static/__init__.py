@@ -1,5 +1,6 @@
 """Programs that are built by hand: statements in static mode append to a Program, the Executor runs it."""
 
+from dy2st.missing import missing_in
 from dy2st.runtime.places import CPUPlace, CUDAPlace
 from dy2st.static import nn
 from dy2st.static.compiled_program import BuildStrategy, CompiledProgram, ExecutionStrategy
@@ -26,6 +27,8 @@ from dy2st.static.program import (
 )
 from dy2st.static.scope import Scope, global_scope, scope_guard
 from dy2st.static.variable import Variable
+
+__getattr__ = missing_in(__name__)
 
 __all__ = [
     "Block",

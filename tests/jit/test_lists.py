@@ -189,7 +189,7 @@ def test_a_starred_target_of_what_has_no_known_length_is_refused() -> None:
 
     def several(x: Any) -> Any:
         pair = (x, x) if x.sum() > 0 else None
-        first, *rest = pair
+        first, *_rest = pair
         return first
 
     with pytest.raises(StructureError, match="a tensor whose length only the run will tell is unpacked"):

@@ -94,29 +94,16 @@ from dy2st.functions.comparison import (
     not_equal,
 )
 from dy2st.functions.creation import eye, linspace, rank, shape
-from dy2st.functions.manipulation import cast, concat, expand_as, reverse, stack, transpose, unstack
-from dy2st.functions.math import (
-    abs,
-    ceil,
-    clip,
-    cos,
-    erf,
-    exp,
-    floor,
-    increment,
-    log,
-    reciprocal,
-    round,
-    rsqrt,
-    sign,
-    sin,
-    sqrt,
-    square,
-    tanh,
-)
-from dy2st.functions.math import add_n as sum
+from dy2st.functions.broadcasting import expand_as
+from dy2st.functions.joining import concat, stack, unstack
+from dy2st.functions.manipulation import cast, reverse, transpose
+from dy2st.functions.arithmetic import increment
+from dy2st.functions.math import abs, ceil, clip, cos, erf, exp, floor, log, reciprocal, round, rsqrt, sign, sin, sqrt, square, tanh
+from dy2st.functions.arithmetic import add_n as sum
 from dy2st.functions.reduction import cumsum
-from dy2st.functions.search import gather_nd, strided_slice, unique
+from dy2st.functions.gathering import gather_nd
+from dy2st.functions.joining import strided_slice
+from dy2st.functions.search import unique
 from dy2st.nn.create_parameter import create_parameter
 from dy2st.nn.functional.activation import (
     elu,

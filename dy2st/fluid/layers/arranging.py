@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dy2st.functions import creation, linear_algebra, manipulation, search
+from dy2st.functions import broadcasting, creation, gathering, joining, linear_algebra, manipulation, search
 from dy2st.functions.assigning import assign as modern_assign
 from dy2st.functions.operands import tensor
 from dy2st.functions.random import gaussian, uniform
@@ -38,12 +38,12 @@ def unsqueeze(input: Any, axes: Any, name: str | None = None) -> Tensor:
 
 def split(input: Any, num_or_sections: Any, dim: Any = -1, name: str | None = None) -> list[Tensor]:
     """Return parts along an axis: a number of equal ones, or of these extents."""
-    return manipulation.split(input, num_or_sections, dim)
+    return joining.split(input, num_or_sections, dim)
 
 
 def expand(x: Any, expand_times: Any, name: str | None = None) -> Tensor:
     """Return x repeated this many times along each axis (what is now called tile)."""
-    return manipulation.tile(x, expand_times)
+    return broadcasting.tile(x, expand_times)
 
 
 def flatten(x: Any, axis: int = 1, name: str | None = None) -> Tensor:
@@ -80,17 +80,17 @@ def pad(x: Any, paddings: Any, pad_value: float = 0.0, name: str | None = None) 
 
 def slice(input: Any, axes: Any, starts: Any, ends: Any) -> Tensor:
     """Return the elements from `starts` to `ends` along `axes`."""
-    return search.slice(input, axes, starts, ends)
+    return joining.slice(input, axes, starts, ends)
 
 
 def gather(input: Any, index: Any, overwrite: bool = True) -> Tensor:
     """Return the rows at `index`."""
-    return search.gather(input, index)
+    return gathering.gather(input, index)
 
 
 def scatter(input: Any, index: Any, updates: Any, name: str | None = None, overwrite: bool = True) -> Tensor:
     """Return `input` with the rows at `index` replaced by `updates`, or their sums where not `overwrite`."""
-    return search.scatter(input, index, updates, overwrite)
+    return gathering.scatter(input, index, updates, overwrite)
 
 
 def where(condition: Any) -> Tensor:

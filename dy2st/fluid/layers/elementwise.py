@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import comparison, math, reduction
+from dy2st.functions import arithmetic, comparison, math, reduction
 from dy2st.functions.manipulation import reshape
 from dy2st.functions.operands import cast_to, tensor
 from dy2st.nn.functional.activation import hardsigmoid
@@ -36,21 +36,21 @@ def _beside(x: Tensor, y: Tensor, axis: int, name: str) -> Tensor:
 def _divided(x: Tensor, y: Tensor) -> Tensor:
     """Divide; integers give integers, cut off towards zero."""
     if not (x.dtype.is_integer and y.dtype.is_integer):
-        return math.divide(x, y)
-    down = math.floor_divide(x, y)
+        return arithmetic.divide(x, y)
+    down = arithmetic.floor_divide(x, y)
     uneven = (x % y != 0) & ((x < 0) != (y < 0))
     return down + cast_to(uneven, down.dtype)
 
 
-elementwise_add = _elementwise("elementwise_add", math.add, "x + y")
-elementwise_sub = _elementwise("elementwise_sub", math.subtract, "x - y")
-elementwise_mul = _elementwise("elementwise_mul", math.multiply, "x * y")
+elementwise_add = _elementwise("elementwise_add", arithmetic.add, "x + y")
+elementwise_sub = _elementwise("elementwise_sub", arithmetic.subtract, "x - y")
+elementwise_mul = _elementwise("elementwise_mul", arithmetic.multiply, "x * y")
 elementwise_div = _elementwise("elementwise_div", _divided, "x / y, of integers cut off towards zero")
 elementwise_max = _elementwise("elementwise_max", math.maximum, "the larger of x and y")
 elementwise_min = _elementwise("elementwise_min", math.minimum, "the smaller of x and y")
-elementwise_pow = _elementwise("elementwise_pow", math.pow, "x to the power y")
-elementwise_mod = _elementwise("elementwise_mod", math.mod, "the remainder of x by y")
-elementwise_floordiv = _elementwise("elementwise_floordiv", math.floor_divide, "x // y")
+elementwise_pow = _elementwise("elementwise_pow", arithmetic.pow, "x to the power y")
+elementwise_mod = _elementwise("elementwise_mod", arithmetic.mod, "the remainder of x by y")
+elementwise_floordiv = _elementwise("elementwise_floordiv", arithmetic.floor_divide, "x // y")
 
 
 def scale(
@@ -63,7 +63,7 @@ def scale(
 
 def pow(x: Any, factor: Any = 1.0, name: str | None = None) -> Tensor:
     """Return x to the power `factor`."""
-    return math.pow(x, factor)
+    return arithmetic.pow(x, factor)
 
 
 def leaky_relu(x: Any, alpha: float = 0.02, name: str | None = None) -> Tensor:
@@ -79,7 +79,7 @@ def hard_sigmoid(x: Any, slope: float = 0.2, offset: float = 0.5, name: str | No
 
 def sums(input: Any, out: Any = None) -> Tensor:
     """Return the sum of tensors of one shape."""
-    return math.add_n(input)
+    return arithmetic.add_n(input)
 
 
 def mean(x: Any, name: str | None = None) -> Tensor:

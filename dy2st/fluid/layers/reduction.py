@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import reduction, search
+from dy2st.functions import gathering, reduction, search
 from dy2st.functions.operands import cast_to, tensor
 from dy2st.runtime.tensor import Tensor
 
@@ -41,7 +41,7 @@ def argmin(x: Any, axis: int = 0) -> Tensor:
 def argsort(input: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the sorted elements and the places that they had."""
     places = search.argsort(input, axis, descending)
-    return search.take_along_axis(tensor(input, "argsort"), places, axis), places
+    return gathering.take_along_axis(tensor(input, "argsort"), places, axis), places
 
 
 def topk(input: Any, k: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

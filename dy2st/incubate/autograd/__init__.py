@@ -3,6 +3,9 @@
 from dy2st.incubate.autograd.functional import jvp, vjp
 from dy2st.incubate.autograd.matrices import Hessian, Jacobian
 from dy2st.incubate.autograd.primapi import disable_prim, enable_prim, forward_grad, grad, prim_enabled
+from dy2st.missing import missing_in
+
+__getattr__ = missing_in(__name__)
 
 __all__ = [
     "Hessian",

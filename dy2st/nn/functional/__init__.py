@@ -1,5 +1,6 @@
 """Functions of neural networks, without state: activations, convolutions, pooling, norms, losses."""
 
+from dy2st.missing import missing_in
 from dy2st.nn.functional.activation import (
     celu,
     elu,
@@ -119,3 +120,5 @@ from dy2st.nn.functional.shuffling import (
     temporal_shift,
 )
 from dy2st.nn.functional.softmax_family import gumbel_softmax, log_softmax, softmax, softmax_
+
+__getattr__ = missing_in(__name__)

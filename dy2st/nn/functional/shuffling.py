@@ -6,7 +6,8 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions.creation import arange, zeros_like
-from dy2st.functions.manipulation import concat, reshape, transpose
+from dy2st.functions.joining import concat
+from dy2st.functions.manipulation import reshape, transpose
 from dy2st.functions.operands import cast_to, tensor
 from dy2st.nn.functional.window_arguments import channels_last, to_first, to_last
 from dy2st.runtime.tensor import Tensor

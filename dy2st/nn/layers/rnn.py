@@ -10,7 +10,8 @@ from typing import Any
 
 from dy2st.functions.comparison import where
 from dy2st.functions.creation import arange, zeros_like
-from dy2st.functions.manipulation import concat, flip, stack, transpose
+from dy2st.functions.joining import concat, stack
+from dy2st.functions.manipulation import flip, transpose
 from dy2st.functions.operands import cast_to, tensor
 from dy2st.ir.context import current
 from dy2st.nn.functional.dropping import dropout as drop

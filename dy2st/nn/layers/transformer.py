@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.functions.creation import full
-from dy2st.functions.manipulation import triu
+from dy2st.functions.diagonals import triu
 from dy2st.nn.functional import activation as activations
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.attention import Cache, MultiHeadAttention, StaticCache

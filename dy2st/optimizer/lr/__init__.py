@@ -1,5 +1,6 @@
 """Learning-rate schedulers."""
 
+from dy2st.missing import missing_in
 from dy2st.optimizer.lr.base import LRScheduler
 from dy2st.optimizer.lr.cycle import CyclicLR, LinearWarmup, OneCycleLR, ReduceOnPlateau
 from dy2st.optimizer.lr.decay import (
@@ -17,6 +18,8 @@ from dy2st.optimizer.lr.decay import (
     PolynomialDecay,
     StepDecay,
 )
+
+__getattr__ = missing_in(__name__)
 
 __all__ = [
     "CosineAnnealingDecay",

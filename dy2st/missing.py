@@ -1,0 +1,35 @@
+"""What a module says of a name that it has not: near misses, and that some hardware is not here at all."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_OTHER_HARDWARE = re.compile(r"(?<![a-z])(xpu|npu|ipu|mlu|gcu|rocm|cinn|custom_?device|custom_?place)", re.IGNORECASE)
+
+
+def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a module has not; it says what is near, or that the hardware is not here.
+
+    >>> no_attribute("dy2st", "mathmul", ["matmul", "add"])
+    AttributeError("module 'dy2st' has no attribute 'mathmul'; did you mean 'matmul'?")
+    """
+    text = f"module {module!r} has no attribute {name!r}"
+    if _OTHER_HARDWARE.search(name):
+        return AttributeError(f"{text}: dy2st runs on CPUs and CUDA devices, not on that hardware", name=name)
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return AttributeError(text + hint, name=name)
+
+
+def missing_in(module: str) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which has no names of its own."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        known = () if name.startswith("_") else (n for n in vars(sys.modules[module]) if not n.startswith("_"))
+        raise no_attribute(module, name, known)
+
+    return __getattr__

@@ -1,0 +1,89 @@
+"""Paddle's public names, as data/paddle_surface.csv lists them: which are here, and which arguments they take."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dy2st
+
+SURFACE = Path(__file__).parent / "data" / "paddle_surface.csv"
+
+
+@dataclass(frozen=True)
+class Name:
+    """One row: a public name of Paddle's."""
+
+    tier: int
+    path: str
+    kind: str
+    signature: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@cache
+def surface() -> tuple[Name, ...]:
+    """Read the table."""
+    with SURFACE.open(encoding="utf-8", newline="") as file:
+        return tuple(Name(int(r["tier"]), r["name"], r["kind"], r["signature"]) for r in csv.DictReader(file))
+
+
+def tier(number: int) -> list[Name]:
+    """Return the names of one tier."""
+    return [name for name in surface() if name.tier == number]
+
+
+def resolve(path: str) -> Any:
+    """Return what a dotted name stands for where `paddle` is dy2st; AttributeError where nothing does."""
+    found: Any = dy2st
+    for part in path.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def is_here(path: str) -> bool:
+    """Say whether a dotted name stands for something."""
+    try:
+        resolve(path)
+    except AttributeError:
+        return False
+    return True
+
+
+def listed_arguments(signature: str) -> tuple[list[str], list[str]] | None:
+    """Return the positional and the keyword-only names of a signature in the table; None where it has none.
+
+    What stands for a default is of no interest, and not always Python.
+    """
+    if not signature.strip():
+        return None
+    text = re.sub(r"<[^>]*>", "None", signature)
+    arguments = ast.parse(f"def f{re.sub('= *(?=[,)])', '= None', text)}: pass").body[0].args  # type: ignore[attr-defined]
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args)], [a.arg for a in arguments.kwonlyargs]
+
+
+def lacking_arguments(name: Name) -> list[str]:
+    """Return the arguments in the table that ours does not take, or not in that order ("order: ...")."""
+    found, listed = resolve(name.path), listed_arguments(name.signature)
+    if listed is None or not callable(found):
+        return []
+    positional, keywords = listed
+    parameters = list(inspect.signature(found).parameters.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return []
+    ours = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if positional[:1] in (["self"], ["x"]) and ours and name.path.rpartition(".")[0].rpartition(".")[2][:1].isupper():
+        positional, ours = positional[1:], ours[1:]  # a method: its object is positional, whatever it is called
+    elif positional[:1] == ["self"]:
+        positional = positional[1:]
+    lacking = [a for a in (*positional, *keywords) if a not in [p.name for p in parameters][-len(parameters) :]]
+    shared = [a for a in positional if a in ours]
+    return lacking or ([f"order: {', '.join(ours)}"] if shared != ours[: len(shared)] else [])
