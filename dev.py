@@ -103,6 +103,8 @@ def lock(options: argparse.Namespace) -> int:
 
 def ensure_environment() -> bool:
     """Bring `.venv` in line with requirements.lock; say whether anything had to be done."""
+    if VENV.is_symlink():  # it belongs to another checkout, which goes on using its own code
+        return False
     wanted = _stamp()
     if STAMP.exists() and STAMP.read_text() == wanted and PYTHON.exists():
         return False
@@ -166,13 +168,18 @@ def _borrowed_uv(scratch: Path) -> str:
 
 
 def _python(*arguments: str) -> int:
-    return subprocess.run([str(PYTHON), *arguments], cwd=ROOT).returncode
+    return subprocess.run([str(PYTHON), *arguments], cwd=ROOT, env=_this_checkout()).returncode
+
+
+def _this_checkout() -> dict[str, str]:
+    """Return the environment variables with which Python takes this checkout's code, whatever is installed."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def _report(title: str, command: Sequence[str]) -> bool:
     """Run one part of `check`, print its line, and its output where it failed."""
     start = time.perf_counter()
-    done = subprocess.run([str(PYTHON), *command], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([str(PYTHON), *command], cwd=ROOT, env=_this_checkout(), capture_output=True, text=True)
     held = done.returncode == 0
     print(f"{'ok  ' if held else 'FAIL'} {title} ({time.perf_counter() - start:.1f} s)", flush=True)
     if not held:

@@ -6,6 +6,7 @@ Prints what every script prints, then the listed checks that do not hold (exit s
 and are not listed yet, ready to be added.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -40,7 +41,8 @@ def read_held(text: str) -> list[str]:
 def run_script(folder: Path, script: str) -> str:
     """Run one acceptance script in a process of its own; print and return what it said."""
     command = [sys.executable, str(folder / "run.py"), script, "--timeout", str(SECONDS_PER_SCRIPT)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_PER_SCRIPT + 30)
+    environment = {**os.environ, "PYTHONPATH": str(HELD.parents[1])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_SCRIPT + 30)
     lines = [line for line in done.stdout.splitlines() if " of 1 scripts hold" not in line]
     print("\n".join(lines), flush=True)
     if not any(line.startswith(f"{script}: ") for line in lines):  # it ended before its first check

@@ -13,7 +13,35 @@ from dy2st.dtypes import DType as dtype  # noqa: N813 (Paddle's name of the clas
 from dy2st.dtypes import bool_ as bool
 from dy2st.dtypes import complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8
 from dy2st.functions import methods as _methods
+from dy2st.functions.arithmetic import (
+    add,
+    add_n,
+    divide,
+    floor_divide,
+    floor_mod,
+    increment,
+    mod,
+    multiply,
+    neg,
+    negative,
+    positive,
+    pow,
+    remainder,
+    subtract,
+    true_divide,
+    trunc,
+)  # fmt: skip
 from dy2st.functions.assigning import assign, clone
+from dy2st.functions.broadcasting import (
+    broadcast_shape,
+    broadcast_tensors,
+    broadcast_to,
+    expand,
+    expand_as,
+    meshgrid,
+    repeat_interleave,
+    tile,
+)  # fmt: skip
 from dy2st.functions.comparison import (
     allclose,
     bitwise_and,
@@ -91,7 +119,50 @@ from dy2st.functions.defaults import (
     set_flags,
     set_printoptions,
 )  # fmt: skip
+from dy2st.functions.diagonals import (
+    diag,
+    diag_embed,
+    diagflat,
+    diagonal,
+    tril,
+    triu,
+)  # fmt: skip
+from dy2st.functions.gathering import (
+    gather,
+    gather_nd,
+    index_add,
+    index_fill,
+    index_put,
+    index_sample,
+    index_select,
+    masked_fill,
+    masked_scatter,
+    masked_select,
+    multiplex,
+    put_along_axis,
+    scatter,
+    scatter_add,
+    scatter_nd,
+    scatter_nd_add,
+    scatter_reduce,
+    take,
+    take_along_axis,
+    take_along_dim,
+)  # fmt: skip
 from dy2st.functions.inplace import INPLACE as _INPLACE
+from dy2st.functions.joining import (
+    chunk,
+    concat,
+    crop,
+    narrow,
+    slice,
+    split,
+    stack,
+    strided_slice,
+    tensor_split,
+    unbind,
+    unstack,
+)  # fmt: skip  # fmt: skip
 from dy2st.functions.linear_algebra import (
     addmm,
     baddbmm,
@@ -113,33 +184,6 @@ from dy2st.functions.linear_algebra import (
     trace,
     vecdot,
 )  # fmt: skip
-from dy2st.functions.broadcasting import (
-    broadcast_shape,
-    broadcast_tensors,
-    broadcast_to,
-    expand,
-    expand_as,
-    meshgrid,
-    repeat_interleave,
-    tile,
-)  # fmt: skip
-from dy2st.functions.diagonals import (
-    diag,
-    diag_embed,
-    diagflat,
-    diagonal,
-    tril,
-    triu,
-)  # fmt: skip
-from dy2st.functions.joining import (
-    chunk,
-    concat,
-    split,
-    stack,
-    tensor_split,
-    unbind,
-    unstack,
-)  # fmt: skip
 from dy2st.functions.manipulation import (
     cast,
     flatten,
@@ -159,24 +203,6 @@ from dy2st.functions.manipulation import (
     unsqueeze,
     view,
     view_as,
-)  # fmt: skip
-from dy2st.functions.arithmetic import (
-    add,
-    add_n,
-    divide,
-    floor_divide,
-    floor_mod,
-    increment,
-    mod,
-    multiply,
-    neg,
-    negative,
-    positive,
-    pow,
-    remainder,
-    subtract,
-    true_divide,
-    trunc,
 )  # fmt: skip
 from dy2st.functions.math import (
     abs,
@@ -277,34 +303,6 @@ from dy2st.functions.reduction import (
     sum,
     var,
 )  # fmt: skip
-from dy2st.functions.gathering import (
-    gather,
-    gather_nd,
-    index_add,
-    index_fill,
-    index_put,
-    index_sample,
-    index_select,
-    masked_fill,
-    masked_scatter,
-    masked_select,
-    multiplex,
-    put_along_axis,
-    scatter,
-    scatter_add,
-    scatter_nd,
-    scatter_nd_add,
-    scatter_reduce,
-    take,
-    take_along_axis,
-    take_along_dim,
-)  # fmt: skip
-from dy2st.functions.joining import (
-    crop,
-    narrow,
-    slice,
-    strided_slice,
-)  # fmt: skip
 from dy2st.functions.search import (
     argsort,
     argwhere,
@@ -345,6 +343,7 @@ _LAZY: dict[str, str] = {
     "create_parameter": "dy2st.nn.create_parameter:create_parameter",
     "disable_static": "dy2st.static:disable_static",
     "enable_static": "dy2st.static:enable_static",
+    "inverse": "dy2st.functions.matrices:inverse",
     "load": "dy2st.jit:load_state",
     "save": "dy2st.jit:save_state",
 }

@@ -1,5 +1,6 @@
-"""`paddle.linalg`: products, norms and what is made of them."""
+"""`paddle.linalg`: products, norms, inverses, factors, eigenvalues."""
 
+from dy2st.functions.diagonals import diagonal
 from dy2st.functions.linear_algebra import (
     cov,
     cross,
@@ -12,21 +13,62 @@ from dy2st.functions.linear_algebra import (
     vecdot,
     vector_norm,
 )
-from dy2st.functions.diagonals import diagonal
+from dy2st.functions.matrices import (
+    cholesky,
+    cholesky_inverse,
+    cholesky_solve,
+    cond,
+    corrcoef,
+    det,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    inv,
+    lstsq,
+    matrix_rank,
+    pinv,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    svdvals,
+    triangular_solve,
+)
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)
 
 __all__ = [
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "cond",
+    "corrcoef",
     "cov",
     "cross",
+    "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
     "matmul",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
     "multi_dot",
     "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "triangular_solve",
     "vecdot",
     "vector_norm",
 ]

@@ -12,10 +12,15 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.functions import (
+    arithmetic,
     assigning,
+    broadcasting,
     comparison,
     creation,
+    diagonals,
+    gathering,
     inplace,
+    joining,
     linear_algebra,
     manipulation,
     math,
@@ -25,7 +30,10 @@ from dy2st.functions import (
 )
 from dy2st.missing import no_attribute
 
-_MODULES = (math, manipulation, creation, linear_algebra, comparison, reduction, search, random, assigning)
+_MODULES = (
+    arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, linear_algebra, comparison, reduction,
+    search, gathering, random, assigning,
+)  # fmt: skip
 
 
 def _collected() -> dict[str, Callable[..., Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import subprocess
 import sys
 import tempfile
@@ -125,8 +126,10 @@ def reloaded_accuracy(saved: Path, x: np.ndarray, y: np.ndarray) -> float:
     with tempfile.TemporaryDirectory() as elsewhere:
         data = Path(elsewhere) / "test.npz"
         np.savez(data, x=x, y=y)
-        command = [sys.executable, "-I", str(USE_SAVED), str(saved.resolve().with_suffix("")), str(data)]
-        return float(subprocess.run(command, cwd=elsewhere, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        command = [sys.executable, "-P", str(USE_SAVED), str(saved.resolve().with_suffix("")), str(data)]
+        library = {**os.environ, "PYTHONPATH": str(Path(paddle.__file__).parents[1])}
+        done = subprocess.run(command, cwd=elsewhere, env=library, check=True, stdout=subprocess.PIPE, text=True)
+        return float(done.stdout)
 
 
 def show_training(title: str, trained: Trained, data: Data) -> None:

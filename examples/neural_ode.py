@@ -70,7 +70,9 @@ def sensitivities(damping: float, frequency: float, q: float, p: float, t: float
     return place, [in_damping, in_omega * frequency / omega, in_q, fade / omega * sine]
 
 
-def sensitivity_errors(run: Callable[..., tuple[paddle.Tensor, paddle.Tensor]], duration: float, tolerance: float) -> list[float]:
+def sensitivity_errors(
+    run: Callable[..., tuple[paddle.Tensor, paddle.Tensor]], duration: float, tolerance: float
+) -> list[float]:
     """Return how far the place and its four gradients are from the formulas."""
     given = [DAMPING, FREQUENCY, 1.0, -0.5]
     tensors = [paddle.to_tensor(np.array(v), stop_gradient=False) for v in given]
@@ -97,7 +99,9 @@ def flow(starts: np.ndarray, times: np.ndarray) -> np.ndarray:
     return np.exp(-0.2 * times)[:, None, None] * (starts @ turns)
 
 
-def train(steps: int, width: int = 24, tolerance: float = 1e-3) -> tuple[Learned, Callable[..., paddle.Tensor], list[float]]:
+def train(
+    steps: int, width: int = 24, tolerance: float = 1e-3
+) -> tuple[Learned, Callable[..., paddle.Tensor], list[float]]:
     """Train a network to flow as the data do; return it, its training step, and the loss at each step."""
     paddle.seed(0)
     field, rng = Learned(width), np.random.default_rng(0)

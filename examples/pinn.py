@@ -18,7 +18,7 @@ from drawing import log_plot
 
 import dy2st as paddle
 
-NU, SPEED, HEIGHT = 0.05, 0.5, 0.5
+NU, SPEED, HEIGHT = 0.1, 0.5, 0.5
 EVERY = 20
 
 
@@ -64,7 +64,9 @@ def residual(field: Field, x: paddle.Tensor, t: paddle.Tensor) -> paddle.Tensor:
     return u_t + u * u_x - NU * u_xx
 
 
-def train_step(field: Field, optimizer: paddle.optimizer.Optimizer, static: bool = True) -> Callable[..., paddle.Tensor]:
+def train_step(
+    field: Field, optimizer: paddle.optimizer.Optimizer, static: bool = True
+) -> Callable[..., paddle.Tensor]:
     """Return the function that takes points inside and on the edge (with the solution there) and learns from them."""
 
     def step(x, t, edge_x, edge_t, edge_u):

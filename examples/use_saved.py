@@ -1,8 +1,8 @@
 """Use a saved model from a process that has no source of it: print its accuracy on a file of images and labels.
 
-python -I use_saved.py MODEL DATA.npz
+python -P use_saved.py MODEL DATA.npz
 
-`-I` keeps this folder, the current one and PYTHONPATH off the module search path, so `import model` fails here.
+`-P` keeps this folder, where model.py is, off the module search path, so `import model` fails here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import dy2st as paddle
 def main(model: str, data: str) -> str:
     """Return a line with the accuracy, or end the process when the model's source is at hand."""
     if importlib.util.find_spec("model") is not None:
-        raise SystemExit("the model's source can be imported; run this with python -I")
+        raise SystemExit("the model's source can be imported; run this with python -P")
     net = paddle.jit.load(model)
     net.eval()
     arrays = np.load(data)

@@ -11,11 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.round_trips import RoundTrips
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
+    parser.addoption("--round-trips", type=int, default=8, metavar="N", help="print and parse every N-th Program")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -48,6 +51,16 @@ def fixed_seed() -> Iterator[None]:
     dy2st = sys.modules.get("dy2st")
     if hasattr(dy2st, "in_dynamic_mode") and not dy2st.in_dynamic_mode():
         dy2st.disable_static()
+
+
+@pytest.fixture(autouse=True)
+def round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Send a share of the Programs that the test makes through their text and JSON forms; fail where one changed."""
+    trips = RoundTrips(request.config.getoption("--round-trips"), request.node.nodeid)
+    trips.watch(monkeypatch)
+    yield
+    if trips.faults:
+        pytest.fail(trips.faults[0], pytrace=False)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What README.md and docs/ show runs, prints what they say, and names files that are there."""
 
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,8 @@ def test_the_examples_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -
     source, output = "\n\n".join(blocks(page, "python")), "".join(blocks(page, "text"))
     example = tmp_path / "settle.py"  # to_static reads the source of what it converts
     example.write_text(source)
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=60)
+    library = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, str(example)], env=library, capture_output=True, text=True, timeout=60)
     assert source
     assert (done.stderr, done.stdout.replace(str(tmp_path), "/home/you")) == ("", output)
 

@@ -1,11 +1,11 @@
 """How much of Paddle's surface is here: the lists of what is not may only shrink."""
 
 import pytest
+from tests.surface_gaps import MISSING, OTHER_ARGUMENTS
 
 import dy2st as paddle
 from dy2st.missing import missing_in, no_attribute
 from tests.surface import is_here, lacking_arguments, resolve, tier
-from tests.surface_gaps import MISSING, OTHER_ARGUMENTS
 
 TIER_1, TIER_2 = tier(1), tier(2)
 

@@ -16,8 +16,9 @@ from dy2st.autodiff.loops import Form, form_of
 from dy2st.autodiff.reverse import CONTROL, Frontier, pull_back
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
-from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType, Type, optional, tangent_type
+from dy2st.passes.silence import silence
 
 
 def pull_call(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:
@@ -55,7 +56,7 @@ def gradient_function(b: Builder, name: str, wanted: Sequence[bool], forms: Sequ
             cts[result] = accumulate(inner, cts.get(result), inner.argument(form.type(result.type), "ct"))
     found = pull_back(inner, block, roots, cts)
     block.results = [_result(inner, found.get(root), root.type) for root in roots]
-    _silence(block)
+    silence(block, functions)
     return made
 
 
@@ -64,14 +65,6 @@ def _result(b: Builder, ct: Value | None, of: Type) -> Value:
     if isinstance(tangent_type(of), TensorType):
         return as_optional(b, ct, kind)
     return missing(b, kind) if ct is None else b.use(ct)
-
-
-def _silence(block: Block) -> None:
-    """Remove what is seen outside and was seen already."""
-    block.operations[:] = [o for o in block.operations if not (o.op.effect and not o.results and not o.op.may_raise)]
-    for operation in block.operations:
-        for inner in operation.blocks:
-            _silence(inner)
 
 
 CONTROL["call"] = pull_call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.functions.assigning import assign
@@ -10,6 +10,7 @@ from dy2st.functions.creation import ones_like, zeros_like
 from dy2st.ir.context import current, replaced
 from dy2st.runtime import tangents
 from dy2st.runtime.backward import grad
+from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.tensor import Tensor
 
 
@@ -44,6 +45,12 @@ def check_like(seed: Any, like: Tensor, what: str) -> None:
         raise ValueError(f"{what} has shape {_shown(ours)}, but the tensor that it belongs to {_shown(theirs)}")
     if seed.dtype is not like.dtype:
         raise ValueError(f"{what} is {seed.dtype.name}, but the tensor that it belongs to {like.dtype.name}")
+
+
+def callable_here(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what to call in place of a user's function: in a trace, the function with its control flow converted."""
+    trace = current().trace
+    return func if trace is None else callable_for(trace, func)
 
 
 def fresh(xs: Sequence[Tensor]) -> list[Tensor]:

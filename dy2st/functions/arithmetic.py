@@ -1,28 +1,22 @@
-"""Arithmetic: sums, products, quotients, powers, and the larger or smaller of two."""
+"""Arithmetic: sums, products, quotients, remainders, powers."""
 
 from __future__ import annotations
-from collections.abc import Callable
+
 from typing import Any
-from numpy import finfo as _finfo
+
 from dy2st import dtypes
 from dy2st.functions.assigning import clone, write
 from dy2st.functions.assigning import into as _into
 from dy2st.functions.lists import list_stacked
 from dy2st.functions.operands import NUMBERS as _NUMBERS
-from dy2st.functions.operands import binary, cast_to, default_dtype, floating, number, op, pair, tensor
-from dy2st.ops.base import Op
+from dy2st.functions.operands import binary, cast_to, default_dtype, op, pair, tensor
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList
 
 _ADD, _SUB, _MUL, _DIV, _FLOORDIV, _MOD, _POW = (op(n) for n in ("add", "sub", "mul", "div", "floordiv", "mod", "pow"))
-
 _SQUARE, _SQRT, _NEG = op("square"), op("sqrt"), op("neg")
-
-_MAXIMUM, _MINIMUM, _WHERE = op("maximum"), op("minimum"), op("where")
-
-_ABS, _TRUNC, _ROUND = op("abs"), op("trunc"), op("round")
-
+_TRUNC = op("trunc")
 
 
 def add(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -43,7 +37,7 @@ def subtract(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Te
     [2, -1]
     """
     x, y = pair(x, y if _is_one(alpha) else multiply(y, alpha), "subtract")
-    return _into(out, apply(_SUB, _counted(x), _counted(y)))
+    return _into(out, apply(_SUB, counted(x), counted(y)))
 
 
 def multiply(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -67,7 +61,7 @@ def divide(
     """
     x, y = pair(x, y, "divide")
     if rounding_mode == "floor":
-        return _into(out, apply(_FLOORDIV, _counted(x), _counted(y)))
+        return _into(out, apply(_FLOORDIV, counted(x), counted(y)))
     if rounding_mode not in (None, "trunc"):
         raise ValueError(f"divide: rounding_mode is {rounding_mode!r}, not None, 'floor' or 'trunc'")
     given = x.dtype
@@ -91,7 +85,7 @@ def floor_divide(x: Any, y: Any, name: str | None = None, *, out: Tensor | None 
     [3, -4]
     """
     x, y = pair(x, y, "floor_divide")
-    return _into(out, apply(_FLOORDIV, _counted(x), _counted(y)))
+    return _into(out, apply(_FLOORDIV, counted(x), counted(y)))
 
 
 def remainder(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -102,7 +96,7 @@ def remainder(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = N
     [1, 2]
     """
     x, y = pair(x, y, "remainder")
-    return _into(out, apply(_MOD, _counted(x), _counted(y)))
+    return _into(out, apply(_MOD, counted(x), counted(y)))
 
 
 mod = floor_mod = remainder
@@ -122,14 +116,14 @@ def power(x: Any, y: Any) -> Tensor:
     """Return x ** y: `square` and `sqrt` where the exponent is 2 or 0.5."""
     if isinstance(y, (int, float)) and not isinstance(x, _NUMBERS) and y in (2, 0.5):
         x, _ = pair(x, y, "pow")
-        return apply(_SQUARE if y == 2 else _SQRT, _counted(x))
+        return apply(_SQUARE if y == 2 else _SQRT, counted(x))
     x, y = pair(x, y, "pow")
-    return apply(_POW, _counted(x), _counted(y))
+    return apply(_POW, counted(x), counted(y))
 
 
 def neg(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Return -x; of booleans in int64."""
-    return _into(out, apply(_NEG, _counted(tensor(x, "neg"))))
+    return _into(out, apply(_NEG, counted(tensor(x, "neg"))))
 
 
 negative = neg
@@ -179,5 +173,6 @@ def _is_one(alpha: Any) -> bool:
     return alpha.__class__ in (int, float) and alpha == 1
 
 
-def _counted(x: Tensor) -> Tensor:
+def counted(x: Tensor) -> Tensor:
+    """Return x, booleans as int64."""
     return x if x.dtype is not dtypes.bool_ else cast_to(x, dtypes.int64)

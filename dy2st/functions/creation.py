@@ -12,8 +12,8 @@ from dy2st import dtypes
 from dy2st.dtypes import DType
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.lists import list_of_numbers
 from dy2st.functions.joining import stack
+from dy2st.functions.lists import list_of_numbers
 from dy2st.functions.operands import (
     NUMBERS,
     cast_to,
@@ -53,6 +53,8 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     elif current().trace is None:
         made = Tensor(places.move(made.array(), places.current_place()))
     made.stop_gradient = stop_gradient
+    if not stop_gradient and current().trace is not None:
+        current().trace.note_leaf(made)
     return made
 
 

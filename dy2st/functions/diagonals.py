@@ -1,37 +1,22 @@
 """Triangles and diagonals of matrices."""
 
 from __future__ import annotations
+
 import builtins
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
-import numpy as np
-from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions.lists import list_joined, list_stacked
+
+from dy2st.functions.manipulation import reshape
 from dy2st.functions.operands import (
-    all_axes,
-    broadcast_shapes,
-    cast_to,
-    integers,
     number,
     one_axis,
     op,
     tensor,
-    together,
-    whole,
 )
-from dy2st.ir.context import current
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import Scalar, binary, split_shape
+from dy2st.runtime.scalar import split_shape
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import SymbolicList
 
-_RESHAPE, _TRANSPOSE, _CONCAT, _STACK, _SPLIT = op("reshape"), op("transpose"), op("concat"), op("stack"), op("split")
-
-_EXPAND_DIMS, _SQUEEZE, _BROADCAST, _INDEX = op("expand_dims"), op("squeeze"), op("broadcast"), op("index")
-
-_FLIP, _ROLL, _PAD, _TRIL, _TRIU, _DIAGONAL = (op(n) for n in ("flip", "roll", "pad", "tril", "triu", "diagonal"))
-
+_TRIL, _TRIU, _DIAGONAL = op("tril"), op("triu"), op("diagonal")
 
 
 def tril(x: Any, diagonal: int = 0, name: str | None = None) -> Tensor:

@@ -1,26 +1,23 @@
 """Elements and slices at places: gather, scatter, and their kin along an axis or under a mask."""
 
 from __future__ import annotations
-import builtins
+
 from typing import Any
+
 import numpy as np
+
 from dy2st import dtypes
-from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions import broadcasting, joining, manipulation
-from dy2st.functions.operands import cast_to, constant, integers, number, one_axis, op, pair, tensor, whole
+from dy2st.functions.operands import cast_to, number, one_axis, op, pair, tensor
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
-_SORT, _ARGSORT, _TOPK, _TAKE, _INDEX = op("sort"), op("argsort"), op("topk"), op("take"), op("index")
-
+_TAKE, _INDEX = op("take"), op("index")
 _TAKE_ALONG, _PUT_ALONG, _COMBINE = op("take_along_axis"), op("put_along_axis"), op("combine_along_axis")
-
 _INDEX_SET, _INDEX_ADD, _GATHER_ND, _SCATTER_ND = (
     op("index_set"), op("index_add"), op("gather_nd"), op("scatter_nd_add"),
 )  # fmt: skip
-
 _WHOLE = ("slice", None, None, None)
-
 
 
 def gather(x: Any, index: Any, axis: Any = None, name: str | None = None) -> Tensor:

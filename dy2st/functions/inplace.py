@@ -7,35 +7,43 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from dy2st.functions import comparison, creation, diagonals, gathering, manipulation, math, random, reduction, search
+from dy2st.functions import (
+    arithmetic,
+    comparison,
+    creation,
+    diagonals,
+    gathering,
+    manipulation,
+    math,
+    random,
+    reduction,
+)
 from dy2st.functions.assigning import write
 from dy2st.functions.operands import cast_to, number, tensor
 from dy2st.ir.context import current
 from dy2st.runtime import inplace as writing
 from dy2st.runtime.tensor import Tensor, needs_value
 
-_ELEMENTWISE = [
-    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "mod", "floor_mod", "pow", "neg", "abs",
-    "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "asin",
-    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfinv", "lgamma", "gammaln",
-    "digamma", "square", "floor", "ceil", "trunc", "round", "frac", "scale", "clip", "clamp", "lerp", "hypot",
-    "ldexp", "copysign", "nan_to_num", "logit", "polygamma", "stanh",
-]  # fmt: skip
-_COMPARISON = [
-    "equal", "not_equal", "less_than", "less", "less_equal", "greater_than", "greater_equal", "logical_and",
-    "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift",
-]  # fmt: skip
-_OTHER = {
-    reduction: ("cumsum", "cumprod"),
-    manipulation: ("tril", "triu"),
-    search: (
-        "masked_fill", "masked_scatter", "index_add", "index_fill", "index_put", "put_along_axis", "scatter",
-        "scatter_add",
-    ),
-}  # fmt: skip
+# The functions that have an in-place form, by the module that has them.
+_NAMES: tuple[tuple[ModuleType, str], ...] = (
+    (arithmetic, "add subtract multiply divide floor_divide remainder mod floor_mod pow neg trunc"),
+    (math, """
+        abs exp expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh
+        acosh atanh erf erfinv lgamma gammaln digamma square floor ceil round frac scale clip clamp lerp hypot ldexp
+        copysign nan_to_num logit polygamma stanh
+    """),
+    (comparison, """
+        equal not_equal less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor
+        logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_invert bitwise_left_shift
+        bitwise_right_shift
+    """),
+    (reduction, "cumsum cumprod"),
+    (diagonals, "tril triu"),
+    (gathering, "masked_fill masked_scatter index_add index_fill index_put put_along_axis scatter scatter_add"),
+)  # fmt: skip
 _SHAPES = ("reshape", "squeeze", "unsqueeze", "flatten", "transpose")
 
 
@@ -160,8 +168,8 @@ def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, n
 
 
 INPLACE: dict[str, Callable[..., Tensor]] = {}
-for _module, _names in ((math, _ELEMENTWISE), (comparison, _COMPARISON), *_OTHER.items()):
-    for _name in _names:
+for _module, _names in _NAMES:
+    for _name in _names.split():
         INPLACE[f"{_name}_"] = _form(getattr(_module, _name), _name)
 for _name in _SHAPES:
     INPLACE[f"{_name}_"] = _shape_form(getattr(manipulation, _name), _name)

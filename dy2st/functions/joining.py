@@ -1,57 +1,26 @@
 """Tensors joined along an axis, and the parts of a tensor along an axis."""
 
 from __future__ import annotations
+
 import builtins
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
-import numpy as np
-from dy2st.dtypes import dtype as as_dtype
+
 from dy2st.functions.lists import list_joined, list_stacked
 from dy2st.functions.operands import (
-    all_axes,
-    broadcast_shapes,
-    cast_to,
     integers,
-    number,
     one_axis,
     op,
     tensor,
     together,
     whole,
 )
-from dy2st.ir.context import current
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import Scalar, binary, split_shape
+from dy2st.runtime.scalar import Scalar, split_shape
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList
-from __future__ import annotations
-import builtins
-from typing import Any
-import numpy as np
-from dy2st import dtypes
-from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import manipulation
-from dy2st.functions.operands import cast_to, constant, integers, number, one_axis, op, pair, tensor, whole
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
 
-_RESHAPE, _TRANSPOSE, _CONCAT, _STACK, _SPLIT = op("reshape"), op("transpose"), op("concat"), op("stack"), op("split")
-
-_EXPAND_DIMS, _SQUEEZE, _BROADCAST, _INDEX = op("expand_dims"), op("squeeze"), op("broadcast"), op("index")
-
-_FLIP, _ROLL, _PAD, _TRIL, _TRIU, _DIAGONAL = (op(n) for n in ("flip", "roll", "pad", "tril", "triu", "diagonal"))
-
-_SORT, _ARGSORT, _TOPK, _TAKE, _INDEX = op("sort"), op("argsort"), op("topk"), op("take"), op("index")
-
-_TAKE_ALONG, _PUT_ALONG, _COMBINE = op("take_along_axis"), op("put_along_axis"), op("combine_along_axis")
-
-_INDEX_SET, _INDEX_ADD, _GATHER_ND, _SCATTER_ND = (
-    op("index_set"), op("index_add"), op("gather_nd"), op("scatter_nd_add"),
-)  # fmt: skip
-
-_WHOLE = ("slice", None, None, None)
-
+_CONCAT, _STACK, _SPLIT = op("concat"), op("stack"), op("split")
 
 
 def concat(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:

@@ -32,7 +32,7 @@ def matmul(
     if left < 2 or right < 2:
         return _into(out, _with_vector(x, y, transpose_x, transpose_y))
     if left != right or left > 2:
-        x, y = _one_batch(x, y)
+        x, y = one_batch(x, y)
     return _into(out, apply(_MATMUL, x, y, transpose_x=bool(transpose_x), transpose_y=bool(transpose_y)))
 
 
@@ -53,10 +53,10 @@ def _with_vector(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> 
     return apply(_SQUEEZE, result, axes=axes)
 
 
-def _one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Broadcast batch extents: eagerly the op does it where ranks agree, and gradients need the explicit form."""
     a, b = x.shape, y.shape
-    if _equal(a[:-2], b[:-2]):
+    if same_extents(a[:-2], b[:-2]):
         return x, y
     try:
         batch = broadcasting.common_shape([a[:-2], b[:-2]])
@@ -65,7 +65,8 @@ def _one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return broadcasting.expand(x, [*batch, *a[-2:]]), broadcasting.expand(y, [*batch, *b[-2:]])
 
 
-def _equal(a: list[Any], b: list[Any]) -> bool:
+def same_extents(a: list[Any], b: list[Any]) -> bool:
+    """Say whether two shapes are known to be the same."""
     return len(a) == len(b) and all(type(p) is type(q) is int and p == q for p, q in zip(a, b, strict=True))
 
 

@@ -8,7 +8,7 @@ from dy2st.dtypes import DType
 from dy2st.functions.operands import cast_to, dtype_of_kind, one_axis
 from dy2st.ir.context import current
 from dy2st.ir.types import ListType, ScalarType, TensorType
-from dy2st.runtime.structure import TensorLike
+from dy2st.runtime.templates import TensorLike
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.variant import SymbolicList
 

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions.lists import list_joined, list_stacked
 from dy2st.functions.operands import (
     all_axes,
-    broadcast_shapes,
     cast_to,
     integers,
     number,
     one_axis,
     op,
     tensor,
-    together,
-    whole,
 )
 from dy2st.ir.context import current
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import Scalar, binary, split_shape
+from dy2st.runtime.scalar import split_shape
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import SymbolicList
 
-_RESHAPE, _TRANSPOSE, _CONCAT, _STACK, _SPLIT = op("reshape"), op("transpose"), op("concat"), op("stack"), op("split")
-_EXPAND_DIMS, _SQUEEZE, _BROADCAST, _INDEX = op("expand_dims"), op("squeeze"), op("broadcast"), op("index")
-_FLIP, _ROLL, _PAD, _TRIL, _TRIU, _DIAGONAL = (op(n) for n in ("flip", "roll", "pad", "tril", "triu", "diagonal"))
+_RESHAPE, _TRANSPOSE = op("reshape"), op("transpose")
+_EXPAND_DIMS, _SQUEEZE = op("expand_dims"), op("squeeze")
+_FLIP, _ROLL, _PAD = op("flip"), op("roll"), op("pad")
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
@@ -57,7 +49,7 @@ def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     template, dims = split_shape(shape)
     if 0 in template and x.size != 0 if builtins.all(isinstance(e, int) for e in x.shape) else 0 in template:
         old = x.shape
-        listed = _filled(template, dims)
+        listed = filled(template, dims)
         kept = [old[i] if e.__class__ is int and e == 0 and i < len(old) else e for i, e in enumerate(listed)]
         template, dims = split_shape(kept)
     if template.count(-1) > 1:
@@ -67,7 +59,8 @@ def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply(_RESHAPE, x, *dims, shape=template)
 
 
-def _filled(template: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+def filled(template: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+    """Return the extents of a template: its ints, and for each None the next of `dims`."""
     rest = iter(dims)
     return [next(rest) if e is None else e for e in template]
 
@@ -122,7 +115,7 @@ def unflatten(x: Tensor, axis: int, shape: Any, name: str | None = None) -> Tens
     """Return x with one axis made several, of this shape."""
     axis = one_axis(axis, x.ndim, "unflatten")
     template, dims = split_shape(shape)
-    return reshape(x, [*x.shape[:axis], *_filled(template, dims), *x.shape[axis + 1 :]])
+    return reshape(x, [*x.shape[:axis], *filled(template, dims), *x.shape[axis + 1 :]])
 
 
 def transpose(x: Any, perm: Any, name: str | None = None) -> Tensor:

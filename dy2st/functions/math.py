@@ -1,4 +1,4 @@
-"""Elementwise mathematics: arithmetic, powers, exponentials, trigonometry, rounding."""
+"""Elementwise mathematics: exponentials, trigonometry, rounding, bounds; arithmetic is in `arithmetic.py`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from typing import Any
 
 from numpy import finfo as _finfo
 
-from dy2st import dtypes
-from dy2st.functions.assigning import clone, write
+from dy2st.functions.arithmetic import counted, trunc
+from dy2st.functions.assigning import clone
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.lists import list_stacked
-from dy2st.functions.operands import NUMBERS as _NUMBERS
-from dy2st.functions.operands import binary, cast_to, default_dtype, floating, number, op, pair, tensor
+from dy2st.functions.operands import cast_to, floating, number, op, pair, tensor
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import SymbolicList
 
-_ADD, _SUB, _MUL, _DIV, _FLOORDIV, _MOD, _POW = (op(n) for n in ("add", "sub", "mul", "div", "floordiv", "mod", "pow"))
-_SQUARE, _SQRT, _NEG = op("square"), op("sqrt"), op("neg")
 _MAXIMUM, _MINIMUM, _WHERE = op("maximum"), op("minimum"), op("where")
 
 
@@ -91,10 +86,10 @@ def abs(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor
     >>> paddle.abs(paddle.to_tensor([-1.5, 2.0])).tolist()
     [1.5, 2.0]
     """
-    return _into(out, apply(_ABS, _counted(tensor(x, "abs"))))
+    return _into(out, apply(_ABS, counted(tensor(x, "abs"))))
 
 
-_ABS, _TRUNC, _ROUND = op("abs"), op("trunc"), op("round")
+_ABS, _ROUND = op("abs"), op("round")
 
 
 def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:

@@ -93,7 +93,10 @@ for _name, _made in (
 ):  # fmt: skip
     OPERATORS[f"__{_name}__"] = _function(f"__{_name}__", _made)
     OPERATORS[f"__r{_name}__"] = _function(f"__r{_name}__", _made, reflected=True)
-for _name, _made, _op, _kinds in (("sub", arithmetic.subtract, "sub", "iufc"), ("truediv", arithmetic.divide, "div", "fc")):
+for _name, _made, _op, _kinds in (
+    ("sub", arithmetic.subtract, "sub", "iufc"),
+    ("truediv", arithmetic.divide, "div", "fc"),
+):
     OPERATORS[f"__{_name}__"] = _short(f"__{_name}__", _made, _op, _kinds)
     OPERATORS[f"__r{_name}__"] = _short(f"__r{_name}__", _made, _op, _kinds, reflected=True)
 OPERATORS["__neg__"] = lambda self: arithmetic.neg(self)

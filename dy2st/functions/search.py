@@ -9,16 +9,13 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import broadcasting, manipulation
-from dy2st.functions.operands import cast_to, constant, integers, number, one_axis, op, pair, tensor, whole
+from dy2st.functions import broadcasting
+from dy2st.functions.operands import cast_to, constant, number, one_axis, op, pair, tensor, whole
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
-_SORT, _ARGSORT, _TOPK, _TAKE, _INDEX = op("sort"), op("argsort"), op("topk"), op("take"), op("index")
-_TAKE_ALONG, _PUT_ALONG, _COMBINE = op("take_along_axis"), op("put_along_axis"), op("combine_along_axis")
-_INDEX_SET, _INDEX_ADD, _GATHER_ND, _SCATTER_ND = (
-    op("index_set"), op("index_add"), op("gather_nd"), op("scatter_nd_add"),
-)  # fmt: skip
+_SORT, _ARGSORT, _TOPK, _INDEX = op("sort"), op("argsort"), op("topk"), op("index")
+_INDEX_ADD = op("index_add")
 _WHOLE = ("slice", None, None, None)
 
 

@@ -34,7 +34,7 @@ from dy2st.ir.literals import Array, write_value
 from dy2st.ir.location import Location
 from dy2st.ir.program import Block, Operation, Program, Value
 
-LABELS = {"cond": ("then", "else"), "while_loop": ("body",), "counted_while": ("body",)}
+LABELS = {"cond": ("then", "else"), "while_loop": ("body",), "counted_while": ("body",), "try": ("body", "handler")}
 """What the sub-blocks of an op are called; those of other ops are block0, block1, ..."""
 _WIDTH = 96
 _PLAIN = re.compile(r"[^\W\d][\w.]*")

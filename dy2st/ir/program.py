@@ -6,7 +6,7 @@ argument of theirs. Control flow:
     cond(pred, *operands)                       two blocks over the same operands; results are theirs
     while_loop(pred, *carried, *invariants)     one block: (carried, invariants) -> (pred, carried). The test is
                                                 rotated: it stands once before the loop and once at the end of the body
-    counted_while(n, *carried, *invariants)          one block: (i, carried, invariants) -> carried; counted, both directions
+    counted_while(n, *carried, *invariants)     one block: (i, carried, invariants) -> carried; counted, both directions
     call(*operands) {function = "f"}            a function of this Program
 """
 

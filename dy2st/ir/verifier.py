@@ -151,6 +151,8 @@ class _Verifier:
     def control(self, operation: Operation) -> None:
         """Check what the type rules of control flow take for granted: predicates, counts, carried values."""
         name = operation.name
+        if name == "try":
+            self.attempt(operation)
         if name not in ("cond", "while_loop", "counted_while"):
             return
         if not operation.operands:
@@ -165,6 +167,18 @@ class _Verifier:
             self.enters([*turn, *(v.type for v in operation.operands[1:])], block, operation)
         if name != "cond":
             self.loop(operation, first)
+
+    def attempt(self, operation: Operation) -> None:
+        """Check what a `try` catches, and what enters its blocks."""
+        caught, kinds = operation.attributes["label"], operation.attributes["kinds"]
+        if not (caught is None or type(caught) is int) or type(kinds) is not tuple:
+            self.refuse(f"try catches a label (an int) and kinds (a tuple), not {caught!r} and {kinds!r}", operation)
+        if operation.operands and len(operation.blocks[1].arguments) < len(operation.operands):
+            return
+        for block in operation.blocks:
+            first = len(block.arguments) - len(operation.operands)
+            given = [v.type for v in [*block.arguments[: max(first, 0)], *operation.operands]]
+            self.enters(given, block, operation)
 
     def enters(self, given: list[Type], block: Block, operation: Operation) -> None:
         """Check that what enters a sub-block agrees with its arguments; their number is for the type rule."""

@@ -19,7 +19,7 @@ from dy2st.errors import FileFormatError
 from dy2st.jit.signature import Branch, Fixed, Leaf
 from dy2st.jit.template_data import CONTAINERS, MAX_DEPTH, NotSaveable, constant_from_json, constant_to_json
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import same_constant
+from dy2st.runtime.templates import same_constant
 from dy2st.runtime.tensor import Tensor
 
 _KINDS = {

@@ -18,8 +18,8 @@ from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
 from dy2st.runtime.places import namespace_of
-from dy2st.runtime.structure import TensorLike
 from dy2st.runtime.tape import call
+from dy2st.runtime.templates import TensorLike
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 
@@ -38,7 +38,7 @@ class ConcreteProgram:
         self._one_tensor = isinstance(traced.output, TensorLike)
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
-        self.quiet = not (needs or self._random or traced.writes or traced.raised or traced.failed)
+        self.quiet = not (needs or self._random or traced.writes or traced.grad_free or traced.raised or traced.failed)
         """Whether `run_quietly` may serve calls whose arguments are tensors on the CPU."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
@@ -72,6 +72,10 @@ class ConcreteProgram:
             if payload.dtype != dtype or payload.ndim != rank or (shape is not None and payload.shape != shape):
                 return False
         return True
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """Say whether arguments have no gradient where the Program takes them to have none."""
+        return all(leaves[i]._grad is None for i in self.traced.grad_free)
 
     def changed(self) -> str:
         """Say what is no longer as it was when this Program was traced."""
@@ -118,15 +122,15 @@ class ConcreteProgram:
             if raised is None:
                 raise
             label, operands = raised
-            thrown = traced.raised[label].made(operands, _wrapped).with_traceback(error.__traceback__)
+            found = traced.raised[label]
+            thrown = found.made(operands, _wrapped).with_traceback(error.__traceback__)
+            left = [_wrapped(v) for v in operands[len(found.operands) :]]
+            _write_back(found.writes, left, leaves, containers)
         if thrown is not None:
             raise thrown
         output = restore(iter(results[: traced.outputs]), traced.output)
         if traced.writes:
-            values = iter(results[traced.outputs :])
-            for key, owner, template in traced.writes:
-                target = owner.of(leaves, containers) if isinstance(owner, ArgumentSlot) else owner
-                commit(key, target, restore(values, template))
+            _write_back(traced.writes, results[traced.outputs :], leaves, containers)
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
         return output
@@ -166,6 +170,14 @@ def _fixed_numbers(made: Flattened) -> dict[str, Any]:
     return found
 
 
+def _write_back(writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]) -> None:
+    """Write what a run left to the real objects."""
+    rest = iter(values)
+    for key, owner, template in writes:
+        target = owner.of(leaves, containers) if isinstance(owner, ArgumentSlot) else owner
+        commit(key, target, restore(rest, template))
+
+
 def commit(key: Key, owner: Any, value: Any) -> None:
     """Write what a run left under a key of the write log into the real object."""
     kind = key[0]
@@ -177,6 +189,9 @@ def commit(key: Key, owner: Any, value: Any) -> None:
         _write_elements(owner, value)
     elif kind == "grad":
         owner._grad = value
+    elif kind == "grad_sum":
+        if value is not None:
+            owner._grad = value if owner._grad is None else Tensor(owner._grad._payload + value._payload)
     elif kind == "attr":
         setattr(owner, key[2], value)
     elif kind == "rng":
@@ -207,5 +222,6 @@ def _write_elements(tensor: Tensor, new: Tensor) -> None:
     else:
         tensor._payload[...] = array
         tensor._version[0] += 1
-    if not new.stop_gradient:
+    leaf = tensor._node is None and not tensor.stop_gradient
+    if not new.stop_gradient and not leaf:
         tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.ir.context import current
-from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop
+from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_try
 from dy2st.runtime.convert_call import callable_for, context_manager
 from dy2st.runtime.convert_checks import assert_, raise_
-from dy2st.runtime.structure import Unset
+from dy2st.runtime.templates import Unset
 from dy2st.runtime.text import fstring
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.unpacking import unpack
@@ -234,11 +233,13 @@ class Helper:
             raise exception() from cause()
         raise_(trace, exception, cause)
 
-    def trying(self, *kinds: Any) -> Any:
+    def try_(self, body: Thunk, handler: Any, orelse: Thunk | None, final: Thunk | None, kinds: Thunk, get: Thunk,
+             set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
         trace = current().trace
         if trace is None:
-            return contextlib.nullcontext()
-        return trace.trying([k for kind in kinds for k in (kind if isinstance(kind, tuple) else (kind,))])
+            convert_try.plain(body, handler, orelse, final)
+        else:
+            convert_try.try_(trace, body, handler, orelse, final, kinds, get, set, names)
 
     def context(self, manager: Any) -> Any:
         trace = current().trace

@@ -13,7 +13,8 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.structure import (
+from dy2st.runtime.tape import call
+from dy2st.runtime.templates import (
     Const,
     Items,
     ListOf,
@@ -27,7 +28,6 @@ from dy2st.runtime.structure import (
     template_of,
     types_of,
 )
-from dy2st.runtime.tape import call
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant

@@ -79,6 +79,12 @@ class Rebound:
         self.cells[id(real)] = (real, made, seen)
         return made
 
+    def is_rebound(self) -> bool:
+        """Say whether anything was rebound."""
+        with self.trace.log.fork() as overlay:
+            self.write()
+        return bool(overlay)
+
     def write(self) -> None:
         """Put what was rebound into the write log."""
         for real, ours, before in self.cells.values():

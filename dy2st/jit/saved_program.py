@@ -31,7 +31,7 @@ from dy2st.ir.program import Block, Program
 from dy2st.ir.types import INT, TensorType, is_differentiable, matches
 from dy2st.jit.argument_data import is_pair, signature_from_json, signature_to_json, tree_from_json, tree_to_json
 from dy2st.jit.template_data import template_from_json, template_to_json
-from dy2st.runtime.structure import Template, types_of
+from dy2st.runtime.templates import Template, types_of
 
 KIND = "layer"
 STATE_KINDS = ("parameter", "buffer", "temporary", "attribute")

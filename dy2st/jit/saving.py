@@ -25,7 +25,7 @@ from dy2st.jit.state_names import StateNames
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.template_data import NotSaveable, template_to_json
 from dy2st.nn.layer import Layer
-from dy2st.runtime.structure import Const, Number, types_of
+from dy2st.runtime.templates import Const, Number, types_of
 
 
 def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool]) -> SavedLayer:

@@ -153,12 +153,12 @@ class StaticFunction:
         context = current()
         key = (made.key, context.grad, _amp_key(context.amp))
         program = self._cache.find(key)
-        if program is not None:
+        if program is not None and program.fits(made.leaves):
             self._last = program
             return program, made
         with self._lock:
             program = self._cache.find(key)
-            if program is None:
+            if program is None or not program.fits(made.leaves):
                 program, made = self._trace(key, made, specs)
             self._last = program
             return program, made
@@ -211,6 +211,12 @@ class StaticFunction:
             self._open_state -= made_trace.opened  # the function needs them as Python values
             self._closed_state |= made_trace.opened
             return self._traced(made, specs)
+        for i in traced.grad_free:
+            if made.leaves[i]._grad is not None:
+                raise TraceError(
+                    f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
+                    "clear it before"
+                )
         self._fallbacks += [n for n in traced.notes if n not in self._fallbacks]
         return ConcreteProgram(traced, made)
 

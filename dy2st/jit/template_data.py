@@ -19,7 +19,7 @@ from dy2st.dtypes import DType
 from dy2st.errors import FileFormatError, ProgramSyntaxError
 from dy2st.ir.type_text import DTYPES, parse_type, print_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.structure import Const, Items, ListOf, NewList, Number, OneOf, Template, TensorLike, Unset
+from dy2st.runtime.templates import Const, Items, ListOf, NewList, Number, OneOf, Template, TensorLike, Unset
 
 MAX_DEPTH = 100
 CONTAINERS = {"list": list, "tuple": tuple}

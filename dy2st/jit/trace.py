@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.errors import ConversionError, Dy2stError
+from dy2st.errors import Dy2stError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
 from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, ItemSlot, KindGuard, StateSlot
 from dy2st.jit.helper import HELPER
+from dy2st.jit.leaves import Leaves
 from dy2st.jit.outputs import output_template
 from dy2st.jit.rebound import Rebound
 from dy2st.runtime import convert_if
@@ -22,11 +23,12 @@ from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
+from dy2st.runtime.convert_try import root_of
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import Template, content_template, encode
+from dy2st.runtime.structure import encode
+from dy2st.runtime.templates import Template, content_template
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.tracing import Tracer
 from dy2st.runtime.variant import Variant
 from dy2st.shapes import symbol
 from dy2st.transformers import convert, is_converted_code
@@ -48,11 +50,13 @@ class Traced:
     notes: list[str] = field(default_factory=list[str])
     raised: list[Raised] = field(default_factory=list[Raised])
     """Exceptions that the Program raises under a label."""
+    grad_free: tuple[int, ...] = ()
+    """The arguments, by number, that the Program takes to have no gradient before the call."""
     failed: Raised | None = None
     """What the function raised on every path, after effects or writes of every call; the output has its values."""
 
 
-class Trace(Tracer):
+class Trace(Leaves):
     """Trace a function; converted functions that it calls become part of the Program."""
 
     def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset()) -> None:
@@ -97,12 +101,6 @@ class Trace(Tracer):
         value = super()._rng_argument(name)
         self.slots.setdefault(id(value), (name, value, None))
         return value
-
-    def leaves(self) -> list[Tensor]:
-        return [t for _, _, t in self.slots.values() if t is not None]
-
-    def leaf_value(self, t: Tensor) -> Value:
-        return self.slots[id(t)][1]
 
     def note_read(self, owner: Any, name: str) -> None:
         """Note that library code reads an attribute of a layer."""
@@ -212,8 +210,47 @@ class Trace(Tracer):
         self.raised.append(raised)
         return len(self.raised) - 1
 
+    def has_written(self) -> bool:
+        """Say whether a run that raises here would leave something written."""
+        return root_of(self.builder) is self.root and (any(self.log.overlays) or self.rebound.is_rebound())
+
+    def write_back(self, raised: Raised) -> list[Value]:
+        """Note what has been written where an exception is raised; return the values of it."""
+        if root_of(self.builder) is not self.root:
+            return []
+        self.leaving()
+        with self.log.fork({}):
+            self.rebound.write()
+            keys = dict.fromkeys(key for overlay in self.log.overlays for key in overlay)
+            raised.writes, values = self.written({key: self.log.get(key) for key in keys})
+        return values
+
+    def written(self, entries: dict[Key, Any]) -> tuple[list[tuple[Key, Any, Template]], list[Value]]:
+        """Return what a run writes to real objects, and the values that it makes that of."""
+        writes: list[tuple[Key, Any, Template]] = []
+        values: list[Value] = []
+        for key, value in entries.items():
+            if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
+                continue
+            if key[1:] and key[1] in self.made_objects:
+                continue
+            owner = self.log.owner(key)
+            owner = self.arguments.get(id(owner), owner)
+            if key[0] == "data" and _is_leaf(self.log.owner(key)):
+                value = self.wrap(self.detached(self.value_of(value)))
+            if key[0] == "grad" and key[1] in self.summed:
+                key = ("grad_sum", key[1])
+            whole = key[0] in ("attr", "tail", "cell", "global")
+            shape = output_template(self, value) if whole else content_template(self, value)
+            writes.append((key, owner, shape))
+            values += encode(self, value, shape)
+        return writes, values
+
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the converted form of a function or method; itself where it cannot be converted."""
+        """Return the converted form of a function or method; itself where it is not the user's.
+
+        A function that cannot be converted is never traced as it is: what it wrote would be written while tracing.
+        """
         if isinstance(function, types.MethodType):
             return types.MethodType(self.convert(function.__func__), function.__self__)
         inner = getattr(function, "__dy2st_function__", None)
@@ -225,12 +262,7 @@ class Trace(Tracer):
             return function
         if (function.__module__ or "").startswith("dy2st.") and not getattr(function, "__dy2st_convert__", False):
             return function
-        try:
-            made = convert(function).make(HELPER)
-        except ConversionError as error:
-            self.notes.append(f"{function.__qualname__} runs as it is: {error.reason}")
-            return function
-        return self.rebound.of_trace(function, made)
+        return self.rebound.of_trace(function, convert(function).make(HELPER))
 
     # ---- the end ---------------------------------------------------------------------------------------------------
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
@@ -242,18 +274,8 @@ class Trace(Tracer):
         results = encode(self, output, template) if thrown is None else thrown[1]
         count = len(results)
         flows = [is_differentiable(v.type) and (v in self.needs or not isinstance(v.type, TensorType)) for v in results]
-        writes: list[tuple[Key, Any, Template]] = []
-        for key, value in list(self.log.overlays[0].items()):
-            if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
-                continue
-            if key[1:] and key[1] in self.made_objects:
-                continue
-            owner = self.log.owner(key)
-            owner = self.arguments.get(id(owner), owner)
-            whole = key[0] in ("attr", "tail", "cell", "global")
-            shape = output_template(self, value) if whole else content_template(self, value)
-            writes.append((key, owner, shape))
-            results += encode(self, value, shape)
+        writes, values = self.written(dict(self.log.overlays[0]))
+        results += values
         block = self.root.block
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
@@ -268,6 +290,7 @@ class Trace(Tracer):
             list(self.guards.values()),
             self.notes,
             self.raised,
+            tuple(sorted(self.grad_free)),
             None if thrown is None else thrown[0],
         )
 
@@ -283,6 +306,11 @@ class Trace(Tracer):
         if isinstance(output, tuple) and type(output) is tuple:
             return tuple(self._settled(x) for x in output)
         return output
+
+
+def _is_leaf(t: Any) -> bool:
+    """Say whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
+    return not isinstance(t._payload, Value) and t._node is None and not t.stop_gradient
 
 
 def trace(

@@ -78,7 +78,26 @@ from dy2st.nn.layers.norm import (
     RMSNorm,
     SyncBatchNorm,
 )  # fmt: skip
-from dy2st.nn.layers.padding import Pad1D, Pad2D, Pad3D, ZeroPad1D, ZeroPad2D, ZeroPad3D
+from dy2st.nn.layers.padding import (
+    CircularPad1D,
+    CircularPad2D,
+    CircularPad3D,
+    ConstantPad1D,
+    ConstantPad2D,
+    ConstantPad3D,
+    Pad1D,
+    Pad2D,
+    Pad3D,
+    ReflectionPad1D,
+    ReflectionPad2D,
+    ReflectionPad3D,
+    ReplicationPad1D,
+    ReplicationPad2D,
+    ReplicationPad3D,
+    ZeroPad1D,
+    ZeroPad2D,
+    ZeroPad3D,
+)  # fmt: skip
 from dy2st.nn.layers.pooling import (
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
@@ -97,7 +116,19 @@ from dy2st.nn.layers.pooling import (
 )  # fmt: skip
 from dy2st.nn.layers.rnn import GRU, LSTM, RNN, BiRNN, SimpleRNN
 from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
-from dy2st.nn.layers.shaping import ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle, Unflatten
+from dy2st.nn.layers.shaping import (
+    ChannelShuffle,
+    Flatten,
+    Fold,
+    Identity,
+    PixelShuffle,
+    PixelUnshuffle,
+    Unflatten,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2D,
+    UpsamplingNearest2D,
+)  # fmt: skip
 from dy2st.nn.layers.transformer import (
     Transformer,
     TransformerDecoder,
@@ -107,5 +138,10 @@ from dy2st.nn.layers.transformer import (
 )
 from dy2st.nn.param_attr import ParamAttr
 from dy2st.runtime.parameter import Parameter
+
+Module, ModuleList, ModuleDict = Layer, LayerList, LayerDict
+for _stem in ("AdaptiveMaxPool", "CircularPad", "ConstantPad", "Conv", "ReflectionPad", "ReplicationPad"):
+    globals().update({f"{_stem}{_rank}d": globals()[f"{_stem}{_rank}D"] for _rank in (1, 2, 3)})
+LPPool1d, LPPool2d = LPPool1D, LPPool2D
 
 __getattr__ = missing_in(__name__)

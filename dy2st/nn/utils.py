@@ -73,4 +73,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | 
 def _listed(parameters: Any) -> list[Tensor]:
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
+
 __getattr__ = missing_in(__name__)

@@ -109,6 +109,30 @@ class Detach(Op):
         yield Sample((rng.normal(size=(2,)),))
 
 
+class Renew(Op):
+    """The first operand, with the derivative of the second: a tensor whose elements were written without history.
+
+    What is computed from a parameter after its update has a gradient with respect to the parameter, as in eager mode,
+    where the parameter stays the same leaf.
+    """
+
+    name = "renew"
+
+    def infer(self, new: Type, old: Type) -> Type:
+        if new != old:
+            raise TypeError(f"renew: the new elements are {new}, the old ones {old}")
+        return old
+
+    def eval(self, xp: Any, new: Any, old: Any) -> Any:
+        return new
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value]) -> Any:
+        return tangents[1]
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield Sample((rng.normal(size=(2, 3)), rng.normal(size=(2, 3))), differentiate=False)
+
+
 class Cast(Op):
     """The operand in another dtype."""
 

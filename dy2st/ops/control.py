@@ -34,8 +34,8 @@ class Cond(Op):
     blocks = 2
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
-        _check_arguments(self.name, types[1:], blocks[0])
-        _check_arguments(self.name, types[1:], blocks[1])
+        check_arguments(self.name, types[1:], blocks[0])
+        check_arguments(self.name, types[1:], blocks[1])
         then, other = ([v.type for v in block.results] for block in blocks)
         if len(then) != len(other):
             raise TypeError(f"cond: one branch has {len(then)} results, the other {len(other)}")
@@ -56,7 +56,7 @@ class WhileLoop(Op):
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
         carried, (body,) = attributes["carried"], blocks
-        _check_arguments(self.name, types[1:], body)
+        check_arguments(self.name, types[1:], body)
         return _carried_types(self.name, types, body.results[1:], body, carried, 0)
 
 
@@ -73,7 +73,7 @@ class CountedWhile(Op):
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
         carried, (body,) = attributes["carried"], blocks
-        _check_arguments(self.name, [ScalarType("int"), *types[1:]], body)
+        check_arguments(self.name, [ScalarType("int"), *types[1:]], body)
         return _carried_types(self.name, types, body.results, body, carried, 1)
 
 
@@ -217,7 +217,8 @@ def outward(t: Type, seen: set[str]) -> Type:
     return t
 
 
-def _check_arguments(name: str, types: Sequence[Type], block: Block) -> None:
+def check_arguments(name: str, types: Sequence[Type], block: Block) -> None:
+    """Raise TypeError where operands of these types are not what a block takes."""
     if len(types) != len(block.arguments):
         raise TypeError(f"{name}: {len(types)} operands for a block of {len(block.arguments)} arguments")
     for i, (given, argument) in enumerate(zip(types, block.arguments, strict=True)):

@@ -75,7 +75,7 @@ def _becomes(later: Operation, earlier: Operation, results: set[Value], replacem
 
 def _merge_operands(operation: Operation) -> bool:
     """3."""
-    if not operation.blocks:
+    if not operation.blocks or operation.op.name == "try":
         return False
     turn = int(operation.op.name == "counted_while")
     seen: dict[Value, int] = {}

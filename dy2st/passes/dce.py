@@ -54,6 +54,8 @@ class _Sweep:
                 self.cond(operation, live)
             elif operation.op.name in ("while_loop", "counted_while"):
                 self.loop(operation, live)
+            elif operation.op.name == "try":
+                self.attempt(operation)
             live.update(operation.operands)
             kept.append(operation)
         block.operations[:] = reversed(kept)
@@ -69,6 +71,11 @@ class _Sweep:
             self.block(block)
         needed = set[int]().union(*(_used_arguments(block) for block in operation.blocks))
         self.keep_arguments(operation, sorted(needed), 1, 0)  # 4.
+
+    def attempt(self, operation: Operation) -> None:
+        """Clean the blocks of a `try`; its results stay."""
+        for block in operation.blocks:
+            self.block(block)
 
     def loop(self, operation: Operation, live: set[Value]) -> None:
         body, count = operation.blocks[0], operation.attributes["carried"]

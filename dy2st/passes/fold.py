@@ -146,7 +146,7 @@ def _constant_operation(value: Value, content: Any, like: Operation) -> Operatio
 
 def _sink_constants(operation: Operation) -> bool:
     """3."""
-    if not operation.blocks:
+    if not operation.blocks or operation.op.name == "try":
         return False
     turn = int(operation.op.name == "counted_while")
     changed = False

@@ -2,7 +2,7 @@
 
 Python raises UnboundLocalError where a variable that is not assigned is read. Reads that this analysis cannot prove
 are listed in `unproven`, each with whether it reads a variable of an outer code object (NameError there); `entries`
-has the variables that are surely assigned when an `if`, `while` or `for` starts.
+has the variables that are surely assigned when an `if`, `while`, `for` or `try` starts.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Definite:
     _AsyncWith = _With
 
     def _Try(self, node: Any) -> None:
-        start = self.state
+        self.entries[node] = start = self.state
         failed = None if start is None else start - dropped(node)
         self._block([*node.body, *node.orelse])
         ends = [self.state]
@@ -237,7 +237,7 @@ def _deleted_inside(scopes: Scopes, scope: Scope) -> frozenset[str]:
     """Return the variables of a function that functions inside of it delete, at any time."""
     found: set[str] = set()
     for node, where in scopes.where.items():
-        if isinstance(node, ast.AST) and type(getattr(node, "ctx", None)).__name__ == "Del":
+        if type(getattr(node, "ctx", None)).__name__ == "Del":
             name: str = getattr(node, "id", "")
             if where.function() is not scope and where.resolve(name) is scope:
                 found.add(name)
@@ -256,7 +256,7 @@ def dropped(nodes: Any) -> frozenset[str]:
 
 
 def entry_states(scopes: Scopes) -> Mapping[ast.AST, State]:
-    """Return what is surely assigned at each `if`, `while` and `for` of all functions."""
+    """Return what is surely assigned at each `if`, `while`, `for` and `try` of all functions."""
     found: dict[ast.AST, State] = {}
     for scope in scopes.functions():
         found.update(Definite(scopes, scope).entries)

@@ -230,7 +230,7 @@ class Walk:
         if seeded == pullback.seeded:
             residuals = [self.result(node, count + j) for j in range(len(made.residuals))]
         else:
-            again = pullback.forward.pullback(made.wrt, seeded)
+            again = pullback.forward.silent.pullback(made.wrt, seeded)
             values = self.execute(again.forward, [self.operand(node, i, v) for i, v in enumerate(made.raw)], made.xp)
             residuals, pullback = values[len(node.results) :], again
         arguments = [*residuals, *(cts[i] for i in seeded)]

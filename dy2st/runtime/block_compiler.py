@@ -10,7 +10,8 @@ import numpy as np
 
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
-from dy2st.runtime.block_plan import BlockPlan, call_step, cond_step, for_step, while_step
+from dy2st.ops.exceptions import handed_over
+from dy2st.runtime.block_plan import BlockPlan, call_step, cond_step, for_step, try_step, while_step
 from dy2st.runtime.interpreter import single
 from dy2st.runtime.kernels import bare_ufunc, kernel
 from dy2st.runtime.ownership import Lives, is_container, keeps, makes, once
@@ -102,9 +103,14 @@ class _BlockCompiler:
         given_up = {v for v in dying if v in self.owned}
         slots = [self.frame.slot[v] for v in operands]
         freed = {v: slot for v in dying if (slot := self.frame.release(v)) is not None}
-        make = {"cond": self._cond, "while_loop": self._loop, "counted_while": self._loop, "call": self._call}.get(
-            operation.op.name, self._plain
-        )
+        makers = {
+            "cond": self._cond,
+            "while_loop": self._loop,
+            "counted_while": self._loop,
+            "try": self._try,
+            "call": self._call,
+        }
+        make = makers.get(operation.op.name, self._plain)
         step = make(operation, operands, slots, given_up)
         self.plan.where[step] = operation.location
         self.steps.append(step)
@@ -165,6 +171,13 @@ class _BlockCompiler:
         self._passed(operation, passed, owned)
         outs = [self.frame.place(v) for v in operation.results]
         return cond_step(then, other, slots[0], slots[1:], outs)
+
+    def _try(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
+        body, handler = (self.functions.block(block, (False,) * len(block.arguments)) for block in operation.blocks)
+        self._passed(operation, operands, tuple(a and b for a, b in zip(body.owned, handler.owned, strict=True)))
+        outs = [self.frame.place(v) for v in operation.results]
+        count = len(operation.blocks[1].arguments) - len(operands)
+        return try_step(body, handler, partial(handed_over, **operation.attributes, count=count), slots, outs)
 
     def _loop(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         count, counted = operation.attributes["carried"], operation.op.name == "counted_while"

@@ -60,6 +60,26 @@ def cond_step(then: BlockPlan, other: BlockPlan, pred: int, operands: Sequence[i
     return step
 
 
+def try_step(
+    body: BlockPlan, handler: BlockPlan, handed_over: Callable[[Exception], Sequence[Any] | None],
+    operands: Sequence[int], outs: Sequence[int],
+) -> Step:  # fmt: skip
+    """Return the step that runs a block, and another one where it raises what `handed_over` gives values for."""
+    read, store = take(operands), _store(outs)
+
+    def step(r: Registers) -> None:
+        try:
+            results = body.run(read(r))
+        except Exception as error:
+            given = handed_over(error)
+            if given is None:
+                raise
+            results = handler.run((*given, *read(r)))
+        store(r, results)
+
+    return step
+
+
 def call_step(function: BlockPlan, name: str, operands: Sequence[int], outs: Sequence[int]) -> Step:
     """Return the step that runs a function of the Program."""
     read, store = take(operands), _store(outs)

@@ -258,7 +258,7 @@ def next_(trace: Any, *args: Any) -> Any:
 
 def str_(trace: Any, *args: Any) -> Any:
     """Return `str(x)`, text with symbolic values where x is symbolic."""
-    return fstring(trace, (args[0], "s", "")) if args and trace.is_symbolic(args[0]) else str(*args)
+    return fstring(trace, (args[0], "s", "")) if args and (trace.is_symbolic(args[0]) or isinstance(args[0], BaseException)) else str(*args)
 
 
 def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
@@ -276,6 +276,13 @@ def sorted_(trace: Any, items: Any, **keywords: Any) -> Any:
     return sorted(trace.iterate(items), **keywords)
 
 
+def hash_(trace: Any, x: Any) -> int:
+    """Return `hash(x)` of a Python value; of a number that only the run will tell it cannot be known."""
+    if isinstance(x, (Scalar, Variant)):
+        raise needs_value("the hash of a value that only the run will tell was needed")
+    return hash(x)
+
+
 def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
     """Return `dict(...)`."""
     return dict(*(trace.content(a) for a in args), **keywords)
@@ -287,4 +294,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
     reversed: symbolic_reversed, next: next_, map: map_, sorted: sorted_, dict: dict_,
+    hash: hash_,
 }  # fmt: skip

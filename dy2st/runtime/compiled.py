@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dy2st.autodiff.programs import jvp, vjp
+from dy2st.autodiff.jet import Given, jet
+from dy2st.autodiff.programs import fresh_names, jvp, vjp
+from dy2st.autodiff.unwinding import has_attempts, unwound
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
+from dy2st.passes.silence import silenced
 from dy2st.runtime.plan import Plan, compile_plan
 
 
@@ -23,7 +26,10 @@ class Compiled:
         self._plans: dict[Any, Plan] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
         self._pushforwards: dict[tuple[int, ...], tuple[Compiled, tuple[int, ...]]] = {}
+        self._jets: dict[tuple[Given, int], tuple[Compiled, Given]] = {}
         self._optimised = optimised
+        self._unwound: Program | None = None
+        self._silent: Compiled | None = None
 
     @property
     def optimised(self) -> Program:
@@ -32,6 +38,17 @@ class Compiled:
             if self._optimised is None:
                 self._optimised = optimise(self.program)
             return self._optimised
+
+    @property
+    def differentiable(self) -> Program:
+        """The same Program, as derivatives are made of it: without `try`."""
+        program = self.optimised
+        if not has_attempts(program):
+            return program
+        with self._lock:
+            if self._unwound is None:
+                self._unwound = optimise(unwound(program, fresh_names(program)))
+            return self._unwound
 
     @property
     def result_types(self) -> list[Type]:
@@ -55,17 +72,35 @@ class Compiled:
                 found = self._pullbacks[wrt, seeded]
         return found
 
+    @property
+    def silent(self) -> Compiled:
+        """The same without prints, for running a second time on the same arguments."""
+        with self._lock:
+            if self._silent is None:
+                quiet = silenced(self.optimised)
+                self._silent = self if quiet is self.optimised else Compiled(quiet, quiet)
+            return self._silent
+
     def pushforward(self, wrt: tuple[int, ...]) -> tuple[Compiled, tuple[int, ...]]:
         """Return what takes the arguments and tangents of `wrt` and gives tangents, and of which results they are."""
         with self._lock:
             if wrt not in self._pushforwards:
-                made, live = jvp(self.optimised, wrt)
+                made, live = jvp(self.silent.differentiable, wrt)
                 made.block.results = made.block.results[len(self.optimised.block.results) :]
                 self._pushforwards[wrt] = Compiled(made), live
             return self._pushforwards[wrt]
 
+    def jet(self, given: Given, order: int) -> tuple[Compiled, Given]:
+        """Return what takes arguments and Taylor coefficients and gives coefficients up to `order`; and of what."""
+        with self._lock:
+            if (given, order) not in self._jets:
+                made, found = jet(self.differentiable, given, order)
+                made.block.results = made.block.results[len(self.optimised.block.results) :]
+                self._jets[given, order] = Compiled(made), found
+            return self._jets[given, order]
+
     def _derive(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
-        made = vjp(self.optimised, wrt, [(i, False) for i in seeded])
+        made = vjp(self.differentiable, wrt, [(i, False) for i in seeded])
         return CompiledPullback(Compiled(made.forward), Compiled(made.backward), seeded, made.found)
 
 

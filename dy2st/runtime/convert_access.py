@@ -53,6 +53,9 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
         if name == "grad":
             trace.write_grad(obj, value)
             return
+        if name == "stop_gradient":
+            trace.set_stop_gradient(obj, value)
+            return
         setattr(obj, name, value)
         return
     if isinstance(getattr(type(obj), name, None), property):

@@ -8,7 +8,7 @@ built-in exceptions with a text; what else belongs to the exception (its class, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -17,8 +17,9 @@ from dy2st.errors import StructureError
 from dy2st.formatting import render
 from dy2st.ir.location import Location, is_user_frame, user_location
 from dy2st.ir.program import Value
+from dy2st.ir.types import ScalarType
 from dy2st.ops.control import RAISABLE
-from dy2st.runtime.convert_if import predicate
+from dy2st.runtime.convert_if import if_exp, predicate
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.text import Text, text_part
@@ -33,10 +34,17 @@ def assert_(trace: Any, test: Thunk, message: Thunk | None) -> None:
     if not trace.is_symbolic(condition):
         if trace.content(condition):
             return
-        raise AssertionError(*(() if message is None else (message(),)))
+        _failed(message)
+    if trace.attempts or trace.has_written():
+        if_exp(trace, trace.truth(condition), lambda: None, lambda: _failed(message))
+        return
     value = predicate(trace, trace.truth(condition) if isinstance(condition, list) else condition)
     template, operands = (None, []) if message is None else text_of(trace, message())
     trace.emit("assert", [value, *operands], {"template": template})
+
+
+def _failed(message: Thunk | None) -> None:
+    raise AssertionError(*(() if message is None else (message(),)))
 
 
 def text_of(trace: Any, x: Any) -> tuple[Any, list[Any]]:
@@ -71,6 +79,9 @@ class Raised:
     error: BaseException
     parts: list[Any]
     """For each argument of the exception: a constant, a `Filled` text, or a `Given` value."""
+    operands: list[Value]
+    writes: list[Any] = field(default_factory=list[Any])
+    """What had been written, as (key, owner, template); its values are the last operands of the `raise`."""
 
     @classmethod
     def of(cls, trace: Any, error: BaseException) -> tuple[Raised, list[Value]]:
@@ -78,12 +89,21 @@ class Raised:
         found = Parts()
         for x in error.args:
             found.add(trace, x)
-        return cls(error, found.parts), found.operands
+        return cls(error, found.parts, found.operands), found.operands
 
     def made(self, operands: Sequence[Any], wrap: Callable[[Any], Any]) -> BaseException:
         """Return the exception with the values of a run; `wrap` makes tensors of arrays."""
         rest = iter(operands)
-        args = tuple(part.made(rest, wrap) if isinstance(part, (Filled, Given)) else part for part in self.parts)
+        return self._with(part.made(rest, wrap) if isinstance(part, (Filled, Given)) else part for part in self.parts)
+
+    def seen(self, trace: Any, values: Iterator[Value]) -> BaseException:
+        """Return the exception as a handler sees it; takes from `values` what it needs."""
+        if not any(isinstance(part, (Filled, Given)) for part in self.parts):
+            return self.error
+        return self._with(part.seen(trace, values) if isinstance(part, (Filled, Given)) else part for part in self.parts)
+
+    def _with(self, parts: Iterable[Any]) -> BaseException:
+        args = tuple(parts)
         kind = type(self.error)
         again = kind.__new__(kind, *args)
         again.args = args
@@ -103,6 +123,10 @@ class Filled:
         """Return the text."""
         return "".join(render(self.template, tuple(next(operands) for _ in range(self.count))))
 
+    def seen(self, trace: Any, values: Iterator[Value]) -> Text:
+        """Return the text as it stands in a trace."""
+        return Text(self.template, [next(values) for _ in range(self.count)])
+
 
 @dataclass(frozen=True)
 class Given:
@@ -111,6 +135,11 @@ class Given:
     def made(self, operands: Any, wrap: Callable[[Any], Any]) -> Any:
         """Return the value."""
         return wrap(next(operands))
+
+    def seen(self, trace: Any, values: Iterator[Value]) -> Any:
+        """Return the value as it stands in a trace."""
+        value = next(values)
+        return Scalar(value) if isinstance(value.type, ScalarType) else trace.wrap(value)
 
 
 @dataclass
@@ -134,7 +163,8 @@ class Parts:
 
 def emit_raise(trace: Any, error: BaseException) -> None:
     """Record that `error`, which a branch raised while it was traced, is raised here."""
-    kind, place = type(error), place_of(error.__traceback__)
+    kind = type(error)
+    place = trace.raised_at.setdefault(id(error), (error, place_of(error.__traceback__)))[1]
     base = next((c for c in kind.__mro__ if RAISABLE.get(c.__name__) is c and _takes_text(c)), None)
     if base is None:
         raise StructureError(
@@ -148,8 +178,12 @@ def emit_raise(trace: Any, error: BaseException) -> None:
     found, operands = Raised.of(trace, error)
     label = None
     plain = len(error.args) < 2 and error.__cause__ is None and not error.__suppress_context__
-    if base is not kind or not plain or not all(isinstance(p, (str, Filled)) for p in found.parts):
+    whole = base is kind and plain and all(isinstance(p, (str, Filled)) for p in found.parts)
+    if not whole or trace.attempts or trace.has_written():
         label = trace.keep_raised(found)
+        more = trace.attempts[-1].hand_over(label, found) if trace.attempts else trace.write_back(found)
+        operands = [*operands, *more]
+    if not whole:
         template: Any = (_summary(error),)
     elif not error.args:
         template = None

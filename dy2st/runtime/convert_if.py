@@ -7,7 +7,6 @@ different things, the template that fits both says what the `cond` gives back.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,18 +18,11 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import Key
-from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects
+from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects, was_there
+from dy2st.runtime.meeting import meet
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import (
-    Template,
-    content_template,
-    decode,
-    encode,
-    meet,
-    template_of,
-    types_of,
-    unpack,
-)
+from dy2st.runtime.structure import decode, encode, unpack
+from dy2st.runtime.templates import Template, content_template, template_of, types_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -127,18 +119,24 @@ def predicate(trace: Any, test: Any) -> Value:
 def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
                   names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace both branches and emit the `cond`; return the joined local variables and results."""
+    return join_blocks(trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get, set, names)
+
+
+def join_blocks(trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk,
+                get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
+    """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place."""
     before, place = get(), user_location()
     outer: Builder = trace.builder
+    old = old_objects(trace)
     branches = [Branch(trace, outer.child()), Branch(trace, outer.child())]
     for branch, body in zip(branches, (then, orelse), strict=True):
         branch.run(body, get, set, before)
     set(before)
     one, two = branches
     if one.diverged and two.diverged:
-        emit_cond(trace, pred, one.builder, two.builder, place)
+        emit(one.builder, two.builder, place)
         raise Diverged
-    old = Old(trace)
-    keys = [k for k in dict.fromkeys([*one.writes, *two.writes]) if k[0] not in ("items", "attr") or k[1] in old.ids]
+    keys = [k for k in dict.fromkeys([*one.writes, *two.writes]) if was_there(trace, k, old)]
     pairs: list[tuple[Key | None, str, Any, Any]] = [
         (None, name, x, y) for name, x, y in zip(names, one.locals, two.locals, strict=True)
     ]
@@ -152,30 +150,19 @@ def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thun
     for (_, _, x, y), template in zip(pairs, templates, strict=True):
         one.give(x, template)
         two.give(y, template)
-    values = iter(emit_cond(trace, pred, one.builder, two.builder, place))
+    values = iter(emit(one.builder, two.builder, place))
     made = [decode(trace, values, t) for t in templates]
     for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
     return tuple(made[: len(names)]), made[len(names)]
 
 
-class Old:
-    """The ids of what was there before the branches, found when they are asked for."""
-
-    def __init__(self, trace: Any):
-        self.trace = trace
-
-    @functools.cached_property
-    def ids(self) -> set[int]:
-        return old_objects(self.trace)
-
-
-def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: Old) -> Template:
+def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: set[int]) -> Template:
     key, name, x, y = pair
     if one.diverged or two.diverged:
         kept, value = (two, y) if one.diverged else (one, x)
-        return kept.template(key, value, before.ids if _has_parts(value) else None)
-    old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before.ids
+        return kept.template(key, value, before if _has_parts(value) else None)
+    old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before
     objects = key is None or key[0] not in ("items", "tail")
     if old is not None and objects and all(type(i) in CONTAINERS and id(i) in old for i in (x, y)):
         return either(x, y)

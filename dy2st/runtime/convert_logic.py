@@ -9,7 +9,7 @@ from typing import Any
 from dy2st.ir.types import TensorType
 from dy2st.runtime.convert_if import if_exp, predicate, switch
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import Const
+from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList, Variant
 

@@ -17,10 +17,12 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
 from dy2st.runtime.convert_if import Diverged, if_, predicate, seen_template
 from dy2st.runtime.log import Key
-from dy2st.runtime.made_in_branch import made_content, made_template, old_objects
+from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
+from dy2st.runtime.meeting import meet
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import Template, decode, encode, meet, types_of
+from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
+from dy2st.runtime.templates import Template, types_of
 
 Thunk = Callable[[], Any]
 SHORT = 4
@@ -83,6 +85,10 @@ def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], ge
     Loop(trace, get, set, names).run_for(items, body, test)
 
 
+class RaisesAlways(Exception):
+    """A turn that raises whenever it runs: the loop is no loop, but an `if` that raises."""
+
+
 class Loop:
     """One symbolic loop while it is traced."""
 
@@ -98,8 +104,12 @@ class Loop:
     # ---- the two kinds ---------------------------------------------------------------------------------------------
     def run_while(self, go: Any, turn: Thunk) -> None:
         """Emit a `while_loop`: `go` decides the first turn, what `turn` returns each further one."""
+        try:
+            child, after = self._settle(turn)
+        except RaisesAlways:
+            if_(self.trace, go, turn, lambda: None, self.get, self.set, self.names)
+            return
         pred = predicate(self.trace, go)
-        child, after = self._settle(turn)
         with self.trace.inside(child, self.writes):
             last = child.scalar(after) if isinstance(after, bool) else child.use(predicate(self.trace, after))
             if type(last.type) is not type(pred.type):  # a tensor and a number: both are numbers then
@@ -117,7 +127,12 @@ class Loop:
             def enter(child: Builder) -> None:
                 index[:] = [Scalar(child.argument(INT, "i"))]
 
-            child, _ = self._settle(lambda: body(items.get(index[0])), enter)
+            try:
+                child, _ = self._settle(lambda: body(items.get(index[0])), enter)
+            except RaisesAlways:
+                go = trace.as_scalar(0) < items.length
+                if_(trace, go, lambda: body(items.get(0)), lambda: None, self.get, self.set, self.names)
+                return
             self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
             return
         counter = len(self.before)
@@ -159,7 +174,12 @@ class Loop:
             if enter is not None:
                 enter(child)
             mark = trace.checkpoint()
-            stable, after = self._attempt(child, turn)
+            try:
+                stable, after = self._attempt(child, turn)
+            except RaisesAlways:
+                trace.rollback(mark)
+                self.set(self.before)
+                raise
             if stable:
                 return child, after
             trace.rollback(mark)
@@ -180,12 +200,10 @@ class Loop:
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
                 after = turn()
-            except Diverged:
-                raise self._error("this loop raises at every turn") from None
             except Dy2stError:
                 raise
-            except Exception as error:
-                raise self._error(f"this loop raises {type(error).__name__} at every turn: {error}") from error
+            except (Diverged, Exception):
+                raise RaisesAlways from None
             left = dict(enumerate(self.get()))
         self.entries = entries
         found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
@@ -205,7 +223,7 @@ class Loop:
 
     def _is_carried(self, key: Key) -> bool:
         """Say whether an entry of the write log is of something that was there before this turn."""
-        return key[0] not in ("items", "attr") or key[1] in self.old
+        return was_there(self.trace, key, self.old)
 
     def _meet(self, slot: Any, child: Builder, x: Any) -> Template:
         trace = self.trace

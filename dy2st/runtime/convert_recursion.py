@@ -19,7 +19,9 @@ from dy2st.ops.control import outward
 from dy2st.runtime.convert_if import Diverged, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_template, old_objects
-from dy2st.runtime.structure import (
+from dy2st.runtime.meeting import meet
+from dy2st.runtime.structure import decode, encode
+from dy2st.runtime.templates import (
     Items,
     ListOf,
     NewList,
@@ -28,9 +30,6 @@ from dy2st.runtime.structure import (
     OneOf,
     Template,
     TensorLike,
-    decode,
-    encode,
-    meet,
     template_of,
     types_of,
 )

@@ -5,7 +5,8 @@ changes, a variant is the pair (tag, payload).
 
     cond(pred, *operands)                       the predicate is a Python bool or a tensor of one element
     while_loop(pred, *carried, *invariants)     the body gives (pred, *carried)
-    counted_while(n, *carried, *invariants)          the body takes (i, *carried, *invariants) and gives the carried values
+    counted_while(n, *carried, *invariants)     the body takes (i, *carried, *invariants) and gives the carried values
+    try(*operands)                              the body; on what it catches, the handler(*handed over, *operands)
     call(*operands)                             RecursionError when functions call each other too deeply
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import TensorType
+from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.errors import located, too_deep
 from dy2st.runtime.results import read_only, released
 
@@ -55,6 +57,8 @@ def _run(program: Program, operation: Operation, operands: list[Any], xp: Any) -
         return _while(program, operation, operands, xp)
     if name == "counted_while":
         return _for(program, operation, operands, xp)
+    if name == "try":
+        return _try(program, operation, operands, xp)
     if name == "call":
         return call(program, operation.attributes["function"], operands, xp)
     results = operation.op.eval(xp, *operands, **operation.attributes)  # type: ignore[attr-defined]
@@ -63,6 +67,17 @@ def _run(program: Program, operation: Operation, operands: list[Any], xp: Any) -
     if len(operation.results) == 1:
         return (_array(single(results), operation.results[0], xp),)
     return [_array(r, v, xp) for r, v in zip(results, operation.results, strict=True)]
+
+
+def _try(program: Program, operation: Operation, operands: list[Any], xp: Any) -> list[Any]:
+    body, handler = operation.blocks
+    try:
+        return run_block(program, body, operands, xp)
+    except Exception as error:
+        given = handed_over(error, **operation.attributes, count=len(handler.arguments) - len(operands))
+        if given is None:
+            raise
+        return run_block(program, handler, [*given, *operands], xp)
 
 
 def _while(program: Program, operation: Operation, operands: list[Any], xp: Any) -> list[Any]:

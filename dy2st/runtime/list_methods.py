@@ -9,7 +9,9 @@ from dy2st.errors import StructureError
 from dy2st.ir.types import matches
 from dy2st.runtime.contents import Spliced
 from dy2st.runtime.made_in_branch import made_template
-from dy2st.runtime.structure import ListOf, OneOf, Template, general, meet, pack, place, types_of, unpack
+from dy2st.runtime.meeting import general, meet, place
+from dy2st.runtime.structure import pack, unpack
+from dy2st.runtime.templates import ListOf, OneOf, Template, types_of
 from dy2st.runtime.variant import SymbolicList
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.ir.location import is_user_frame
+from dy2st.ir.program import Value
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.log import MISSING
-from dy2st.runtime.structure import Const, Items, NewList, NewObject, OneOf, Template, Unset, template_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.templates import Const, Items, NewList, NewObject, OneOf, Template, Unset, template_of
 
 HELPER = "_dy"
 """What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
@@ -93,6 +93,20 @@ def old_objects(trace: Any) -> set[int]:
             continue
         visited.add(id(x))
     return seen | visited
+
+
+def was_there(trace: Any, key: Key, old: set[int]) -> bool:
+    """Say whether an entry of the write log is of something that was there before the block that is being closed."""
+    if key[0] in ("items", "attr"):
+        return key[1] in old
+    if key[0] != "data":
+        return True
+    payload, builder = trace.log.objects[key[1]]._payload, trace.builder
+    while builder is not None and isinstance(payload, Value):
+        if payload.block is builder.block:
+            return True
+        builder = builder.parent
+    return not isinstance(payload, Value)
 
 
 def _may_hold(x: Any) -> bool:

@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
+from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
+from dy2st.ir.location import user_location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import INT, ScalarType, TensorType, is_optional
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import View
+from dy2st.runtime.inplace import refuse_leaf
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor, needs_value
@@ -150,10 +153,17 @@ class Recorder:
 
     # ---- writes --------------------------------------------------------------------------------------------------
     def write(self, t: Tensor, new: Tensor) -> None:
-        """Write the elements of `t` in place: into the log, and through a view into its base."""
+        """Write the elements of `t` in place: into the log, and through a view into its base.
+
+        A tensor through which a gradient flows keeps its history where gradients are off: a leaf stays that leaf.
+        """
+        if current().grad and not isinstance(t._payload, Value):
+            refuse_leaf(t)
         value = self._fitted(t, new)
         flows = not self.stops(new) and current().grad
         if t._view is None:
+            if not current().grad and not self.stops(t):
+                value, flows = self.emit("renew", [value, self.value_of(t)]), True
             self.log.set(("data", id(t)), t, self.wrap(value, not flows))
             return
         view: View = t._view
@@ -185,6 +195,13 @@ class Recorder:
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Note that an attribute of a real object was read, which a trace may depend on; return what it sees."""
         return value
+
+    def gradient_so_far(self, t: Tensor) -> Any:
+        """Return what backward adds the next cotangent of a leaf to; None where there is nothing yet."""
+        return self.read_grad(t)
+
+    def note_leaf(self, t: Tensor) -> None:
+        """Note a tensor that is made with stop_gradient=False."""
 
     def write_grad(self, t: Tensor, grad: Tensor | None) -> None:
         """Set the gradient of a tensor in the log."""
@@ -242,8 +259,16 @@ class Recorder:
         while True:
             inside = [v for v in roots if v.block is level.block]
             entries = dict(level.captures)
-            wanted = [*inside, *(a for a in entries.values() if a not in stop)]
+            carried = [] if level.parent is None else self._carried(level, {*inside, *entries.values(), *stop})
+            wanted = [*inside, *(a for a in entries.values() if a not in stop), *carried]
             pulled = pull_back(b, level.block, wanted, cts, blocked=stop)
+            if any(v in pulled for v in carried):
+                place = user_location()
+                raise StructureError(
+                    "a derivative inside of a loop goes back to what an earlier turn computed",
+                    file=place.file if place else None,
+                    line=place.line if place else None,
+                )
             for v in inside:
                 if v in pulled:
                     totals[v] = pulled[v]
@@ -252,15 +277,19 @@ class Recorder:
             cts = {outer: pulled[a] for outer, a in entries.items() if a in pulled}
             level = level.parent
 
+    def _carried(self, level: Builder, known: set[Value]) -> list[Value]:
+        """Return the other arguments of a block through which a gradient flows: what earlier turns of a loop gave."""
+        return [v for v in level.block.arguments if v in self.needs and v not in known]
+
     def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
         """Append the gradients of `outs` at every leaf that needs one and add them to the leaves' gradients."""
-        leaves = [t for t in self.leaves() if not self.stops(t)]
+        places = [(t, v) for t in self.leaves() if not self.stops(t) for v in self.leaf_values(t)]
         cts: Cotangents = {}
         for out, seed in zip(outs, seeds, strict=True):
             value = self.builder.use(self.value_of(out))
             ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
             cts[value] = accumulate(self.builder, cts.get(value), ct)
-        for leaf, ct in zip(leaves, self.pull(cts, [self.leaf_value(t) for t in leaves], set()), strict=True):
+        for (leaf, _), ct in zip(places, self.pull(cts, [v for _, v in places], set()), strict=True):
             if ct is not None:
                 add_to_gradient(self, leaf, ct)
 
@@ -268,9 +297,9 @@ class Recorder:
         """Return the tensors from outside that this Program reads."""
         return []
 
-    def leaf_value(self, t: Tensor) -> Value:
-        """Return the value with which a leaf entered."""
-        return self.value_of(t)
+    def leaf_values(self, t: Tensor) -> list[Value]:
+        """Return the values as which a leaf entered the Program and the loops that write it."""
+        return [self.value_of(t)]
 
     @contextmanager
     def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:

@@ -77,7 +77,7 @@ class Scalar:
         raise needs_value(f"a symbolic {self.kind} was needed as a Python int (an index or a count)")
 
     def __hash__(self) -> int:
-        return id(self)
+        raise needs_value(f"the hash of a symbolic {self.kind} was needed (a key, or an item of a set)")
 
     def __repr__(self) -> str:
         return f"Scalar({self.value.type})"

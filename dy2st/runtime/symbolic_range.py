@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,12 @@ class SymbolicIterable:
     length: Any
     get: Callable[[Any], Any]
     must_roll: bool
+
+    def __iter__(self) -> Iterator[Any]:
+        raise needs_value("Python itself ran through something whose length only the run will tell")
+
+    def __len__(self) -> int:
+        raise needs_value("Python itself asked for a length that only the run will tell")
 
 
 def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:

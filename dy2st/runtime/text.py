@@ -21,6 +21,8 @@ def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tupl
         return ("", conversion if not spec else "", spec), [x.value]
     if isinstance(x, Text):
         return ("parts", x.template, conversion, spec), x.operands
+    if isinstance(x, BaseException) and _has_symbols(trace, x.args):
+        return _error_part(trace, x, conversion, spec)
     content = trace.content(x)
     if isinstance(content, (list, tuple, dict)) and _has_symbols(trace, content):
         parts, operands = _container_parts(trace, content)
@@ -45,6 +47,20 @@ def _container_parts(trace: Any, x: Any) -> tuple[tuple[Part, ...], list[Value]]
         operands += more
     template.append(",)" if isinstance(x, tuple) and len(x) == 1 else closing)
     return tuple(template), operands
+
+
+def _error_part(trace: Any, error: BaseException, conversion: str, spec: str) -> tuple[Part, list[Value]]:
+    """Return the text of an exception whose arguments are symbolic: its `str`, or its `repr`."""
+    shown = type(error).__repr__ if conversion == "r" else type(error).__str__
+    if shown not in (BaseException.__repr__, BaseException.__str__, KeyError.__str__):
+        return text_part(trace, trace.callable(shown)(error), "s", spec)
+    if len(error.args) == 1:
+        inner, operands = text_part(trace, error.args[0], "r" if shown is not BaseException.__str__ else "s")
+        parts = (inner,) if conversion != "r" else (f"{type(error).__name__}(", inner, ")")
+    else:
+        inner, operands = _container_parts(trace, error.args)
+        parts = inner if conversion != "r" else (type(error).__name__, *inner)
+    return ("parts", parts, "s", spec), operands
 
 
 def _has_symbols(trace: Any, x: Any) -> bool:

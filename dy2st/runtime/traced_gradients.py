@@ -12,7 +12,7 @@ from dy2st.autodiff.reverse import accumulate, set_flag
 from dy2st.ir.program import Value
 from dy2st.ir.types import UNSET, ConstType, TensorType, VariantType, is_optional, optional
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import Const, TensorLike, Unset
+from dy2st.runtime.templates import Const, TensorLike, Unset
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -22,11 +22,11 @@ NONE, SET = 1, 2
 
 def add_to_gradient(recorder: Any, leaf: Tensor, ct: Value) -> None:
     """Add a cotangent, dense or optional, to what `leaf.grad` is in the trace."""
-    so_far = recorder.read_grad(leaf)
+    so_far = recorder.gradient_so_far(leaf)
     if so_far is not None:
         before = _as_cotangent(recorder, so_far) if isinstance(so_far, Variant) else recorder.value_of(so_far)
         ct = accumulate(recorder.builder, before, ct)
-    recorder.write_grad(leaf, _as_gradient(recorder, ct))
+    recorder.log.set(("grad", id(leaf)), leaf, _as_gradient(recorder, ct))
 
 
 def gradient_parts(recorder: Any, gradient: Any, like: Tensor) -> tuple[Tensor, Scalar | None]:

@@ -10,10 +10,9 @@ from typing import Any
 
 from dy2st.ir.builder import Builder
 from dy2st.ops.base import Op
-from dy2st.runtime.caught import refuse_uncaught
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_if import predicate, switch
-from dy2st.runtime.list_methods import joined_items
+from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar
@@ -33,6 +32,10 @@ class Tracer(Contents, Recorder):
         """What was read from real objects, under the key with which a write would hide it."""
         self.made_objects: dict[int, Any] = {}
         """Objects that exist in the trace only."""
+        self.attempts: list[Any] = []
+        """The `try` statements in whose bodies the trace stands (convert_try)."""
+        self.raised_at: dict[int, tuple[BaseException, Any]] = {}
+        """Where exceptions were raised first, by id."""
 
     # ---- symbolic or not -------------------------------------------------------------------------------------------
     def is_symbolic(self, x: Any) -> bool:
@@ -96,7 +99,7 @@ class Tracer(Contents, Recorder):
         if key[0] == "data":
             return self.wrap(self.value_of(owner), owner.stop_gradient)
         if key[0] == "grad":
-            return self.read_grad(owner)
+            return self.gradient_so_far(owner)
         if key[0] in ("items", "tail"):
             return [] if key[0] == "tail" else copy.copy(owner)
         return self.real_attribute(owner, key[2])
@@ -117,6 +120,10 @@ class Tracer(Contents, Recorder):
         self.log.set(key, owner, value)
         if key[0] == "items":
             self.show(owner, value)
+
+    def widened(self, items: SymbolicList, element: Any) -> SymbolicList:
+        """Return a list of unknown length with elements that also fit a template."""
+        return widened(self, items, element)
 
     def spliced(self, items: list[Any]) -> Any:
         return joined_items(self, items)
@@ -174,13 +181,6 @@ class Tracer(Contents, Recorder):
                 self.leaving()
         finally:
             self.left(list(overlay))
-
-    @contextmanager
-    def trying(self, kinds: Sequence[Any]) -> Iterator[None]:
-        """Stand in a `try` body with handlers for `kinds`: refuse what the run would raise past a handler."""
-        builder, count = self.builder, len(self.builder.block.operations)
-        yield
-        refuse_uncaught(builder, count, tuple(kinds))
 
     def raise_later(self, error: BaseException) -> None:
         """Record that what was just raised is raised where the Program comes to this point."""

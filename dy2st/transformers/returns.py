@@ -33,7 +33,7 @@ from dy2st.pysrc import origin, templates, tree
 from dy2st.pysrc.scopes import own
 from dy2st.transformers.context import Context
 
-_CONVERTED = ("If", "While", "For")
+_CONVERTED = ("If", "While", "For", "Try")
 _LOOPS = ("While", "For", "AsyncFor")
 
 

@@ -20,7 +20,7 @@ from dy2st.pysrc.scopes import Bindings, Scope, Scopes, binds, own
 from dy2st.transformers.assignments import only_names
 from dy2st.transformers.context import Context, Plan
 
-_CONVERTED = ("If", "While", "For")
+_CONVERTED = ("If", "While", "For", "Try")
 
 
 def transform(root: Any, context: Context) -> None:
@@ -69,6 +69,9 @@ class _Function:
                 self.blocks(stmt)
 
     def construct(self, stmt: Any) -> None:
+        if type(stmt).__name__ == "Try":
+            self.attempt(stmt)
+            return
         parts = [*([stmt.test] if type(stmt).__name__ == "While" else []), *stmt.body, *stmt.orelse]
         parts += [stmt.target] if type(stmt).__name__ == "For" else []
         inside = frozenset(self.bindings.names(parts))
@@ -91,6 +94,23 @@ class _Function:
         unsure = [] if sure is None else [name for name in [*nonlocals, *rebound] if name not in sure]
         unreachable = nonlocals if sure is None else []
         self.late.update([*unsure, *unreachable])
+
+    def attempt(self, stmt: Any) -> None:
+        """Plan a `try`: a handler may see anything that the body assigned, and `finally` what any part did."""
+        assigned = self.bindings.names([stmt])
+        wanted = self.live.after[stmt] | self.scopes.captured[self.scope] | _read([*stmt.orelse, *stmt.finalbody])
+        wanted |= _read([inner for handler in stmt.handlers for inner in handler.body])
+        rebound = sorted(self.scopes.rebound[self.scope] - {*assigned}) if self.bindings.calls([stmt]) else []
+        names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
+        outer = [name for name in assigned if name in self.scope.globals]
+        self.context.plans[stmt] = Plan(
+            tuple(names),
+            tuple(name for name in assigned if name not in outer),
+            tuple(outer),
+            tuple(name for name in names if self.scope.resolve(name) is None),
+        )
+        sure = self.definite.entries.get(stmt) or frozenset()
+        self.late.update(name for name in [*assigned, *rebound] if name not in sure and name not in outer)
 
     def stays_inside(self, name: str, stmt: Any) -> bool:
         """Say whether a variable that nobody wants afterwards can live in the functions of a construct."""

@@ -29,7 +29,8 @@ MOST_NODES = 4000
 """Past so many nodes called functions are not drawn where they are called."""
 KINDS = {
     "matmul": "product", "conv": "product", "conv_transpose": "product", "embedding": "product", "cond": "flow",
-    "while_loop": "flow", "counted_while": "flow", "call": "flow", "print": "effect", "assert": "effect", "raise": "effect",
+    "while_loop": "flow", "counted_while": "flow", "call": "flow", "print": "effect", "assert": "effect",
+    "raise": "effect",
 }  # fmt: skip
 _HIDDEN_ATTRIBUTES = {"carried", "types", "type", "tags", "message", "template"}
 _LONGEST_TEXT = 34

@@ -5,7 +5,7 @@ import numpy as np
 from dy2st.autodiff.programs import jvp, vjp
 from dy2st.ir.types import BOOL, INT, TensorType
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import POINT, VECTOR, N, cond, empty_list, counted_while, program
+from tests.autodiff.building import POINT, VECTOR, N, cond, counted_while, empty_list, program
 from tests.autodiff.checking import check
 
 X = np.array([0.3, -0.7, 1.2])

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -75,9 +76,10 @@ def test_a_fresh_process_gets_the_same_accuracy_from_the_file(demo, data, traine
 
 def test_the_fresh_process_refuses_to_see_the_source(data, tmp_path):
     command = [sys.executable, str(EXAMPLES / "use_saved.py"), "model", "data.npz"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    library = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(command, cwd=tmp_path, env=library, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "the model's source can be imported; run this with python -I" in done.stderr
+    assert "the model's source can be imported; run this with python -P" in done.stderr
 
 
 def test_the_bar_without_rich(demo, capsys, monkeypatch):

@@ -72,7 +72,8 @@ def test_an_error_names_function_operation_and_line() -> None:
          " else(%a: float32[3]) { return %a }\n }\n return %y",
          r"argument 0 of a block of cond is float32\[3\], given float32\[2\]"),
         ("cond() {\n then() { return }\n else() { return }\n }\n return", "cond needs a predicate"),
-        ("counted_while() {carried=0, reverse=false} {\n body() { return }\n }\n return", "counted_while needs a count"),
+        ("counted_while() {carried=0, reverse=false} {\n body() { return }\n }\n return",
+         "counted_while needs a count"),
         ("counted_while(%x) {carried=0, reverse=false} {\n body(%i: int) { return }\n }\n return",
          r"the count of counted_while is an int, not float32\[2\]"),
         ("%l: list<int> = list_new() {type=!list<int>}\n"

@@ -23,7 +23,7 @@ from dy2st.jit.template_data import (
     template_from_json,
     template_to_json,
 )
-from dy2st.runtime.structure import Const, Items, ListOf, NewList, Number, OneOf, Unset
+from dy2st.runtime.templates import Const, Items, ListOf, NewList, Number, OneOf, Unset
 from tests.jit.saved_models import X, refiner
 
 

@@ -79,6 +79,9 @@ from dy2st.fluid.layers.reduction import (
     topk,
 )
 from dy2st.fluid.layers.windows import pool2d, pool3d
+from dy2st.functions.arithmetic import add_n as sum
+from dy2st.functions.arithmetic import increment
+from dy2st.functions.broadcasting import expand_as
 from dy2st.functions.comparison import (
     equal,
     greater_equal,
@@ -94,15 +97,28 @@ from dy2st.functions.comparison import (
     not_equal,
 )
 from dy2st.functions.creation import eye, linspace, rank, shape
-from dy2st.functions.broadcasting import expand_as
-from dy2st.functions.joining import concat, stack, unstack
-from dy2st.functions.manipulation import cast, reverse, transpose
-from dy2st.functions.arithmetic import increment
-from dy2st.functions.math import abs, ceil, clip, cos, erf, exp, floor, log, reciprocal, round, rsqrt, sign, sin, sqrt, square, tanh
-from dy2st.functions.arithmetic import add_n as sum
-from dy2st.functions.reduction import cumsum
 from dy2st.functions.gathering import gather_nd
-from dy2st.functions.joining import strided_slice
+from dy2st.functions.joining import concat, stack, strided_slice, unstack
+from dy2st.functions.manipulation import cast, reverse, transpose
+from dy2st.functions.math import (
+    abs,
+    ceil,
+    clip,
+    cos,
+    erf,
+    exp,
+    floor,
+    log,
+    reciprocal,
+    round,
+    rsqrt,
+    sign,
+    sin,
+    sqrt,
+    square,
+    tanh,
+)
+from dy2st.functions.reduction import cumsum
 from dy2st.functions.search import unique
 from dy2st.nn.create_parameter import create_parameter
 from dy2st.nn.functional.activation import (

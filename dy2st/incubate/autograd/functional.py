@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.autograd.rules import as_tensors, check_like, dense, fresh, outputs_of, pull, tangents_or_zeros
+from dy2st.autograd.rules import (
+    as_tensors,
+    callable_here,
+    check_like,
+    dense,
+    fresh,
+    outputs_of,
+    pull,
+    tangents_or_zeros,
+)
 from dy2st.ir.context import replaced
 from dy2st.runtime.tensor import Tensor
 
@@ -67,7 +76,7 @@ def _called(func: Callable[..., Any], xs: Any, what: str) -> tuple[list[Tensor],
     """Call a function on tensors of its own; return these, what it returned, and that as a list."""
     ins = fresh(as_tensors(xs, f"{what}: xs"))
     with replaced(grad=True):
-        out = func(*ins)
+        out = callable_here(func)(*ins)
     return ins, out, outputs_of(out, what)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.autograd.lazy_matrix import LazyMatrix
-from dy2st.autograd.rules import as_tensors, fresh, outputs_of
+from dy2st.autograd.rules import as_tensors, callable_here, fresh, outputs_of
 from dy2st.ir.context import replaced
 from dy2st.runtime.tensor import Tensor
 
@@ -34,7 +34,7 @@ class Jacobian(LazyMatrix):
     def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False):
         ins = fresh(as_tensors(xs, "Jacobian: xs"))
         with replaced(grad=True):
-            super().__init__(outputs_of(func(*ins), "Jacobian"), ins, is_batched)
+            super().__init__(outputs_of(callable_here(func)(*ins), "Jacobian"), ins, is_batched)
 
 
 class Hessian(LazyMatrix):

@@ -76,7 +76,7 @@ from dy2st.nn.functional.dropping import (
     dropout3d,
     feature_alpha_dropout,
 )  # fmt: skip
-from dy2st.nn.functional.lookup import embedding, one_hot
+from dy2st.nn.functional.lookup import embedding, gather_tree, one_hot
 from dy2st.nn.functional.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -112,6 +112,7 @@ from dy2st.nn.functional.pooling import (
     max_pool2d,
     max_pool3d,
 )  # fmt: skip
+from dy2st.nn.functional.resizing import interpolate, upsample
 from dy2st.nn.functional.shuffling import (
     channel_shuffle,
     pixel_shuffle,
@@ -120,5 +121,6 @@ from dy2st.nn.functional.shuffling import (
     temporal_shift,
 )
 from dy2st.nn.functional.softmax_family import gumbel_softmax, log_softmax, softmax, softmax_
+from dy2st.nn.functional.unfolding import fold, unfold
 
 __getattr__ = missing_in(__name__)

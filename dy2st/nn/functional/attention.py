@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from dy2st.functions.creation import ones
-from dy2st.functions.linear_algebra import matmul
 from dy2st.functions.diagonals import tril
+from dy2st.functions.linear_algebra import matmul
 from dy2st.functions.manipulation import transpose
 from dy2st.functions.operands import cast_to, together
 from dy2st.nn.functional.dropping import dropout

@@ -1,4 +1,4 @@
-"""Rows of a table by number, and one-hot vectors."""
+"""Rows of a table by number, one-hot vectors, sequences out of the tables of a beam search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dy2st.nn.functional.piecewise import piecewise
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
-_TAKE, _ONE_HOT = op("take"), op("one_hot")
+_TAKE, _ONE_HOT, _GATHER_TREE = op("take"), op("one_hot"), op("gather_tree")
 
 
 def embedding(
@@ -69,3 +69,20 @@ def one_hot(x: Any, num_classes: int = -1, name: str | None = None) -> Tensor:
     if num_classes < 1:
         raise ValueError(f"one_hot: num_classes must be positive (or -1), not {num_classes}")
     return apply(_ONE_HOT, x, num_classes=int(num_classes), dtype=default_dtype())
+
+
+def gather_tree(ids: Any, parents: Any) -> Tensor:
+    """Return the sequences of a beam search, [time, batch, beams], from the words and the beams that they came from.
+
+    From the last step on, each beam takes its word and goes on in the beam that `parents` names.
+
+    >>> import dy2st as paddle
+    >>> ids, parents = paddle.to_tensor([[[2, 3]], [[4, 5]]]), paddle.to_tensor([[[0, 0]], [[1, 0]]])
+    >>> paddle.nn.functional.gather_tree(ids, parents).tolist()
+    [[[3, 2]], [[4, 5]]]
+    """
+    ids, parents = tensor(ids, "gather_tree"), tensor(parents, "gather_tree")
+    for x in (ids, parents):
+        if not x.dtype.is_integer:
+            raise TypeError(f"gather_tree: ids and parents must be integers, not {x.dtype.name}")
+    return apply(_GATHER_TREE, ids, parents)

@@ -13,7 +13,6 @@ _FORMATS = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
 
 class _Pad(Layer):
     rank: int
-    kind = "constant"
 
     def __init__(
         self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str | None = None,
@@ -57,24 +56,42 @@ class Pad3D(_Pad):
     rank = 3
 
 
-class _Zero(_Pad):
+class _Fixed(_Pad):
+    """A layer of one mode."""
+
+    mode = "constant"
+
     def __init__(self, padding: Any, data_format: str | None = None, name: str | None = None):
-        super().__init__(padding, "constant", 0.0, data_format)
+        super().__init__(padding, self.mode, 0.0, data_format)
 
 
-class ZeroPad1D(_Zero):
-    """Pad [batch, channels, length] with zeros."""
+class _Constant(_Pad):
+    """A layer of one value, which has to be given."""
 
-    rank = 1
-
-
-class ZeroPad2D(_Zero):
-    """Pad images with zeros."""
-
-    rank = 2
+    def __init__(self, padding: Any, value: float, data_format: str | None = None, name: str | None = None):
+        super().__init__(padding, "constant", value, data_format)
 
 
-class ZeroPad3D(_Zero):
-    """Pad volumes with zeros."""
+def _family(stem: str, base: type[_Pad], how: str, **members: Any) -> tuple[type[Layer], type[Layer], type[Layer]]:
+    """Return the layers over one, two and three axes."""
+    what = ("[batch, channels, length]", "images", "volumes")
+    one, two, three = (
+        type(
+            f"{stem}{r}D",
+            (base,),
+            {"__doc__": f"Pad {what[r - 1]} {how}.", "__module__": __name__, "rank": r, **members},
+        )
+        for r in (1, 2, 3)
+    )
+    return one, two, three
 
-    rank = 3
+
+ZeroPad1D, ZeroPad2D, ZeroPad3D = _family("ZeroPad", _Fixed, "with zeros")
+ConstantPad1D, ConstantPad2D, ConstantPad3D = _family("ConstantPad", _Constant, "with one value")
+ReflectionPad1D, ReflectionPad2D, ReflectionPad3D = _family(
+    "ReflectionPad", _Fixed, "with their mirror image, the edge not doubled", mode="reflect"
+)
+ReplicationPad1D, ReplicationPad2D, ReplicationPad3D = _family(
+    "ReplicationPad", _Fixed, "with their edge", mode="replicate"
+)
+CircularPad1D, CircularPad2D, CircularPad3D = _family("CircularPad", _Fixed, "with their other end", mode="circular")

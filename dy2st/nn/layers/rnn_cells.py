@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from dy2st.functions.creation import full
-from dy2st.functions.linear_algebra import matmul
 from dy2st.functions.joining import split
+from dy2st.functions.linear_algebra import matmul
 from dy2st.nn.functional.activation import relu, sigmoid, tanh
 from dy2st.nn.initializer.distributions import Uniform
 from dy2st.nn.layer import Layer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.functions.manipulation import flatten, unflatten
-from dy2st.nn.functional import shuffling
+from dy2st.nn.functional import resizing, shuffling, unfolding
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.from_function import REQUIRED, layer_of
 from dy2st.runtime.tensor import Tensor
@@ -61,3 +61,28 @@ def _made(name: str, function: Any, **options: Any) -> type[Layer]:
 PixelShuffle = _made("PixelShuffle", shuffling.pixel_shuffle, upscale_factor=REQUIRED)
 PixelUnshuffle = _made("PixelUnshuffle", shuffling.pixel_unshuffle, downscale_factor=REQUIRED)
 ChannelShuffle = _made("ChannelShuffle", shuffling.channel_shuffle, groups=REQUIRED)
+
+
+def _bilinear(x: Any, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW") -> Tensor:
+    """Return images in another size, the corners where they were, linear in between."""
+    return resizing.interpolate(x, size, scale_factor, "bilinear", align_corners=True, data_format=data_format)
+
+
+def _nearest(x: Any, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW") -> Tensor:
+    """Return images in another size, each new place with the nearest element."""
+    return resizing.interpolate(x, size, scale_factor, "nearest", data_format=data_format)
+
+
+Upsample = layer_of(
+    "Upsample", resizing.interpolate, resizing.interpolate.__doc__.splitlines()[0], __name__, size=None,
+    scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None,
+    recompute_scale_factor=None,
+)  # fmt: skip
+UpsamplingNearest2D = _made("UpsamplingNearest2D", _nearest, size=None, scale_factor=None)
+UpsamplingBilinear2D = _made("UpsamplingBilinear2D", _bilinear, size=None, scale_factor=None)
+_WINDOWS = {"kernel_sizes": REQUIRED, "dilations": 1, "paddings": 0, "strides": 1}
+Unfold = layer_of("Unfold", unfolding.unfold, "Return the windows of images as columns.", __name__, **_WINDOWS)
+Fold = layer_of(
+    "Fold", unfolding.fold, "Return images from columns; what overlaps is added up.", __name__, output_sizes=REQUIRED,
+    **_WINDOWS,
+)  # fmt: skip

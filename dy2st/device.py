@@ -1,0 +1,93 @@
+"""`paddle.device`: which devices there are, and which one new tensors are made on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.missing import missing_in
+from dy2st.runtime.places import (
+    CPUPlace,
+    CUDAPlace,
+    cuda,
+    get_device,
+    is_compiled_with_cuda,
+    parse,
+    set_device,
+)
+
+__getattr__ = missing_in(__name__)
+
+__all__ = [
+    "CPUPlace",
+    "CUDAPlace",
+    "device_count",
+    "get_all_device_type",
+    "get_available_device",
+    "get_device",
+    "is_compiled_with_cinn",
+    "is_compiled_with_cuda",
+    "is_compiled_with_custom_device",
+    "is_compiled_with_distribute",
+    "is_compiled_with_ipu",
+    "is_compiled_with_rocm",
+    "is_compiled_with_xpu",
+    "set_device",
+    "synchronize",
+]
+
+
+def device_count() -> int:
+    """Return how many CUDA devices can be used."""
+    return int(cuda().cuda.runtime.getDeviceCount()) if is_compiled_with_cuda() else 0
+
+
+def get_all_device_type() -> list[str]:
+    """Return the kinds of devices that can be used: "cpu", and "gpu" where there is one."""
+    return ["cpu", "gpu"] if device_count() else ["cpu"]
+
+
+def get_available_device() -> list[str]:
+    """Return the names of the devices that can be used.
+
+    >>> import dy2st as paddle
+    >>> paddle.device.get_available_device()[0]
+    'cpu'
+    """
+    return ["cpu", *(f"gpu:{i}" for i in range(device_count()))]
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until a CUDA device (the current one by default) has done what it was told; the CPU never lags behind."""
+    place = parse(get_device() if device is None else device)
+    if place.kind == "gpu":
+        cuda(place.index).cuda.Device(place.index).synchronize()
+
+
+def is_compiled_with_xpu() -> bool:
+    """Return False: dy2st runs on CPUs and CUDA devices."""
+    return False
+
+
+def is_compiled_with_ipu() -> bool:
+    """Return False: dy2st runs on CPUs and CUDA devices."""
+    return False
+
+
+def is_compiled_with_rocm() -> bool:
+    """Return False: dy2st runs on CPUs and CUDA devices."""
+    return False
+
+
+def is_compiled_with_custom_device(device_type: str) -> bool:
+    """Return False: dy2st runs on CPUs and CUDA devices."""
+    return False
+
+
+def is_compiled_with_cinn() -> bool:
+    """Return False: Programs are compiled by dy2st itself."""
+    return False
+
+
+def is_compiled_with_distribute() -> bool:
+    """Return False: there is one process."""
+    return False

@@ -1,0 +1,101 @@
+"""What a tensor knows of its gradient: backward, hooks, clearing, leaving the tape."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.functions import assigning, creation
+from dy2st.ir.context import current, replaced
+from dy2st.runtime import backward as tape_walk
+from dy2st.runtime.convert_if import switch
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
+
+_hook_numbers = itertools.count()
+
+
+def backward(x: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+    """Sum the gradients of x, starting from `grad_tensor` (ones when None), into the `grad` of the leaves.
+
+    >>> import dy2st as paddle
+    >>> x = paddle.to_tensor([2.0], stop_gradient=False)
+    >>> (x * x).backward()
+    >>> x.grad.tolist()
+    [4.0]
+    """
+    tape_walk.backward([x], [grad_tensor], retain_graph)
+
+
+def clear_grad(x: Tensor) -> None:
+    """Forget the gradient."""
+    x.grad = None
+
+
+def clear_gradient(x: Tensor, set_to_zero: bool = True) -> None:
+    """Set the gradient to zeros, or forget it."""
+    grad = x.grad
+    if set_to_zero and isinstance(grad, Variant):  # in a trace: there or not, the run will tell
+        trace = current().trace
+        trace.write_grad(x, switch(trace, grad, lambda g: None if g is None else creation.zeros_like(g)))
+        return
+    x.grad = creation.zeros_like(grad) if set_to_zero and grad is not None else None
+
+
+def retain_grads(x: Tensor) -> None:
+    """Keep the gradient of a tensor that is no leaf in `grad` too."""
+    if x._node is not None and not x.stop_gradient:
+
+        def keep(gradient: Tensor) -> None:
+            so_far = x._grad
+            x._grad = gradient if so_far is None else so_far + gradient
+
+        register_hook(x, keep)
+
+
+def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+    """Call `hook` with the gradient of x in every backward; what it returns, if not None, replaces the gradient.
+
+    Raises RuntimeError where x needs no gradient.
+    """
+    if x.stop_gradient:
+        raise RuntimeError(
+            "a hook on a tensor that needs no gradient (its stop_gradient is True) would never be called"
+        )
+    if current().trace is not None:
+        return current().trace.register_hook(x, hook)
+    if x._node is None:
+        if x._hooks is None:
+            x._hooks = {}
+        hooks = x._hooks
+    else:
+        if x._node.hooks is None:
+            x._node.hooks = {}
+        hooks = x._node.hooks.setdefault(x._index, {})
+    number = next(_hook_numbers)
+    hooks[number] = hook
+    return HookHandle(hooks, number)
+
+
+class HookHandle:
+    """What `register_hook` returns; `remove()` takes the hook away."""
+
+    __slots__ = ("_hooks", "_number")
+
+    def __init__(self, hooks: dict[int, Any], number: int):
+        self._hooks, self._number = hooks, number
+
+    def remove(self) -> bool:
+        """Take the hook away; say whether it was still there."""
+        return self._hooks.pop(self._number, None) is not None
+
+
+def detach_(x: Tensor) -> Tensor:
+    """Cut x off from its history; return it."""
+    if current().trace is not None:
+        with replaced(grad=True):  # the history is cut, not kept as under no_grad
+            current().trace.write(x, assigning.detach(x))
+        return x
+    x._node, x._index, x.stop_gradient = None, 0, True
+    return x

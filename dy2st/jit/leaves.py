@@ -1,0 +1,106 @@
+"""Leaves of a trace: the tensors to which a `backward` inside of the traced function gives gradients.
+
+These are tensors from outside, arguments of the call, and tensors that the function makes with stop_gradient=False. A
+leaf that a loop writes enters each turn as another value, so a leaf may have several values to pull cotangents back to.
+
+What backward adds to the gradient of an argument is added to the argument of each call. Where the function itself reads
+that gradient, the Program takes it to be None before the call (`grad_free`), which is checked for each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.errors import TraceError
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Value
+from dy2st.jit.guards import ArgumentSlot, StateSlot
+from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tracing import Tracer
+
+
+class Leaves(Tracer):
+    """The part of a trace that knows its leaves."""
+
+    slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]]
+    arguments: dict[int, ArgumentSlot]
+
+    def __init__(self, builder: Any) -> None:
+        super().__init__(builder)
+        self.entries: dict[int, list[Value]] = {}
+        """By id of a leaf: the values as which it enters loops that write it."""
+        self.made_leaves: dict[int, Tensor] = {}
+        self.grad_free: set[int] = set()
+        """The arguments, by number, that must have no gradient before a call."""
+        self.summed: set[int] = set()
+        """The arguments (by id) of which the log has what backward added to their gradient, not the whole."""
+
+    def leaves(self) -> list[Tensor]:
+        outside = [t for _, _, t in self.slots.values() if t is not None]
+        arguments = [self.log.objects[i] for i, slot in self.arguments.items() if slot.kind == "leaf"]
+        found = list({id(t): t for t in (*outside, *arguments, *self.made_leaves.values())}.values())
+        for t in found:
+            if t._hooks and not self.stops(t):
+                raise _refused("backward() inside of a function of Programs passes by the hook of a tensor")
+        return found
+
+    def leaf_values(self, t: Tensor) -> list[Value]:
+        slot = self.slots.get(id(t))
+        first = slot[1] if slot is not None else t._payload
+        return [first, *self.entries.get(id(t), ())]
+
+    def commit_joined(self, key: Key, value: Any) -> None:
+        super().commit_joined(key, value)
+        if key[0] == "data" and isinstance(value, Tensor) and value._payload in self.builder.block.arguments:
+            self.entries.setdefault(key[1], []).append(value._payload)
+
+    def note_leaf(self, t: Tensor) -> None:
+        """Note a tensor that was given stop_gradient=False."""
+        if id(t) not in self.slots and isinstance(t._payload, Value):
+            self.log.keep(t)
+            self.made_leaves[id(t)] = t
+            self.needs.add(t._payload)
+
+    def set_stop_gradient(self, t: Tensor, stop: bool) -> None:
+        """Do `t.stop_gradient = stop` in converted code."""
+        if not isinstance(t._payload, Value):
+            if t.stop_gradient != stop:
+                raise _refused("stop_gradient of a tensor from outside is changed by a function of Programs")
+            return
+        t.stop_gradient = stop
+        if id(t) in self.arguments:
+            self.log.set(("attr", id(t), "stop_gradient"), t, stop)
+        if not stop:
+            self.note_leaf(t)
+
+    # ---- gradients of arguments ------------------------------------------------------------------------------------
+    def read_grad(self, t: Tensor) -> Tensor | None:
+        if id(t) in self.arguments and (id(t) in self.summed or self.log.get(("grad", id(t))) is MISSING):
+            self.grad_free.add(self.arguments[id(t)].index)
+        return super().read_grad(t)
+
+    def gradient_so_far(self, t: Tensor) -> Any:
+        if id(t) not in self.arguments:
+            return super().read_grad(t)
+        found = self.log.get(("grad", id(t)))
+        if found is MISSING:
+            self.summed.add(id(t))
+            return None
+        return found
+
+    def write_grad(self, t: Tensor, grad: Tensor | None) -> None:
+        missing = self.log.get(("grad", id(t))) is MISSING
+        if id(t) in self.arguments and (id(t) in self.summed or not missing or len(self.log.overlays) > 1):
+            self.grad_free.add(self.arguments[id(t)].index)
+        super().write_grad(t, grad)
+
+    def register_hook(self, t: Tensor, hook: Callable[..., Any]) -> Any:
+        """Refuse: a Program has no tape on which a hook could be called."""
+        raise _refused("register_hook() inside of a function of Programs")
+
+
+def _refused(message: str) -> TraceError:
+    place = user_location()
+    return TraceError(message, file=place.file if place else None, line=place.line if place else None)

@@ -1,0 +1,263 @@
+"""`try` around what only the run raises: a `try` operation for each `raise` that the handlers may see.
+
+The body is run first as it is. What Python raises while it is traced goes to the handlers at once, and nothing more
+is needed. Where a branch in the body raises, or an operation may, only the run will tell: the body is traced again, and
+each such *site* hands over what stands at that point (local variables, writes) to a handler of its own. There the
+user's handlers run as Python runs them, with the exception that the site raises.
+
+    try(body, handler 2) { try(body, handler 1) { body with raise 1 and raise 2 } { handler 1 } } { handler 2 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.errors import Dy2stError, StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import Type
+from dy2st.ops.control import outward, visible_symbols
+from dy2st.runtime.convert_checks import Raised
+from dy2st.runtime.convert_if import Diverged, if_, join_blocks, seen_template
+from dy2st.runtime.log import Key
+from dy2st.runtime.made_in_branch import is_plain_object, made_content, made_template, old_objects
+from dy2st.runtime.structure import decode, encode
+from dy2st.runtime.templates import Template
+from dy2st.shapes import symbol
+
+Thunk = Callable[[], Any]
+Handler = Callable[[BaseException], None]
+
+
+@dataclass
+class Site:
+    """A `raise` in the body of a `try`: the exception, and what it hands over."""
+
+    raised: Raised
+    locals: list[Template]
+    keys: list[Key]
+    writes: list[Template]
+    types: list[Type]
+
+
+class Attempt:
+    """One `try` statement whose body is being traced."""
+
+    def __init__(self, trace: Any, get: Thunk, kinds: Thunk):
+        self.trace, self.get, self.kinds = trace, get, kinds
+        self.root = root_of(trace.builder)
+        self.depth = len(trace.log.overlays)
+        self.old = old_objects(trace)
+        self.sites: dict[int, Site] = {}
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Take note of what the code in a `with` raises."""
+        self.trace.attempts.append(self)
+        try:
+            yield
+        finally:
+            self.trace.attempts.pop()
+
+    def hand_over(self, label: int, raised: Raised) -> list[Value]:
+        """Note a site; return what its `raise` hands over beside the values in the exception."""
+        trace = self.trace
+        if root_of(trace.builder) is not self.root:
+            place = user_location()
+            raise StructureError(
+                "a function that calls itself raises what a `try` outside of it would have to catch",
+                file=place.file if place else None,
+                line=place.line if place else None,
+            )
+        trace.leaving()
+        variables = list(self.get())
+        keys = [k for k in dict.fromkeys(k for o in trace.log.overlays[self.depth :] for k in o) if self.lasts(k)]
+        found = [trace.current(k) for k in keys]
+        shapes = [self.template(None, x) for x in variables]
+        written = [self.template(k, x) for k, x in zip(keys, found, strict=True)]
+        pairs = zip([*variables, *found], [*shapes, *written], strict=True)
+        values = [v for x, t in pairs for v in encode(trace, x, t)]
+        self.sites[label] = Site(raised, shapes, keys, written, [v.type for v in [*raised.operands, *values]])
+        return values
+
+    def lasts(self, key: Key) -> bool:
+        """Say whether what stands under a key can be seen outside of the body."""
+        return key[0] not in ("items", "attr") or key[1] in self.old
+
+    def template(self, key: Key | None, x: Any) -> Template:
+        if key is not None and key[0] in ("items", "tail"):
+            return made_content(self.trace, x, self.old)
+        if isinstance(x, (list, dict, tuple)) or is_plain_object(x):
+            return made_template(self.trace, x, self.old)
+        return seen_template(self.trace, key, x)
+
+    def count(self, operations: Sequence[Operation]) -> list[int]:
+        """Return the labels of the sites among operations and the blocks in them, in order."""
+        every = [o for top in operations for o in (top, *(i for block in top.blocks for i in block.walk()))]
+        labels = [o.attributes["label"] for o in every if o.op.name == "raise"]
+        return [label for label in labels if label in self.sites]
+
+
+def plain(body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thunk | None) -> None:
+    """Run a `try` statement as Python does."""
+    try:
+        try:
+            body()
+        except BaseException as error:
+            if handler is None:
+                raise
+            handler(error)
+        else:
+            if orelse is not None:
+                orelse()
+    finally:
+        if final is not None:
+            final()
+
+
+def try_(trace: Any, body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thunk | None, kinds: Thunk,
+         get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+    """Run a `try` statement; `handler` runs the handlers that fit an exception, and raises it again where none does."""
+    if final is None:
+        assert handler is not None
+        _with_handlers(trace, body, handler, orelse, kinds, get, set, names)
+        return
+
+    def whole() -> None:
+        if handler is None:
+            body()
+        else:
+            _with_handlers(trace, body, handler, orelse, kinds, get, set, names)
+
+    def at_last(error: BaseException) -> None:
+        final()
+        raise error
+
+    _with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get, set, names)
+    final()
+
+
+def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | None,
+                   kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+    before, mark, attempt = get(), trace.checkpoint(), Attempt(trace, get, kinds)
+    error, diverged = None, False
+    with attempt.active():
+        try:
+            body()
+        except Diverged:
+            diverged = True
+        except (Dy2stError, RecursionError):
+            raise
+        except BaseException as found:
+            error = found
+    count = len(attempt.count(trace.builder.since(mark[0])))
+    if not count:
+        if diverged:
+            raise Diverged
+        if error is not None:
+            handler(error)
+        elif orelse is not None:
+            orelse()
+        return
+    trace.rollback(mark)
+    set(before)
+    finished = _Again(trace, body, handler, kinds, get, set, names).run(count + (error is not None))
+    if orelse is None:
+        return
+    if trace.is_symbolic(finished):
+        if_(trace, finished, orelse, lambda: None, get, set, names)
+    elif finished:
+        orelse()
+
+
+class _Again:
+    """The second trace of a `try` statement, with a `try` operation for each site."""
+
+    def __init__(self, trace: Any, body: Thunk, handler: Handler, kinds: Thunk, get: Thunk,
+                 set: Callable[[Any], None], names: Sequence[str]):  # fmt: skip
+        self.trace, self.body, self.handler = trace, body, handler
+        self.get, self.set, self.names = get, set, names
+        self.attempt = Attempt(trace, get, kinds)
+        self.labels: list[int] = []
+        self.sites = 0
+
+    def run(self, sites: int) -> Any:
+        """Trace all; return whether the body came to its end."""
+        self.sites = sites
+        return self.level(sites)
+
+    def level(self, n: int) -> Any:
+        """Trace the body with the handlers of the first `n` sites."""
+        if not n:
+            return self.innermost()
+        given: list[Value] = []
+
+        def handle() -> bool:
+            site = self.attempt.sites[self.labels[n - 1]]
+            values, error = self.enter(site)
+            given.extend(values)
+            self.handler(error)
+            return False
+
+        def emit(then: Builder, other: Builder, place: Any) -> list[Value]:
+            return emit_try(self.trace.builder, self.labels[n - 1], then, other, given, place)
+
+        joined, finished = join_blocks(
+            self.trace, emit, lambda: self.level(n - 1), handle, self.get, self.set, self.names
+        )
+        self.set(joined)
+        return finished
+
+    def innermost(self) -> bool:
+        trace, diverged = self.trace, False
+        with self.attempt.active():
+            try:
+                self.body()
+            except Diverged:
+                diverged = True
+            except (Dy2stError, RecursionError):
+                raise
+            except Exception as error:
+                trace.raise_later(error)
+                diverged = True
+        self.labels = self.attempt.count(trace.builder.block.operations)
+        if len(self.labels) != self.sites:
+            raise StructureError("the body of a `try` raises at other places when it is traced again")
+        if diverged:
+            raise Diverged
+        return True
+
+    def enter(self, site: Site) -> tuple[list[Value], BaseException]:
+        """Stand where a site has raised; return the arguments of the handler that this takes, and the exception."""
+        trace = self.trace
+        b: Builder = trace.builder
+        seen = {s for s in visible_symbols(site.types) if b.knows(symbol(s))}
+        given = [b.argument(b.named(outward(t, seen))) for t in site.types]
+        values = iter(given)
+        error = site.raised.seen(trace, values)
+        self.set([decode(trace, values, t) for t in site.locals])
+        for key, template in zip(site.keys, site.writes, strict=True):
+            trace.commit_joined(key, decode(trace, values, template))
+        return given, error
+
+
+def emit_try(b: Builder, label: int, then: Builder, other: Builder, given: Sequence[Value], place: Any) -> list[Value]:
+    """Emit a `try` over two child builders; `given` are the arguments of the second that a `raise` hands over."""
+    outer = list(dict.fromkeys([*then.captures, *other.captures]))
+    for child, first in ((then, ()), (other, given)):
+        for value in outer:
+            child.use(value)
+        child.block.arguments[:] = [*first, *(child.captures[v] for v in outer)]
+    blocks = [then.block, other.block]
+    return b.operation("try", outer, {"label": label, "kinds": ()}, blocks, place).results
+
+
+def root_of(builder: Builder) -> Builder:
+    """Return the builder of the function that a builder's block belongs to."""
+    while builder.parent is not None:
+        builder = builder.parent
+    return builder

@@ -1,0 +1,74 @@
+"""The Taylor coefficients of one eager op, from those of its operands, as a small Program.
+
+It is derived once per kind of call, as the push-forward is (`op_pushforward.py`), and takes of a node what that takes:
+operands, results, extents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.autodiff.jet import Given, Pusher, found_in
+from dy2st.autodiff.residuals import BackwardBuilder
+from dy2st.errors import AutodiffError
+from dy2st.ir.program import Program, Value
+from dy2st.ops.base import Op
+from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, fresh_builder, shape_pattern
+from dy2st.runtime.op_pushforward import _take_result_extents
+
+
+@dataclass(frozen=True)
+class OpJet:
+    """`compiled` takes the arguments that `uses` names, then coefficients; gives those that `found` names."""
+
+    compiled: Compiled
+    uses: tuple[tuple[str, int, int], ...]
+    """As of a push-forward."""
+    found: Given
+
+
+_CACHE: dict[Any, OpJet] = {}
+
+
+def op_jet(op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: Given, order: int) -> OpJet:
+    """Return what computes the coefficients up to `order` of a call, of whose operands those in `given` are there."""
+    pattern = shape_pattern(operands)
+    key = (op.name, _key(attributes), pattern, given, order)
+    found = _CACHE.get(key)
+    if found is None:
+        found = _CACHE[key] = _derive(op, attributes, pattern, given, order)
+    return found
+
+
+def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: Given, order: int) -> OpJet:
+    b = fresh_builder(pattern)
+    arguments = [b.argument(_type(one)) for one in pattern]
+    out = b.apply(op, arguments, attributes)
+    outs: list[Value] = list(out) if isinstance(out, list) else [out]
+    ahead = BackwardBuilder(b, None, {})
+    places: dict[Value, tuple[str, int, int]] = {}
+    for kind, values in (("operand", arguments), ("result", outs)):
+        for i, value in enumerate(values):
+            here = ahead.argument(value.type)
+            ahead.rename(value, here)
+            places[here] = (kind, i, 0)
+    _take_extents(ahead, arguments, b.block.operations, places)
+    _take_result_extents(ahead, arguments, outs, places)
+    pusher = Pusher(ahead, order, None)
+    entering: list[Value] = []
+    for i, orders in given:
+        entering += [ahead.argument(arguments[i].type) for _ in orders]
+        here = dict(zip(orders, entering[-len(orders) :], strict=True))
+        pusher.series[arguments[i]] = [here.get(k) for k in range(1, order + 1)]
+    pusher.run(b.block)
+    found = found_in(pusher, outs)
+    if ahead.residuals:
+        raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
+    ahead.block.results = [c for i, orders in found for c in pusher.dense(outs[i], orders)]
+    used = _drop_dead(ahead.block)
+    kept = [a for a in places if a in used]
+    ahead.block.arguments[:] = [*kept, *entering]
+    return OpJet(Compiled(Program({"main": ahead.block})), tuple(places[a] for a in kept), found)

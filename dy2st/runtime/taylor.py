@@ -1,0 +1,112 @@
+"""Taylor mode on the tape and in traces: the coefficients of outputs when inputs are series in t.
+
+On the tape they are pushed through the nodes that lead to the outputs, oldest first, as tangents are (`tangents.py`);
+in a trace they are appended to the Program. What is pushed is recorded, so coefficients can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.autodiff.cotangents import conform
+from dy2st.autodiff.jet import Given, Pusher
+from dy2st.errors import AutodiffError
+from dy2st.ir.builder import Builder
+from dy2st.ir.context import current
+from dy2st.runtime.backward import Walk
+from dy2st.runtime.op_jet import op_jet
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.tangents import _nodes_between, _place, _place_of_edge
+from dy2st.runtime.tape import Node, ProgramCall
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.traced_tangents import _captured, _leading_to, _levels
+
+Coefficients = list[Tensor | None]
+"""Those from order 1 on; None is zero."""
+
+
+def push(
+    outs: Sequence[Tensor], ins: Sequence[Tensor], given: Sequence[Coefficients], order: int
+) -> list[Coefficients]:
+    """Return the coefficients 1 to `order` of each of `outs` when `ins` have those `given`.
+
+    Raises AutodiffError where the tape was freed, an operand was overwritten, or an operation has no Taylor rule.
+    """
+    trace = current().trace
+    if trace is not None:
+        return _push_in_trace(trace, outs, ins, given, order)
+    known: dict[Any, Coefficients] = {_place(x): c for x, c in zip(ins, given, strict=True)}
+    walk = Walk(graph=True, keep=True)
+    for node in _nodes_between(outs, known):
+        series = {i: known[p] for i, p in enumerate(map(_place_of_edge, node.edges)) if p in known}
+        if series:
+            _push_node(walk, node, series, known, order)
+    return [known.get(_place(out)) or [None] * order for out in outs]
+
+
+def _push_node(
+    walk: Walk, node: Node, series: dict[int, Coefficients], known: dict[Any, Coefficients], order: int
+) -> None:
+    """Push coefficients of a node's operands to its results; a place whose series is known keeps it."""
+    if node.source is None:
+        raise AutodiffError(f"the tape behind this tensor (made by '{node.name}') was freed by an earlier backward")
+    masks = [(i, tuple(k for k, c in enumerate(one, 1) if c is not None)) for i, one in series.items()]
+    given: Given = tuple((i, mask) for i, mask in masks if mask)
+    if not given:
+        return
+    entering = [c for i, _ in given for c in series[i] if c is not None]
+    if isinstance(node.source, ProgramCall):
+        node.check_versions(range(len(node.source.raw)))
+        derived, found = node.source.pullback.forward.jet(given, order)
+        arguments = [walk.operand(node, i, v) for i, v in enumerate(node.source.raw)]
+        results = walk.execute(derived, [*arguments, *entering], node.source.xp)
+    elif isinstance(node.source, tuple):
+        results, found = _push_op(walk, node, given, entering, order)
+    else:
+        raise AutodiffError(f"'{node.name}' has a backward of its own and no Taylor rule")
+    rest = iter(results)
+    for i, orders in found:
+        here = {k: next(rest) for k in orders}
+        known.setdefault((node, i), [here.get(k) for k in range(1, order + 1)])
+
+
+def _push_op(walk: Walk, node: Node, given: Given, entering: list[Any], order: int) -> tuple[Any, Given]:
+    op, attributes, arrays = node.source
+    made = op_jet(op, attributes, arrays, given, order)
+    node.check_versions([i for kind, i, _ in made.uses if kind == "operand"])
+    if node.overwritten:
+        node.check_results([i for kind, i, _ in made.uses if kind == "result"])
+    arguments: list[Any] = []
+    for kind, i, axis in made.uses:
+        if kind == "extent":
+            arguments.append(arrays[i].shape[axis])
+        elif kind == "result extent":
+            arguments.append(node.results[i].shape[axis])
+        else:
+            arguments.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
+    arguments += entering
+    payloads = [a._payload if isinstance(a, Tensor) else a for a in arguments]
+    xp = next((namespace_of(a) for a in payloads if hasattr(a, "dtype")), np)
+    return walk.execute(made.compiled, arguments, xp), made.found
+
+
+def _push_in_trace(
+    recorder: Any, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Sequence[Coefficients], order: int
+) -> list[Coefficients]:
+    """Append the coefficients where the recorder stands, also those of values of the blocks around."""
+    b: Builder = recorder.builder
+    seeds: dict[Any, Any] = {}
+    for x, coefficients in zip(ins, given, strict=True):
+        like = recorder.value_of(x)
+        seeds[like] = [c if c is None else conform(b, b.use(recorder.value_of(c)), b.use(like)) for c in coefficients]
+    ends = [b.use(recorder.value_of(out)) for out in outs]
+    pusher = Pusher(b, order, None)
+    for level, entering in _levels(b):
+        pusher.series.update({a: pusher.series[v] for v, a in entering.items() if v in pusher.series})
+        pusher.series.update({v: s for v, s in seeds.items() if v.block is level.block})
+        wanted = ends if level is b else [v for v in _captured(b, level) if v.block is level.block]
+        pusher.run(_leading_to(level.block, wanted, set(pusher.series)))
+    return [[c if c is None else recorder.wrap(c, False) for c in pusher.coefficients(v)] for v in ends]

@@ -1,0 +1,210 @@
+"""Templates: what a Python object looks like to a Program.
+
+Values cross the edges of blocks (branches, loop turns, the Program itself) as `ir.Value`s; Python objects do not. A
+template says how an object is made of them, so that one mechanism serves branches, loops, arguments and results.
+`meeting.py` finds the template that fits what either of two fits; `structure.py` takes objects apart and makes them
+again.
+
+Lists keep their identity: a list is a constant here and its content is an entry of the write log with a template of
+its own (`Items`, or `ListOf` when the length differs).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.ir.types import (
+    UNSET,
+    ConstType,
+    ListType,
+    ScalarType,
+    TensorType,
+    TupleType,
+    Type,
+    VariantType,
+)
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import SymbolicList, Variant
+
+MOST_ALTERNATIVES = 9
+"""Alternatives of one variant, "unset" included."""
+
+
+class Template:
+    """Base of the templates; they are immutable and compared by value."""
+
+
+@dataclass(frozen=True)
+class Const(Template):
+    """One Python object, the same every time."""
+
+    object: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and same_constant(self.object, other.object)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class Unset(Template):
+    """A variable that was not assigned."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unset)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class TensorLike(Template):
+    """A tensor of this type."""
+
+    type: TensorType
+    stop_gradient: bool
+
+
+@dataclass(frozen=True)
+class Number(Template):
+    """A symbolic Python number; `choices` are the values that it can have, where they are known and few."""
+
+    kind: str
+    choices: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Items(Template):
+    """A tuple, or the content of a list or dict, item by item. `kind` is the Python type, `keys` those of a dict."""
+
+    kind: type
+    items: tuple[Template, ...]
+    keys: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class NewList(Template):
+    """A list (or dict) that is made anew, with content of this template."""
+
+    content: Template
+
+
+@dataclass(frozen=True)
+class NewObject(Template):
+    """An instance of a user's class that is made anew: its attributes, by name."""
+
+    kind: type[Any]
+    names: tuple[str, ...]
+    items: tuple[Template, ...]
+
+
+@dataclass(frozen=True)
+class ListOf(Template):
+    """The content of a list of unknown length."""
+
+    element: Template
+
+
+@dataclass(frozen=True)
+class OneOf(Template):
+    """A variant; alternative 0 is `Unset`."""
+
+    alternatives: tuple[Template, ...]
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Say whether two Python objects are the same constant: identical, or equal immutables of one type."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return a == b and str(a) == str(b)
+    if isinstance(a, (bool, int, str, bytes, complex, range, frozenset)):
+        return a == b
+    return type(a).__module__.startswith("dy2st.dtypes") and a is b
+
+
+def template_of(trace: Any, x: Any) -> Template:
+    """Return the template that fits `x` exactly."""
+    if isinstance(x, Tensor):
+        value = trace.value_of(x)
+        return TensorLike(value.type, trace.stops(x))
+    if isinstance(x, Scalar):
+        return Number(x.kind, x.choices)
+    if isinstance(x, Variant):
+        return OneOf(x.alternatives)
+    if isinstance(x, SymbolicList):
+        return ListOf(x.element)
+    if isinstance(x, Undefined):
+        return Unset(x.name)
+    if isinstance(x, tuple):
+        return Items(type(x), tuple(template_of(trace, i) for i in x))
+    return Const(x)
+
+
+def content_template(trace: Any, content: Any) -> Template:
+    """Return the template of the content of a list or dict (an entry of the write log)."""
+    if isinstance(content, list):
+        return Items(list, tuple(template_of(trace, i) for i in content))
+    if isinstance(content, dict):
+        return Items(dict, tuple(template_of(trace, i) for i in content.values()), tuple(content))
+    if isinstance(content, (set, deque)):
+        return Items(type(content), tuple(template_of(trace, i) for i in content))
+    return template_of(trace, content)
+
+
+def types_of(t: Template) -> list[Type]:
+    """Return the types of the values that an object of this template is made of."""
+    if isinstance(t, (Const, Unset)):
+        return []
+    if isinstance(t, TensorLike):
+        return [t.type]
+    if isinstance(t, Number):
+        return [ScalarType(t.kind)]
+    if isinstance(t, (Items, NewObject)):
+        return [x for i in t.items for x in types_of(i)]
+    if isinstance(t, NewList):
+        return types_of(t.content)
+    if isinstance(t, ListOf):
+        return [ListType(packed(t.element))]
+    assert isinstance(t, OneOf)
+    return [VariantType((UNSET, *(packed(a) for a in t.alternatives[1:])))]
+
+
+def packed(t: Template) -> Type:
+    """Return the one type of an alternative or a list element."""
+    if isinstance(t, Const):
+        simple = t.object is None or isinstance(t.object, (bool, int, float, str))
+        return ConstType(t.object) if simple else ConstType(f"<{type(t.object).__name__}>")
+    types = types_of(t)
+    return types[0] if len(types) == 1 and not is_taken_apart(t) else TupleType(tuple(types))
+
+
+def is_taken_apart(t: Template) -> bool:
+    """Say whether an object of this template is a tuple value inside of a variant or list, even if it has one part."""
+    if isinstance(t, NewList):
+        return isinstance(t.content, Items)
+    return isinstance(t, (Items, NewObject))
+
+
+def kind_of_content(t: NewList) -> type:
+    """Return list, dict, set or deque: what is made anew."""
+    first = t.content.alternatives[1] if isinstance(t.content, OneOf) else t.content
+    return first.kind if isinstance(first, Items) else list
+
+
+def number_kind(t: Template) -> str | None:
+    """Return "bool", "int" or "float" where every object of this template is such a number, else None."""
+    if isinstance(t, Number):
+        return t.kind
+    if isinstance(t, Const) and type(t.object) in (bool, int, float):
+        return type(t.object).__name__
+    return None

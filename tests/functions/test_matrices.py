@@ -1,0 +1,153 @@
+"""Functions of matrices against NumPy, in eager mode and in a Program; their derivatives against differences."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st import linalg
+from dy2st.errors import AutodiffError
+
+R = np.random.default_rng(0)
+A = R.normal(size=(2, 3, 3)) + 3 * np.eye(3)
+S = A @ A.swapaxes(-1, -2)
+TALL, WIDE = R.normal(size=(5, 3)), R.normal(size=(3, 5))
+Y = R.normal(size=(2, 3, 2))
+L = np.linalg.cholesky(S)
+CASES = {
+    "inv": (linalg.inv, (A,), np.linalg.inv(A)),
+    "det": (linalg.det, (A,), np.linalg.det(A)),
+    "slogdet": (linalg.slogdet, (A,), np.stack(np.linalg.slogdet(A))),
+    "solve": (linalg.solve, (A, Y), np.linalg.solve(A, Y)),
+    "solve vector": (linalg.solve, (A[0], Y[0, :, 0]), np.linalg.solve(A[0], Y[0, :, 0])),
+    "solve right": (lambda a, y: linalg.solve(a, y, left=False), (A, A + 1), (A + 1) @ np.linalg.inv(A)),
+    "upper": (linalg.triangular_solve, (A, Y), np.linalg.solve(np.triu(A), Y)),
+    "lower transposed": (
+        lambda a, y: linalg.triangular_solve(a, y, upper=False, transpose=True, unitriangular=True),
+        (A, Y),
+        np.linalg.solve((np.tril(A, -1) + np.eye(3)).swapaxes(-1, -2), Y),
+    ),
+    "cholesky": (linalg.cholesky, (S,), L),
+    "cholesky upper": (lambda s: linalg.cholesky(s, upper=True), (S,), L.swapaxes(-1, -2)),
+    "cholesky_solve": (lambda y, low: linalg.cholesky_solve(y, low), (Y, L), np.linalg.solve(S, Y)),
+    "cholesky_inverse": (linalg.cholesky_inverse, (L,), np.linalg.inv(S)),
+    "eigvalsh": (linalg.eigvalsh, (S,), np.linalg.eigvalsh(S)),
+    "eigvalsh of a triangle": (lambda s: linalg.eigvalsh(s, "U"), (np.triu(S),), np.linalg.eigvalsh(S)),
+    "svdvals": (linalg.svdvals, (TALL,), np.linalg.svd(TALL, compute_uv=False)),
+    "pinv": (linalg.pinv, (TALL,), np.linalg.pinv(TALL)),
+    "pinv wide": (linalg.pinv, (WIDE,), np.linalg.pinv(WIDE)),
+    "pinv hermitian": (lambda s: linalg.pinv(s, hermitian=True), (S,), np.linalg.pinv(S, hermitian=True)),
+    "cond": (linalg.cond, (A,), np.linalg.cond(A)),
+    "cond -2": (lambda a: linalg.cond(a, -2), (A,), np.linalg.cond(A, -2)),
+    "cond fro": (lambda a: linalg.cond(a, "fro"), (A,), np.linalg.cond(A, "fro")),
+    "cond 1": (lambda a: linalg.cond(a, 1), (A,), np.linalg.cond(A, 1)),
+    "corrcoef": (linalg.corrcoef, (TALL,), np.corrcoef(TALL)),
+    "corrcoef columns": (lambda x: linalg.corrcoef(x, False), (TALL,), np.corrcoef(TALL, rowvar=False)),
+    "corrcoef of a vector": (linalg.corrcoef, (TALL[0],), np.corrcoef(TALL[0])),
+    "lstsq": (lambda x, y: linalg.lstsq(x, y)[0], (TALL, TALL[:, :2] ** 2),
+              np.linalg.lstsq(TALL, TALL[:, :2] ** 2)[0]),
+    "lstsq left over": (lambda x, y: linalg.lstsq(x, y)[1], (TALL, TALL[:, :2] ** 2),
+                        np.linalg.lstsq(TALL, TALL[:, :2] ** 2)[1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_is_numpys(name):
+    function, operands, want = CASES[name]
+    got = function(*map(paddle.to_tensor, operands))
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-10, atol=1e-12)
+    assert got.dtype == "float64"
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "lstsq" not in name])
+def test_static_is_eager(name):
+    function, operands, want = CASES[name]
+    got = paddle.jit.to_static(lambda *xs: function(*xs), full_graph=True)(*map(paddle.to_tensor, operands))
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "eigvalsh of a triangle"])
+def test_gradient_is_the_difference(name):
+    function, operands, want = CASES[name]
+    weights = np.cos(np.arange(want.size)).reshape(want.shape)
+    x = paddle.to_tensor(operands[0], stop_gradient=False)
+    rest = [paddle.to_tensor(o) for o in operands[1:]]
+    (function(x, *rest) * paddle.to_tensor(weights)).sum().backward()
+    way = R.normal(size=operands[0].shape)
+    if name.startswith(("pinv hermitian", "eigvalsh", "cholesky")) and name not in ("cholesky_inverse",):
+        way = way + way.swapaxes(-1, -2) if way.shape[-1] == way.shape[-2] else way
+    high, low = (
+        (function(paddle.to_tensor(operands[0] + h * way), *rest).numpy() * weights).sum() for h in (1e-5, -1e-5)
+    )
+    np.testing.assert_allclose((x.grad.numpy() * way).sum(), (high - low) / 2e-5, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("matrix", [TALL, WIDE, A])
+def test_factors_multiply_to_the_matrix(matrix):
+    x = paddle.to_tensor(matrix)
+    q, r = linalg.qr(x)
+    u, s, vh = linalg.svd(x)
+    np.testing.assert_allclose((q @ r).numpy(), matrix, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(((u * s.unsqueeze(-2)) @ vh).numpy(), matrix, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(linalg.qr(x, mode="r").numpy(), r.numpy())
+    values, vectors = linalg.eigh(paddle.to_tensor(S))
+    np.testing.assert_allclose((vectors * values.unsqueeze(-2)).numpy(), S @ vectors.numpy(), rtol=1e-10)
+
+
+def test_general_eigenvalues_are_complex_and_solve_their_equation():
+    values, vectors = linalg.eig(paddle.to_tensor(A))
+    assert values.dtype == "complex128"
+    np.testing.assert_allclose(A @ vectors.numpy(), vectors.numpy() * values.numpy()[:, None], atol=1e-12)
+    np.testing.assert_allclose(linalg.eigvals(paddle.to_tensor(A)).numpy(), values.numpy())
+    assert linalg.eigvals(paddle.to_tensor(A.astype("float32"))).dtype == "complex64"
+
+
+def test_rank_counts_singular_values():
+    x = paddle.to_tensor(np.diag([3.0, 1e-3, 0.0]))
+    assert [linalg.matrix_rank(x).item(), linalg.matrix_rank(x, tol=0.1).item()] == [2, 1]
+    assert linalg.matrix_rank(x, hermitian=True, rtol=1e-2).item() == 1
+    both = paddle.stack([x, paddle.eye(3, dtype="float64")])
+    assert linalg.matrix_rank(both, atol=paddle.to_tensor([2.0, 0.5])).tolist() == [1, 3]
+
+
+def test_inverse_is_a_function_and_keeps_float32():
+    x = paddle.inverse(paddle.to_tensor([[2.0, 0.0], [0.0, 4.0]]))
+    assert x.tolist() == [[0.5, 0.0], [0.0, 0.25]]
+    assert x.dtype == "float32"
+    assert paddle.inverse(paddle.to_tensor([[2, 0], [0, 4]])).tolist() == [[0.5, 0.0], [0.0, 0.25]]
+
+
+def test_no_matrices_are_no_results():
+    assert linalg.inv(paddle.zeros([0, 3, 3])).shape == [0, 3, 3]
+    assert linalg.det(paddle.zeros([2, 0, 0])).tolist() == [1.0, 1.0]
+
+
+def test_nan_comes_through():
+    assert np.isnan(linalg.det(paddle.to_tensor([[np.nan, 0.0], [0.0, 1.0]])).item())
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: linalg.inv(paddle.ones([2, 3])), ValueError, r"inverse needs square matrices, not the shape \[2, 3\]"),
+        (lambda: linalg.inv(paddle.ones([3])), ValueError, r"inverse needs matrices, not a tensor of shape \[3\]"),
+        (lambda: linalg.inv(paddle.zeros([2, 2])), ValueError, "Singular matrix"),
+        (lambda: linalg.inv(paddle.ones([2, 2], "complex64")), TypeError, "complex matrices is not supported"),
+        (lambda: linalg.cholesky(paddle.to_tensor(-np.eye(2))), ValueError, "not positive definite"),
+        (lambda: linalg.solve(paddle.ones([2, 3]), paddle.ones([2, 2])), ValueError, "solve needs square matrices"),
+        (lambda: linalg.solve(paddle.ones([2, 2]), paddle.ones([3, 2])), ValueError, "do not fit 3 rows"),
+        (lambda: linalg.qr(paddle.ones([2, 2]), mode="complete"), ValueError, "mode must be 'reduced' or 'r'"),
+        (lambda: linalg.svd(paddle.ones([2, 2]), full_matrices=True), NotImplementedError, "full_matrices=True"),
+        (lambda: linalg.eigh(paddle.ones([2, 2]), "X"), ValueError, "UPLO must be 'L' or 'U'"),
+    ],
+)
+def test_what_cannot_be_done_is_said(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_general_eigenvalues_have_no_derivative():
+    x = paddle.to_tensor(A, stop_gradient=False)
+    with pytest.raises(AutodiffError, match="eig has no derivative here"):
+        linalg.eig(x)
+    with paddle.no_grad():
+        assert linalg.eig(x)[0].shape == [2, 3]

@@ -1,0 +1,66 @@
+"""Every Program that a test runs is a sample for the printer, the parser and the file format.
+
+`RoundTrips` looks on while Programs are compiled, sends a share of them through text and through JSON, and remembers
+which did not come back as they were. The share is a matter of time only: which Programs are in it depends on the test's
+name, so a failure comes again when the test runs alone, and `--round-trips 1` looks at all of them.
+"""
+
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from dy2st.ir.equality import structurally_equal
+from dy2st.ir.parser import parse
+from dy2st.ir.printer import to_text
+from dy2st.ir.program import Program
+from dy2st.ir.serialize import from_json, to_json
+from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.plan import Plan
+
+
+class RoundTrips:
+    """What was seen of the Programs of one test."""
+
+    def __init__(self, share: int, test: str):
+        self._share = share
+        self._turn = zlib.crc32(test.encode())
+        self.faults: list[str] = []
+
+    def see(self, program: Program) -> None:
+        """Check the Program if it is its turn."""
+        self._turn += 1
+        if self._turn % self._share == 0:
+            fault = fault_of(program)
+            if fault:
+                self.faults.append(fault)
+
+    def watch(self, patch: pytest.MonkeyPatch) -> None:
+        """See every Program that is given to `Compiled` or to a plan until `patch` is undone."""
+        for kind in (Compiled, Plan):
+            patch.setattr(kind, "__init__", _seen_by(self, kind.__init__))
+
+
+def _seen_by(trips: RoundTrips, init: Any) -> Any:
+    def init_and_see(self: Any, program: Program, *rest: Any, **keywords: Any) -> None:
+        init(self, program, *rest, **keywords)
+        trips.see(program)
+
+    return init_and_see
+
+
+def fault_of(program: Program) -> str:
+    """Say what does not come back as it was; empty when everything does, or the Program cannot leave its process."""
+    if not all(operation.op.saveable for operation in program.walk()):
+        return ""
+    text = to_text(program)
+    try:
+        if not structurally_equal(parse(text), program, locations=True):
+            return f"parse(print(program)) is another Program:\n{text}"
+        data, arrays = to_json(program)
+        if not structurally_equal(from_json(json.loads(json.dumps(data, allow_nan=False)), arrays), program, names=True):
+            return f"the Program comes back from JSON as another one:\n{text}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}\n{text}"
+    return ""
