@@ -59,7 +59,8 @@ def fault_of(program: Program) -> str:
         if not structurally_equal(parse(text), program, locations=True):
             return f"parse(print(program)) is another Program:\n{text}"
         data, arrays = to_json(program)
-        if not structurally_equal(from_json(json.loads(json.dumps(data, allow_nan=False)), arrays), program, names=True):
+        back = from_json(json.loads(json.dumps(data, allow_nan=False)), arrays)
+        if not structurally_equal(back, program, names=True):
             return f"the Program comes back from JSON as another one:\n{text}"
     except Exception as error:
         return f"{type(error).__name__}: {error}\n{text}"

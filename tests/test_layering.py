@@ -30,8 +30,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "functions",
         "nn regularizer linalg tensor",
         "optimizer",
-        "static incubate amp io metric autograd",
-        "jit distributed",
+        "static incubate amp io metric autograd device utils",
+        "jit distributed vision",
         "fluid export viz",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )

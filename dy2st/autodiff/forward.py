@@ -16,6 +16,7 @@ from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import is_differentiable, tangent_type
 from dy2st.ops.base import Op
+from dy2st.passes.silence import silence
 
 Tangents = dict[Value, Value]
 Mapping = dict[Value, Value]
@@ -214,5 +215,14 @@ def _leave(
         for old, new in zip(operation.results, made.results[:count], strict=True):
             b.retype(new, old.type)
             mapping[old] = new
+    else:
+        silence_again(b, made)
     for i, tangent in zip(live, made.results[count:], strict=True):
         tangents[operation.results[i]] = conform(b, tangent, _mapped(operation.results[i], mapping), fresh=True)
+
+
+def silence_again(b: Builder, made: Operation) -> None:
+    """Remove the prints of an operation that runs beside the one that it was made of, which has printed."""
+    again = Block()
+    again.operations.append(made)
+    silence(again, b.functions if b.functions is not None else {})

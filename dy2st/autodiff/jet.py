@@ -14,7 +14,7 @@ from typing import Any
 
 from dy2st.autodiff.activity import active_carried, active_results
 from dy2st.autodiff.cotangents import conform
-from dy2st.autodiff.forward import functions_of
+from dy2st.autodiff.forward import functions_of, silence_again
 from dy2st.autodiff.programs import fresh_names
 from dy2st.autodiff.series import Coefficients, Known, op_series
 from dy2st.ir.builder import Builder
@@ -198,6 +198,8 @@ class Pusher:
             for old, new in zip(operation.results, made.results[:count], strict=True):
                 self.b.retype(new, old.type)
                 self.mapping[old] = new
+        else:
+            silence_again(self.b, made)
         rest = iter(made.results[count:])
         for i, orders in live:
             result = operation.results[i]

@@ -14,8 +14,9 @@ Before                                              After
 The outcome of a block that may raise under the label is a variant: what the `raise` hands over, or the block's results.
 
 1. `raise`: the outcome is what it hands over; what follows is dropped.
-2. A `cond`, or a `try` of kinds, gives the outcome of the block that ran; what follows runs where that did not raise.
-3. A loop carries what was handed over; it ends (`while_loop`), or turns without doing anything (`counted_while`).
+2. A `cond` gives the outcome of the block that ran; what follows runs where that did not raise.
+3. A `try` of kinds is asked first whether its body would raise; then it is a `cond` on the answer.
+4. A loop carries what was handed over; it ends (`while_loop`), or turns without doing anything (`counted_while`).
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ RAISED, FINISHED = 1, 2
 
 
 def has_attempts(program: Program) -> bool:
-    """Say whether there is a `try` in a Program that catches what a `raise` hands over."""
-    return any(_is_attempt(operation) for block in program.functions.values() for operation in block.walk())
+    """Say whether there is a `try` in a Program."""
+    return any(operation.name == "try" for block in program.functions.values() for operation in block.walk())
 
 
 def unwound(program: Program, names: Names) -> Program:
-    """Return a Program that does the same without a `try` that catches a label."""
+    """Return a Program that does the same, and in which a `try` gives nothing but a bool."""
     unwind = _Unwind(names)
     return Program({name: unwind.closed(block) for name, block in program.functions.items()}, program.entry)
 
@@ -75,8 +76,10 @@ class _Unwind:
         before, b.location = b.location, operation.location
         if _is_attempt(operation):
             self.define(b, operation, self.attempt(b, operation, mapping), mapping)
+        elif operation.name == "try":
+            self.define(b, operation, self.asked(b, operation, mapping), mapping)
         else:
-            inside = any(_is_attempt(inner) for block in operation.blocks for inner in block.walk())
+            inside = any(inner.name == "try" for block in operation.blocks for inner in block.walk())
             blocks = [self.closed(block) if inside else clone_block(block) for block in operation.blocks]
             operands = [mapping[v] for v in operation.operands]
             made = b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
@@ -93,7 +96,7 @@ class _Unwind:
     # ---- a try -----------------------------------------------------------------------------------------------------
     def attempt(self, b: Builder, operation: Operation, mapping: Mapping) -> Sequence[Value]:
         """Emit a `try`; return its results."""
-        body, handler = operation.blocks
+        body, handler = self.closed(operation.blocks[0]), operation.blocks[1]
         operands = [b.use(mapping[v]) for v in operation.operands]
         count, label = len(handler.arguments) - len(operands), operation.attributes["label"]
         entered = dict(zip(body.arguments, operands, strict=True))
@@ -142,7 +145,8 @@ class _Unwind:
         operands = [b.use(mapping[v]) for v in operation.operands]
         if operation.name in ("while_loop", "counted_while"):
             return self.loop(b, operation, operands, label, kind)
-        first = operands[1:] if operation.name == "cond" else operands  # 2.
+        first = operands[1:] if operation.name == "cond" else operands
+        chosen = operands[0] if operation.name == "cond" else self.probe(b, operation, mapping)  # 2. and 3.
         ways: list[Builder] = []
         for block in operation.blocks:
             way = b.child()
@@ -150,16 +154,40 @@ class _Unwind:
             found = self.run(way, block.operations, block.results, entered, label, kind)
             way.block.results = [way.use(found)]
             ways.append(way)
-        if operation.name == "cond":
-            return close_cond(b, operands[0], *ways)[0]
-        outer = list(dict.fromkeys(v for way in ways for v in way.captures))
-        for way in ways:
+        return close_cond(b, chosen, *ways)[0]
+
+    # ---- a try of kinds --------------------------------------------------------------------------------------------
+    def asked(self, b: Builder, operation: Operation, mapping: Mapping) -> Sequence[Value]:
+        """3."""
+        chosen = self.probe(b, operation, mapping)
+        ways: list[Builder] = []
+        for block in operation.blocks:
+            way = b.child()
+            entered = {a: b.use(mapping[v]) for a, v in zip(block.arguments, operation.operands, strict=True)}
+            for inner in block.operations:
+                self.operation(way, inner, entered)
+            way.block.results = [way.use(entered[v]) for v in block.results]
+            ways.append(way)
+        return close_cond(b, chosen, *ways)
+
+    def probe(self, b: Builder, operation: Operation, mapping: Mapping) -> Value:
+        """Emit a `try` that gives whether the body comes to its end."""
+        body, handler = b.child(), b.child()
+        entered = {a: b.use(mapping[v]) for a, v in zip(operation.blocks[0].arguments, operation.operands, strict=True)}
+        for inner in operation.blocks[0].operations:
+            if inner.name == "try":
+                self.probe(body, inner, entered)
+            else:
+                self.operation(body, inner, entered)
+        body.block.results, handler.block.results = [body.scalar(True)], [handler.scalar(False)]
+        outer = list(body.captures)
+        for way in (body, handler):
             way.block.arguments[:] = [way.use(v) for v in outer]
-        return b.operation("try", outer, dict(operation.attributes), [way.block for way in ways]).results[0]
+        return b.operation("try", outer, dict(operation.attributes), [body.block, handler.block]).results[0]
 
     # ---- loops -----------------------------------------------------------------------------------------------------
     def loop(self, b: Builder, operation: Operation, operands: list[Value], label: int, kind: VariantType) -> Value:
-        """3."""
+        """4."""
         counted, carried = operation.name == "counted_while", operation.attributes["carried"]
         source = operation.blocks[0]
         handed = VariantType((UNSET, kind.alternatives[RAISED]))

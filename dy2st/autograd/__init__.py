@@ -5,6 +5,7 @@ from dy2st.autograd.py_layer import PyLayer, PyLayerContext
 from dy2st.missing import missing_in
 from dy2st.runtime.backward import backward, grad
 from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from dy2st.runtime.saved_tensors import saved_tensors_hooks
 
 __getattr__ = missing_in(__name__)
 
@@ -18,5 +19,6 @@ __all__ = [
     "is_grad_enabled",
     "jacobian",
     "no_grad",
+    "saved_tensors_hooks",
     "set_grad_enabled",
 ]

@@ -9,6 +9,7 @@ from dy2st.errors import NeedsPythonValue
 from dy2st.functions.creation import zeros_like
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import user_location
+from dy2st.runtime.saved_tensors import saved_tensors_hooks
 from dy2st.runtime.tape import Node, edges_of
 from dy2st.runtime.tensor import Tensor
 
@@ -22,12 +23,15 @@ class PyLayerContext:
         self._materialize = True
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors for backward."""
+        """Keep tensors for backward, packed where `saved_tensors_hooks` are current."""
+        hooks = current().saved
         self._saved = tensors
+        if hooks is not None:
+            self._saved = tuple(_Kept(hooks, t) if isinstance(t, Tensor) else t for t in tensors)
 
     def saved_tensor(self) -> tuple[Any, ...]:
         """Return what was kept, a tuple."""
-        return self._saved
+        return tuple(t.tensor() if isinstance(t, _Kept) else t for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that no gradient flows through these results of forward."""
@@ -36,6 +40,22 @@ class PyLayerContext:
     def set_materialize_grads(self, value: bool) -> None:
         """Say whether backward gets zeros (else None) for results that have no gradient."""
         self._materialize = bool(value)
+
+
+class _Kept:
+    """A tensor whose elements are packed: its place on the tape stays, a leaf as the tensor that it is."""
+
+    def __init__(self, hooks: saved_tensors_hooks, t: Tensor):
+        self._packed = hooks.packed(t.array())
+        self._node, self._index, self._constant = t._node, t._index, t.stop_gradient
+        self._leaf = t if t._node is None and not t.stop_gradient else None
+
+    def tensor(self) -> Tensor:
+        if self._leaf is not None and current().grad:
+            return self._leaf
+        made = Tensor(self._packed.unpacked())
+        made._node, made._index, made.stop_gradient = self._node, self._index, self._constant
+        return made
 
 
 class PyLayer:

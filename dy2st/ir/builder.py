@@ -22,6 +22,9 @@ from dy2st.shapes import Dim, Extent, Shape, broadcast, symbol
 Mark: TypeAlias = "tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]"
 
 
+Guard: TypeAlias = "Callable[[Builder, OpDef, list[Value], dict[str, Any]], Operation | None]"
+
+
 class Names:
     """Hands out the fresh symbols of one function."""
 
@@ -42,6 +45,8 @@ class Builder:
         self.names = names or (parent.names if parent else Names())
         self.functions: dict[str, Block] | None = parent.functions if parent else None
         """The functions of the Program, where the derivatives of calls need them."""
+        self.guard: Guard | None = parent.guard if parent else None
+        """What puts an operation that may raise into a `try` instead; asked before each operation."""
         self.captures: dict[Value, Value] = {}
         self.location: Location | None = parent.location if parent else None
         self._extents: dict[str, tuple[Value, int]] = {}
@@ -198,6 +203,8 @@ class Builder:
         op = lookup(op) if isinstance(op, str) else op
         attributes = attributes or {}
         used = [self.use(v) for v in operands]
+        if self.guard is not None and (guarded := self.guard(self, op, used, attributes)) is not None:
+            return guarded
         inferred: Any = op.infer_operation([v.type for v in used], attributes, blocks)
         made = Operation(op, used, attributes, list(blocks), location or self.location or user_location())
         for type in cast("tuple[Any, ...]", inferred) if isinstance(inferred, tuple) else (inferred,):

@@ -28,6 +28,10 @@ class Process:
     programs: Any = None
     """The default (main, startup) of hand-built Programs."""
     scope: Any = None
+    parallel: bool = False
+    """Whether `init_parallel_env` was called."""
+    worker: Any = None
+    """In a worker process of a DataLoader: which one it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Context:
 
     `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
     to_static trace or a hand-built Program. `static` is the pair (main, startup) of hand-built Programs, `layer` the
-    innermost running nn.Layer.
+    innermost running nn.Layer, `saved` the hooks on what the tape keeps.
     """
 
     trace: Any = None
@@ -44,6 +48,7 @@ class Context:
     grad: bool = True
     amp: Any = None
     layer: Any = None
+    saved: Any = None
     process: Process = field(default_factory=Process)
 
 

@@ -51,7 +51,7 @@ def register(op: OpDef) -> None:
 
 
 def lookup(name: str) -> OpDef:
-    """Return the op of this name; KeyError names near misses."""
+    """Return the op of this name; KeyError where there is none."""
     try:
         return REGISTRY[name]
     except KeyError:

@@ -97,10 +97,7 @@ class Block:
 
 
 class Program:
-    """Named functions and the name of the one that runs first.
-
-    `input_names` and `result_names` name the entry's arguments and results for people and for files.
-    """
+    """Named functions and the name of the one that runs first."""
 
     picture: ClassVar[Callable[[Program], str] | None] = None
     """Draws a Program for notebooks; `dy2st/__init__.py` sets it, because pictures are made far above the IR."""

@@ -1,6 +1,7 @@
 """`paddle.jit`: Programs from Python functions; saving and loading them."""
 
 from dy2st.jit.api import enable_to_static, ignore_module, not_to_static, to_static
+from dy2st.jit.code_log import set_code_level, set_verbosity
 from dy2st.jit.saved_files import load, load_state, save, save_state
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.translated_layer import TranslatedLayer
@@ -18,5 +19,7 @@ __all__ = [
     "not_to_static",
     "save",
     "save_state",
+    "set_code_level",
+    "set_verbosity",
     "to_static",
 ]

@@ -1,9 +1,10 @@
-"""What `set_code_level` and `set_verbosity` show of the conversion, through Python's `logging` (loggers "dy2st.jit...")."""
+"""What `set_code_level` and `set_verbosity` show of the conversion, through `logging` (loggers "dy2st.jit...")."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 
 from dy2st.transformers.convert import Converted
 
@@ -26,12 +27,12 @@ def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
 def converted(found: Converted) -> None:
     """Show that a function was converted, where that was asked for."""
     if EVENTS.isEnabledFor(logging.DEBUG):
-        EVENTS.debug("converted `%s` (%s:%d)", found.name, found.file, found.firstlineno)
+        EVENTS.debug("converted `%s` (%s:%d)", found.code.co_name, found.file, found.firstlineno)
     if CODE.isEnabledFor(logging.DEBUG):
-        CODE.debug("`%s` (%s:%d) as converted:\n%s", found.name, found.file, found.firstlineno, found.source)
+        CODE.debug("`%s` (%s:%d) as converted:\n%s", found.code.co_name, found.file, found.firstlineno, found.source)
 
 
-class _To(logging.StreamHandler[object]):
+class _To(logging.StreamHandler[TextIO]):
     """A handler of ours, so that another level can take it away."""
 
 

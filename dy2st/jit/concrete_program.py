@@ -123,7 +123,9 @@ class ConcreteProgram:
                 raise
             label, operands = raised
             found = traced.raised[label]
-            thrown = found.made(operands, _wrapped).with_traceback(error.__traceback__)
+            if found.is_of_run and error.__context__ is None:  # a derivative raised it, which knows its kind alone
+                error = self._raised_again(error, inputs, xp)
+            thrown = found.of_run(error, operands, _wrapped).with_traceback(error.__traceback__)
             left = [_wrapped(v) for v in operands[len(found.operands) :]]
             _write_back(found.writes, left, leaves, containers)
         if thrown is not None:
@@ -134,6 +136,14 @@ class ConcreteProgram:
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
         return output
+
+    def _raised_again(self, error: Exception, inputs: list[Any], xp: Any) -> Exception:
+        """Return the error with what an operation raised as its context, from a run without derivatives."""
+        try:
+            self.compiled.silent.run([t._payload if isinstance(t, Tensor) else t for t in inputs], xp)
+        except type(error) as again:
+            return again
+        return error
 
     def _results(self, inputs: list[Any], xp: Any) -> Any:
         """Run; put the call on the tape where gradients are on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -148,6 +149,58 @@ class ContentGuard:
 
     def __str__(self) -> str:
         return f"the content of a {type(self.owner).__name__}"
+
+
+@dataclass(frozen=True)
+class ArrayGuard:
+    """The elements of a NumPy array that the Program has as a constant."""
+
+    owner: Any
+    content: Any
+
+    def holds(self) -> bool:
+        """Say whether they still are the same."""
+        now, before = self.owner, self.content
+        if now.shape != before.shape or now.dtype != before.dtype:
+            return False
+        return now.tobytes() == before.tobytes()
+
+    def changed_number(self) -> bool:
+        """Say no: an array is read whole."""
+        return False
+
+    def __str__(self) -> str:
+        return "an array from outside"
+
+
+@dataclass(frozen=True)
+class LayerGuard:
+    """The sublayers, hooks and names of parameters and buffers that a layer had while tracing."""
+
+    owner: Any
+    content: tuple[Any, ...]
+
+    @staticmethod
+    def of(layer: Any) -> LayerGuard:
+        """Return the guard of a layer as it is now."""
+        return LayerGuard(layer, tuple(copy.copy(x) for x in LayerGuard._parts(layer)))
+
+    @staticmethod
+    def _parts(layer: Any) -> tuple[Any, ...]:
+        state = layer.__dict__
+        return (state["_sub_layers"], state["_forward_pre_hooks"], state["_forward_post_hooks"],
+                tuple(state["_parameters"]), tuple(state["_buffers"]))  # fmt: skip
+
+    def holds(self) -> bool:
+        """Say whether it still has the same."""
+        return bool(LayerGuard._parts(self.owner) == self.content)
+
+    def changed_number(self) -> bool:
+        """Say no: these are no numbers."""
+        return False
+
+    def __str__(self) -> str:
+        return f"the sublayers or hooks of a {type(self.owner).__name__}"
 
 
 Globals = Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from dy2st.ir.context import current
 from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_try
 from dy2st.runtime.convert_call import callable_for, context_manager
 from dy2st.runtime.convert_checks import assert_, raise_
+from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.templates import Unset
 from dy2st.runtime.text import fstring
 from dy2st.runtime.undefined import Undefined
@@ -181,6 +183,10 @@ class Helper:
             return convert_if.switch(trace, value, lambda x: self.aug(op, target, x))
         if isinstance(target, list):
             return self.aug_list(trace, op, target, value)
+        if isinstance(target, (dict, set, deque)):
+            trace.store(target, IN_PLACE[op](trace.writable(target), trace.content(value)))
+            return target
+        refuse_outside(trace, target)
         return IN_PLACE[op](target, value)
 
     def aug_list(self, trace: Any, op: str, target: Any, value: Any) -> Any:

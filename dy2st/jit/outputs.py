@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import types
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dy2st.dtypes import DType
+from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Program
+from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tape import call
 from dy2st.runtime.templates import (
     Const,
@@ -29,8 +36,12 @@ from dy2st.runtime.templates import (
     types_of,
 )
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.text import Text
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
+
+MAPPINGS = (OrderedDict, Counter, defaultdict)
+PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
 
 
 def output_template(trace: Any, x: Any) -> Template:
@@ -44,10 +55,47 @@ def output_template(trace: Any, x: Any) -> Template:
         return Items(type(x), tuple(output_template(trace, i) for i in content))
     if isinstance(x, tuple):
         return Items(type(x), tuple(output_template(trace, i) for i in x))
+    if isinstance(x, dict) and type(x) in MAPPINGS and id(x) not in trace.external:
+        content = trace.content(x)
+        kind = functools.partial(defaultdict, content.default_factory) if isinstance(content, defaultdict) else type(x)
+        return Items(kind, tuple(output_template(trace, i) for i in content.values()), tuple(content))
+    if isinstance(x, Text):
+        str(x)  # raises: what leaves is a Python str
     if id(x) in trace.made_objects:
         found = trace.attributes_of(x)
         return NewObject(type(x), tuple(found), tuple(output_template(trace, i) for i in found.values()))
-    return template_of(trace, x)
+    found = template_of(trace, x)
+    if isinstance(found, Const) and id(x) not in trace.external and _holds_symbolic(x):
+        raise StructureError(f"a {type(x).__name__} that holds tensors of the Program leaves the function")
+    return found
+
+
+def written_template(trace: Any, content: Any) -> Template:
+    """Return the template of what a container from outside holds in the end, or of elements written in place."""
+    if isinstance(content, dict):
+        return Items(dict, tuple(output_template(trace, i) for i in content.values()), tuple(content))
+    if isinstance(content, CONTAINERS):
+        kind = next(k for k in CONTAINERS if isinstance(content, k))
+        return Items(kind, tuple(output_template(trace, i) for i in content))
+    return template_of(trace, content)
+
+
+def _holds_symbolic(x: Any) -> bool:
+    """Say whether an object refers, over a few steps, to something that only a trace knows."""
+    if isinstance(x, PLAIN):
+        return False
+    seen: dict[int, Any] = {id(x): x}
+    level = [x]
+    for _ in range(5):
+        level = [i for i in gc.get_referents(*level) if id(i) not in seen and not isinstance(i, PLAIN)][:2000]
+        seen.update((id(i), i) for i in level)
+        if any(map(_is_of_trace, level)):
+            return True
+    return False
+
+
+def _is_of_trace(x: Any) -> bool:
+    return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x._payload, Value))
 
 
 def restore(values: Iterator[Any], t: Template) -> Any:
@@ -66,7 +114,8 @@ def restore(values: Iterator[Any], t: Template) -> Any:
     if isinstance(t, Items):
         items = [restore(values, i) for i in t.items]
         if t.keys is not None:
-            return {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
+            pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
+            return pairs if t.kind is dict else t.kind(pairs)
         return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
     if isinstance(t, NewList):
         return restore(values, t.content)

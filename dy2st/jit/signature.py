@@ -7,6 +7,7 @@ the same object, which need gradients. Extents are not in it.
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +80,12 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         keys.append((tuple, len(x)))
         items = [_flatten(v, f"{name}_{i}", made, seen, keys, open_numbers) for i, v in enumerate(x)]
         return Branch(kind, items, None, -1)
-    if kind is list or kind is dict:
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        keys.append((kind, len(x)))
+        parts = zip(kind._fields, x, strict=True)
+        items = [_flatten(v, f"{name}_{n}", made, seen, keys, open_numbers) for n, v in parts]
+        return Branch(kind, items, None, -1)
+    if kind is list or kind is dict or kind is OrderedDict:
         return _container(x, name, made, seen, keys, open_numbers)
     keys.append(_key_of(kind, x))
     return Fixed(x)
@@ -102,7 +108,7 @@ def _container(
     at = len(made.containers)
     made.containers.append(x)
     is_list = type(x) is list
-    keys.append((list, len(x)) if is_list else (dict, tuple(x)))
+    keys.append((list, len(x)) if is_list else (type(x), tuple(x)))
     found = seen[id(x)] = Branch(type(x), [], None if is_list else list(x), at)
     for k, v in enumerate(x) if is_list else x.items():
         found.items.append(_flatten(v, f"{name}_{k}", made, seen, keys, open_numbers))
@@ -164,8 +170,9 @@ def rebuild(tree: Any, leaves: Sequence[Any], containers: dict[int, Any] | None 
         return tree.value
     if tree.index >= 0 and tree.index in containers:
         return containers[tree.index]
-    if tree.kind is tuple:
-        return tuple(rebuild(i, leaves, containers) for i in tree.items)
+    if issubclass(tree.kind, tuple):
+        items = [rebuild(i, leaves, containers) for i in tree.items]
+        return tuple(items) if tree.kind is tuple else tree.kind(*items)
     made = tree.kind()
     if tree.index >= 0:
         containers[tree.index] = made

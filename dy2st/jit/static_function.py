@@ -119,7 +119,10 @@ class StaticFunction:
         if not context.process.to_static_enabled or self._warned:
             return self.dygraph_function(*args, **keywords)
         try:
-            values = bind(self._signature, args, keywords)
+            try:
+                values = bind(self._signature, args, keywords)
+            except TypeError:  # Python words it better: the call raises before the function begins
+                return self.dygraph_function(*args, **keywords)
             made = flatten(values, self._open_numbers)
             program, made = self._program(made)
             if program is None:

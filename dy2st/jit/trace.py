@@ -13,21 +13,24 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
-from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, ItemSlot, KindGuard, StateSlot
+from dy2st.jit import code_log
+from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.leaves import Leaves
-from dy2st.jit.outputs import output_template
-from dy2st.jit.rebound import Rebound
+from dy2st.jit.leaving import leaving
+from dy2st.jit.outputs import output_template, written_template
+from dy2st.jit.outside import mark, mark_items
+from dy2st.jit.rebound import PLAIN, Rebound
 from dy2st.runtime import convert_if
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.convert_call import callable_for
+from dy2st.runtime.convert_call import callable_for, is_plain_module
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.convert_try import root_of
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import encode
-from dy2st.runtime.templates import Template, content_template
+from dy2st.runtime.templates import Template
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 from dy2st.shapes import symbol
@@ -110,10 +113,27 @@ class Trace(Leaves):
         if value is not None:
             self.note_attribute(owner, name, value)
 
+    def note_layer(self, layer: Any) -> None:
+        """Note that the trace depends on which sublayers and hooks a layer has."""
+        if id(layer) not in self.made_objects:
+            self.log.keep(layer)
+            self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
+
+    def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Return an attribute that library code reads, as the trace left it; `value` is the real one."""
+        found = self.log.get(("attr", id(owner), name))
+        return self.note_attribute(owner, name, value) if found is MISSING else found
+
+    def write_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Write an attribute in the log, for library code."""
+        self.log.set(("attr", id(owner), name), owner, value)
+
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Remember what was read of a real object, a source of state or a guard; return what the trace sees of it."""
         self.log.keep(owner)
-        if isinstance(owner, types.ModuleType) or isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+        if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+            return value
+        if isinstance(owner, types.ModuleType) and (is_plain_module(owner.__name__) or isinstance(value, PLAIN)):
             return value
         return self.note_outside(StateSlot(owner, name), Guard(owner, name, value), value)
 
@@ -124,8 +144,7 @@ class Trace(Leaves):
                 self.sources.setdefault(id(value), slot)
                 self.log.keep(value)
             return value
-        if type(value) in CONTAINERS:
-            self.mark_external(value)
+        mark(self, value)
         key = (id(guard.owner), guard.name)
         if key in self.open_state and type(value) in (int, float):
             return self._number_argument(key, slot, type(value))
@@ -143,7 +162,7 @@ class Trace(Leaves):
         return self.numbers[key]
 
     def mark_external(self, x: Any) -> None:
-        """Say that a container was there before the trace."""
+        """Say that something was there before the trace."""
         self.external[id(x)] = x
         self.log.keep(x)
 
@@ -160,16 +179,11 @@ class Trace(Leaves):
             self.log.keep(x)
 
     def content(self, x: Any) -> Any:
-        if type(x) in CONTAINERS and id(x) in self.external:
+        if isinstance(x, CONTAINERS) and id(x) in self.external:
             tail = self.log.get(("tail", id(x)))
             if self.log.get(("items", id(x))) is MISSING:
                 self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
-                for key, item in x.items() if isinstance(x, dict) else enumerate(x):
-                    if type(item) in CONTAINERS:
-                        self.mark_external(item)
-                    elif type(item) is Tensor and not isinstance(item._payload, Value) and not isinstance(x, set):
-                        self.sources.setdefault(id(item), ItemSlot(x, key))
-                        self.log.keep(item)
+                mark_items(self, x)
                 if tail is not MISSING and tail:
                     return [*x, *tail]
         return super().content(x)
@@ -241,7 +255,9 @@ class Trace(Leaves):
             if key[0] == "grad" and key[1] in self.summed:
                 key = ("grad_sum", key[1])
             whole = key[0] in ("attr", "tail", "cell", "global")
-            shape = output_template(self, value) if whole else content_template(self, value)
+            if whole or isinstance(value, Variant):
+                value = leaving(self, value)
+            shape = output_template(self, value) if whole else written_template(self, value)
             writes.append((key, owner, shape))
             values += encode(self, value, shape)
         return writes, values
@@ -262,12 +278,14 @@ class Trace(Leaves):
             return function
         if (function.__module__ or "").startswith("dy2st.") and not getattr(function, "__dy2st_convert__", False):
             return function
-        return self.rebound.of_trace(function, convert(function).make(HELPER))
+        made = convert(function)
+        code_log.converted(made)
+        return self.rebound.of_trace(function, made.make(HELPER))
 
     # ---- the end ---------------------------------------------------------------------------------------------------
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
         """Close the Program over what the function returned (or raised) and what was written."""
-        output = self._settled(output)
+        output = leaving(self, self._settled(output))
         self.rebound.write()
         template = output_template(self, output)
         thrown = None if error is None else Raised.of(self, error)
@@ -297,7 +315,7 @@ class Trace(Leaves):
     def did_something(self) -> bool:
         """Say whether a call does more than to compute: an effect, or a write."""
         self.rebound.write()
-        return bool(self.log.overlays[0]) or any(o.op.effect for o in self.root.block.operations)
+        return bool(self.log.overlays[0]) or any(o.op.effect or o.name == "raise" for o in self.root.block.walk())
 
     def _settled(self, output: Any) -> Any:
         """Return an output that is certainly set without its "unset" alternative."""

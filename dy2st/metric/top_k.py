@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.functions.assigning import write
+from dy2st.functions.creation import numel
 from dy2st.functions.manipulation import cast
 from dy2st.functions.operands import cast_to, tensor
 from dy2st.functions.reduction import any as any_of
 from dy2st.functions.reduction import argmax, mean
+from dy2st.functions.reduction import sum as sum_of
 from dy2st.functions.search import topk
 from dy2st.metric.base import Metric, as_array
 from dy2st.runtime.tensor import Tensor
@@ -82,6 +85,8 @@ def accuracy(
 ) -> Tensor:
     """Return the share of rows whose label is among the k highest of the scores [n, classes].
 
+    Into the tensors `correct` and `total` of one element, where given, the numbers of such rows and of all are written.
+
     >>> import dy2st as paddle
     >>> float(paddle.metric.accuracy(paddle.to_tensor([[0.1, 0.9], [0.8, 0.2]]), paddle.to_tensor([[1], [1]])))
     0.5
@@ -91,4 +96,8 @@ def accuracy(
         raise ValueError(f"accuracy needs scores of 2 axes, not the shape {input.shape}")
     places = topk(input, k, axis=-1)[1]
     found = any_of(places == cast_to(label.reshape([-1, 1]), places.dtype), 1)
+    if correct is not None:
+        write(correct, sum_of(cast_to(found, correct.dtype)).reshape(correct.shape))
+    if total is not None:
+        write(total, numel(found).reshape(total.shape))
     return mean(cast_to(found, input.dtype))

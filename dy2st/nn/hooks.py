@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dy2st.ir.context import current
+
 if TYPE_CHECKING:
     from dy2st.nn.layer import Layer
 
@@ -31,7 +33,7 @@ class HookRemoveHelper:
 def run_pre_hooks(layer: Layer, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
     """Run the hooks before `forward`; what a hook returns, unless None, replaces the positional inputs."""
     for hook in tuple(layer._forward_pre_hooks.values()):
-        changed = hook(layer, inputs)
+        changed = _converted(hook)(layer, inputs)
         if changed is not None:
             inputs = changed if isinstance(changed, tuple) else (changed,)
     return inputs
@@ -40,7 +42,13 @@ def run_pre_hooks(layer: Layer, inputs: tuple[Any, ...], keywords: dict[str, Any
 def run_post_hooks(layer: Layer, inputs: tuple[Any, ...], outputs: Any) -> Any:
     """Run the hooks after `forward`; what a hook returns, unless None, replaces the output."""
     for hook in tuple(layer._forward_post_hooks.values()):
-        changed = hook(layer, inputs, outputs)
+        changed = _converted(hook)(layer, inputs, outputs)
         if changed is not None:
             outputs = changed
     return outputs
+
+
+def _converted(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what to call in place of a hook: what it writes is written when the Program runs."""
+    trace = current().trace
+    return hook if trace is None or not hasattr(trace, "callable") else trace.callable(hook)

@@ -61,6 +61,7 @@ class Layer:
         context = current()
         run = self.forward
         if context.trace is not None and hasattr(context.trace, "convert"):
+            context.trace.note_layer(self)
             run = context.trace.convert(run)
         with replaced(layer=self):
             if self._forward_pre_hooks:
@@ -75,13 +76,24 @@ class Layer:
             raise AttributeError("training")
         training = self.__dict__["_training"]
         trace = current().trace
-        if trace is not None and hasattr(trace, "note_attribute"):
-            trace.note_attribute(self, "training", training)
+        if trace is not None and hasattr(trace, "note_layer"):
+            return trace.read_attribute(self, "training", training)
         return training
 
     @training.setter
     def training(self, training: bool) -> None:
-        self.__dict__["_training"] = bool(training)
+        trace = current().trace
+        if trace is not None and hasattr(trace, "note_layer"):
+            trace.write_attribute(self, "training", bool(training))
+        else:
+            self.__dict__["_training"] = bool(training)
+
+    def _seen(self) -> Layer:
+        """Note in a trace that it depends on the sublayers and hooks that the layer has; return the layer."""
+        trace = current().trace
+        if trace is not None and hasattr(trace, "note_layer"):
+            trace.note_layer(self)
+        return self
 
     def train(self, mode: bool = True) -> Layer:
         """Put this layer and all below it into training mode (or out of it); return the layer."""
@@ -228,7 +240,7 @@ class Layer:
     def named_children(self) -> Iterator[tuple[str, Layer]]:
         """Yield the direct sublayers with their names, each once."""
         seen: set[int] = set()
-        for name, layer in self._sub_layers.items():
+        for name, layer in self._seen()._sub_layers.items():
             if layer is not None and id(layer) not in seen:
                 seen.add(id(layer))
                 yield name, layer
@@ -245,7 +257,7 @@ class Layer:
         if include_self and id(self) not in seen:
             seen.add(id(self))
             yield prefix, self
-        for name, layer in self._sub_layers.items():
+        for name, layer in self._seen()._sub_layers.items():
             if layer is not None:
                 below = f"{prefix}.{name}" if prefix else name
                 yield from layer.named_sublayers(below, include_self=True, layers_set=seen)

@@ -18,14 +18,19 @@ def move(layer: Layer, device: Any, dtype: Any) -> Layer:
     place = None if device is None else places.parse(device)
     wanted = None if dtype is None else dtypes.dtype(dtype)
     for part in layer.sublayers(include_self=True):
-        for tensor in (*part._parameters.values(), *part._buffers.values()):
-            if tensor is not None:
-                _move_tensor(tensor, place, wanted)
-                if tensor._grad is not None:
-                    _move_tensor(tensor._grad, place, wanted)
-        if wanted is not None and wanted.is_floating:
-            part._dtype = wanted
+        move_own(part, wanted, place)
     return layer
+
+
+def move_own(layer: Layer, dtype: DType | None, place: places.Place | None = None) -> None:
+    """Move and cast what a layer owns itself, not its sublayers."""
+    for tensor in (*layer._parameters.values(), *layer._buffers.values()):
+        if tensor is not None:
+            _move_tensor(tensor, place, dtype)
+            if tensor._grad is not None:
+                _move_tensor(tensor._grad, place, dtype)
+    if dtype is not None and dtype.is_floating:
+        layer._dtype = dtype
 
 
 def _move_tensor(tensor: Tensor, place: places.Place | None, dtype: DType | None) -> None:

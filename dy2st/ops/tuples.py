@@ -12,7 +12,7 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import TupleType, Type, is_differentiable, is_optional, optional, tangent_type
+from dy2st.ir.types import TupleType, Type, VariantType, is_differentiable, optional, tangent_type
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.bundle import Bundle
 
@@ -83,7 +83,7 @@ class TupleGet(Op):
             None
             if not is_differentiable(out.type)
             else part
-            if is_optional(out.type)
+            if isinstance(out.type, VariantType)
             else b.variant_or_zeros(part, out, tag=1)
             for part, out in zip(parts, outs, strict=True)
         ]
@@ -100,7 +100,7 @@ class TupleGet(Op):
 
 def maybe(b: Builder, tangent: Value | None, primal: Type) -> Value:
     """Emit a tangent of a value of type `primal` as an optional; None is unset."""
-    if tangent is not None and is_optional(tangent.type):
+    if tangent is not None and isinstance(tangent.type, VariantType):
         return tangent
     attributes = {"type": optional(tangent_type(primal)), "tag": 0 if tangent is None else 1}
     return b.emit("variant_new", [] if tangent is None else [tangent], attributes)

@@ -21,6 +21,7 @@ from dy2st.ops.optional import add_values
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.op_pullback import op_pullback
 from dy2st.runtime.places import namespace_of
+from dy2st.runtime.saved_tensors import is_packed, restored
 from dy2st.runtime.tape import Edge, Node, ProgramCall, call
 from dy2st.runtime.tensor import Tensor
 
@@ -266,11 +267,12 @@ class Walk:
 
     def operand(self, node: Node, i: int, array: Any) -> Any:
         """Return operand i as the pull-back takes it: a bare array, or a Tensor with its history."""
+        edge = node.edges[i]
+        if self.graph and isinstance(edge, Tensor) and (edge._payload is array or is_packed(array, edge._payload)):
+            return edge
+        array = restored(node, array)
         if not self.graph or isinstance(array, (bool, int, float)):
             return array
-        edge = node.edges[i]
-        if isinstance(edge, Tensor) and edge._payload is array:
-            return edge
         t = Tensor(array)
         if edge is not None and not isinstance(edge, Tensor):
             t._node, t._index = edge
@@ -279,7 +281,7 @@ class Walk:
 
     def result(self, node: Node, i: int) -> Any:
         """Return result i of a node likewise."""
-        value = node.results[i]
+        value = restored(node, node.results[i])
         if not self.graph or isinstance(value, (bool, int, float)):
             return value
         t = Tensor(value)

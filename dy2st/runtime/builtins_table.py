@@ -9,10 +9,11 @@ from typing import Any
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
-from dy2st.runtime.convert_access import attr, set_attr
+from dy2st.runtime.convert_access import attr, set_attr, users_method
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_logic import and_, as_bool, or_
 from dy2st.runtime.convert_loop import for_
+from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
@@ -62,7 +63,8 @@ def len_(trace: Any, x: Any) -> Any:
         if content.ndim == 0:
             raise TypeError("len() of a 0-D tensor")
         return content.shape[0]
-    return len(content)
+    own = users_method(trace, content, "__len__")
+    return len(content) if own is None else own()
 
 
 def range_(trace: Any, *bounds: Any) -> Any:
@@ -253,12 +255,17 @@ def tuple_(trace: Any, *items: Any) -> Any:
 
 def next_(trace: Any, *args: Any) -> Any:
     """Return `next(...)` of a Python iterator."""
+    refuse_outside(trace, args[0])
     return next(*args)
 
 
 def str_(trace: Any, *args: Any) -> Any:
     """Return `str(x)`, text with symbolic values where x is symbolic."""
-    return fstring(trace, (args[0], "s", "")) if args and (trace.is_symbolic(args[0]) or isinstance(args[0], BaseException)) else str(*args)
+    return (
+        fstring(trace, (args[0], "s", ""))
+        if args and (trace.is_symbolic(args[0]) or isinstance(args[0], BaseException))
+        else str(*args)
+    )
 
 
 def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:

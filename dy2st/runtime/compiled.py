@@ -94,7 +94,7 @@ class Compiled:
         """Return what takes arguments and Taylor coefficients and gives coefficients up to `order`; and of what."""
         with self._lock:
             if (given, order) not in self._jets:
-                made, found = jet(self.differentiable, given, order)
+                made, found = jet(self.silent.differentiable, given, order)
                 made.block.results = made.block.results[len(self.optimised.block.results) :]
                 self._jets[given, order] = Compiled(made), found
             return self._jets[given, order]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections import deque
+import operator
+from collections import defaultdict, deque
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.contents import Spliced
 from dy2st.runtime.convert_if import switch
+from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items, list_slice
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
@@ -59,7 +62,7 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
         setattr(obj, name, value)
         return
     if isinstance(getattr(type(obj), name, None), property):
-        getattr(type(obj), name).fset(obj, value)
+        trace.callable(getattr(type(obj), name).fset)(obj, value)
         return
     trace.log.set(("attr", id(obj), name), obj, value)
 
@@ -87,12 +90,26 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
             trace.store(made, list_slice(trace, content, key))
             return made
         return list_item(trace, content, key)
+    if (own := users_method(trace, content, "__getitem__")) is not None:
+        return own(key)
     key = trace.item(key) if isinstance(key, Tensor) else key
     if isinstance(key, Scalar):
         if isinstance(content, (list, tuple)):
             return list_item(trace, as_symbolic(trace, list(content)), key)
         raise needs_value(f"a symbolic {key.kind} was used as a key of a {type(content).__name__}")
+    if isinstance(content, dict) and hasattr(content, "__missing__") and key not in content:
+        return _missing(trace, obj, content, key)
     return content[key]
+
+
+def _missing(trace: Any, obj: Any, content: Any, key: Any) -> Any:
+    """Return what a dict that makes its items itself gives for a key that it lacks."""
+    factory = getattr(content, "default_factory", None)
+    if not isinstance(content, defaultdict) or factory is None:
+        return trace.callable(type(content).__missing__)(obj, key)
+    made = trace.callable(factory)()
+    set_item(trace, obj, key, made)
+    return made
 
 
 def _plain_key(trace: Any, key: Any) -> Any:
@@ -115,10 +132,15 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
         switch(trace, obj, lambda x: set_item(trace, x, key, value))
         return
     if isinstance(obj, Tensor):
+        if isinstance(value, Variant):
+            switch(trace, value, lambda x: set_item(trace, obj, key, x))
+            return
         obj[_plain_key(trace, key)] = value
         return
     if not isinstance(obj, (list, dict, deque)):
-        obj[key] = value
+        refuse_outside(trace, obj)
+        own = users_method(trace, obj, "__setitem__")
+        operator.setitem(obj, key, value) if own is None else own(key, value)
         return
     key = trace.item(key) if isinstance(key, Tensor) else key
     content = trace.writable(obj)
@@ -136,10 +158,18 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     trace.store(obj, content)
 
 
+def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
+    """Return a special method that a class defines in Python, to be called converted; None for any other object."""
+    found = getattr(type(obj), name, None)
+    return functools.partial(trace.callable(found), obj) if isinstance(found, FunctionType) else None
+
+
 def del_item(trace: Any, obj: Any, key: Any) -> None:
     """Do `del obj[key]`."""
     if not isinstance(obj, (list, dict, deque)):
-        del obj[key]
+        refuse_outside(trace, obj)
+        own = users_method(trace, obj, "__delitem__")
+        operator.delitem(obj, key) if own is None else own(key)
         return
     content = trace.writable(obj)
     if isinstance(content, Variant):
@@ -152,11 +182,34 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
     trace.store(obj, content)
 
 
+ITEM_METHODS: dict[str, Callable[..., Any]] = {"__getitem__": item, "__setitem__": set_item, "__delitem__": del_item}
 MUTATING = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
-    dict: {"pop", "popitem", "clear", "update", "setdefault"},
-    set: {"add", "discard", "remove", "pop", "clear", "update"},
-    deque: {"append", "appendleft", "pop", "popleft", "extend", "extendleft", "clear", "rotate"},
+    dict: {"pop", "popitem", "clear", "update", "setdefault", "move_to_end", "subtract"},
+    set: {
+        "add",
+        "discard",
+        "remove",
+        "pop",
+        "clear",
+        "update",
+        "intersection_update",
+        "difference_update",
+        "symmetric_difference_update",
+    },
+    deque: {
+        "append",
+        "appendleft",
+        "pop",
+        "popleft",
+        "extend",
+        "extendleft",
+        "clear",
+        "rotate",
+        "insert",
+        "remove",
+        "reverse",
+    },
 }
 
 
@@ -171,6 +224,8 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
 
 
 def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+    if name in ITEM_METHODS:
+        return ITEM_METHODS[name](trace, obj, *args)
     outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
     if outside and name in ("append", "extend") and kind is list:
         return _append_outside(trace, obj, name, args)

@@ -15,6 +15,7 @@ from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_recursion import call_function
+from dy2st.runtime.impure import refuse_impure
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.scalar import Scalar
@@ -22,6 +23,11 @@ from dy2st.runtime.variant import Variant
 
 PLAIN = frozenset((*sys.stdlib_module_names, "dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite", "pytest"))
 """Top-level packages whose functions are called as they are."""
+
+
+def is_plain_module(name: str | None) -> bool:
+    """Say whether the functions of a module are called as they are."""
+    return (name or "").partition(".")[0] in PLAIN
 
 
 def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
@@ -94,6 +100,7 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     It is called once for each alternative of a variant among the arguments, and for each value of a number of which
     the possible values are known when it needs the number as a Python value.
     """
+    refuse_impure(trace, f, args)
     if isinstance(f, type) and is_users_class(f):
         return _construct(trace, f, args, keywords)
     for x in (*args, *keywords.values()):

@@ -19,6 +19,7 @@ from dy2st.ir.location import Location, is_user_frame, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType
 from dy2st.ops.control import RAISABLE
+from dy2st.runtime.caught import RunError
 from dy2st.runtime.convert_if import if_exp, predicate
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
@@ -96,11 +97,27 @@ class Raised:
         rest = iter(operands)
         return self._with(part.made(rest, wrap) if isinstance(part, (Filled, Given)) else part for part in self.parts)
 
+    @property
+    def is_of_run(self) -> bool:
+        """Whether an operation raises it by itself, so that its text is not known before."""
+        return any(isinstance(part, RunError) for part in self.parts)
+
+    def of_run(self, error: BaseException, operands: Sequence[Any], wrap: Callable[[Any], Any]) -> BaseException:
+        """Return the exception of a run in which the Program raised `error`."""
+        if not self.is_of_run:
+            return self.made(operands, wrap)
+        first = error
+        while hasattr(first, "raised") and first.__context__ is not None:
+            first = first.__context__
+        return first
+
     def seen(self, trace: Any, values: Iterator[Value]) -> BaseException:
         """Return the exception as a handler sees it; takes from `values` what it needs."""
         if not any(isinstance(part, (Filled, Given)) for part in self.parts):
             return self.error
-        return self._with(part.seen(trace, values) if isinstance(part, (Filled, Given)) else part for part in self.parts)
+        return self._with(
+            part.seen(trace, values) if isinstance(part, (Filled, Given)) else part for part in self.parts
+        )
 
     def _with(self, parts: Iterable[Any]) -> BaseException:
         args = tuple(parts)
@@ -197,7 +214,7 @@ def emit_raise(trace: Any, error: BaseException) -> None:
 
 def _summary(error: BaseException) -> str:
     """Return the text of an exception as far as it is known before the run."""
-    if any(isinstance(x, (Text, Tensor, Scalar)) for x in error.args):
+    if any(isinstance(x, (Text, Tensor, Scalar, RunError)) for x in error.args):
         return type(error).__name__
     return str(error)
 

@@ -51,9 +51,9 @@ class Branch:
                 self.result = body()
             except Diverged:
                 self.diverged = True
-            except (Dy2stError, RecursionError):
+            except (Dy2stError, RecursionError, KeyboardInterrupt):
                 raise
-            except Exception as error:  # eager would raise it too, but only where this branch is taken
+            except BaseException as error:  # eager would raise it too, but only where this branch is taken
                 self.trace.raise_later(error)
                 self.diverged = True
             self.locals = get()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.ir.types import TensorType
+from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_exp, predicate, switch
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import Const
@@ -111,6 +112,8 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
             one = True if item is a else item == a
             found = or_(trace, found, [lambda one=one: one])
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
+    elif (own := users_method(trace, content, "__contains__")) is not None:
+        found = as_bool(trace, own(a))
     else:
         found = a in content
     return not_(trace, found) if negate else found

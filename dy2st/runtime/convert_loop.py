@@ -15,7 +15,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
-from dy2st.runtime.convert_if import Diverged, if_, predicate, seen_template
+from dy2st.runtime.convert_if import if_, predicate, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
@@ -200,9 +200,9 @@ class Loop:
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
                 after = turn()
-            except Dy2stError:
+            except (Dy2stError, KeyboardInterrupt):
                 raise
-            except (Diverged, Exception):
+            except BaseException:
                 raise RaisesAlways from None
             left = dict(enumerate(self.get()))
         self.entries = entries

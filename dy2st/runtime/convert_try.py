@@ -18,9 +18,11 @@ from typing import Any
 from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import Type
 from dy2st.ops.control import outward, visible_symbols
+from dy2st.runtime.caught import RunError, guarded, kinds_raised
 from dy2st.runtime.convert_checks import Raised
 from dy2st.runtime.convert_if import Diverged, if_, join_blocks, seen_template
 from dy2st.runtime.log import Key
@@ -52,7 +54,9 @@ class Attempt:
         self.root = root_of(trace.builder)
         self.depth = len(trace.log.overlays)
         self.old = old_objects(trace)
+        self.around: list[Attempt] = list(trace.attempts)
         self.sites: dict[int, Site] = {}
+        self.known: list[Any] | None = None
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -84,6 +88,29 @@ class Attempt:
         self.sites[label] = Site(raised, shapes, keys, written, [v.type for v in [*raised.operands, *values]])
         return values
 
+    def guard(self, b: Builder, op: OpDef, operands: list[Value], attributes: dict[str, Any]) -> Operation | None:
+        """Put an operation that may raise what a handler is for into a `try`; None where it needs none."""
+        kinds = kinds_raised(op, operands, attributes, self.caught())
+        if not kinds or b is not self.trace.builder:
+            return None
+
+        def again(handler: Builder, kind: type[Any]) -> None:
+            with self.trace.inside(handler, {}):
+                self.trace.raise_later(kind(RunError()))
+
+        before, b.guard = b.guard, None
+        try:
+            return guarded(b, op, operands, attributes, kinds, again)
+        finally:
+            b.guard = before
+
+    def caught(self) -> list[Any]:
+        """Return what the handlers of this `try`, and of those around it, catch."""
+        if self.known is None:
+            kinds = [kind for attempt in (*self.around, self) for kind in attempt.kinds()]
+            self.known = [k for kind in kinds for k in (kind if isinstance(kind, tuple) else (kind,))]
+        return self.known
+
     def lasts(self, key: Key) -> bool:
         """Say whether what stands under a key can be seen outside of the body."""
         return key[0] not in ("items", "attr") or key[1] in self.old
@@ -95,11 +122,19 @@ class Attempt:
             return made_template(self.trace, x, self.old)
         return seen_template(self.trace, key, x)
 
-    def count(self, operations: Sequence[Operation]) -> list[int]:
-        """Return the labels of the sites among operations and the blocks in them, in order."""
+    def count(self, operations: Sequence[Operation], guards: bool) -> list[int]:
+        """Return the labels of the sites among operations and the blocks in them, in order.
+
+        Without `guards`, what operations may raise themselves has no label yet, and counts as -1.
+        """
         every = [o for top in operations for o in (top, *(i for block in top.blocks for i in block.walk()))]
-        labels = [o.attributes["label"] for o in every if o.op.name == "raise"]
-        return [label for label in labels if label in self.sites]
+        found: list[int] = []
+        for o in every:
+            if o.op.name == "raise" and o.attributes["label"] in self.sites:
+                found.append(o.attributes["label"])
+            elif not guards:
+                found += [-1 for _ in kinds_raised(o.op, o.operands, o.attributes, self.caught())]
+        return found
 
 
 def plain(body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thunk | None) -> None:
@@ -154,7 +189,7 @@ def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | No
             raise
         except BaseException as found:
             error = found
-    count = len(attempt.count(trace.builder.since(mark[0])))
+    count = len(attempt.count(trace.builder.since(mark[0]), False))
     if not count:
         if diverged:
             raise Diverged
@@ -214,6 +249,7 @@ class _Again:
 
     def innermost(self) -> bool:
         trace, diverged = self.trace, False
+        trace.builder.guard = self.attempt.guard
         with self.attempt.active():
             try:
                 self.body()
@@ -224,7 +260,8 @@ class _Again:
             except Exception as error:
                 trace.raise_later(error)
                 diverged = True
-        self.labels = self.attempt.count(trace.builder.block.operations)
+        trace.builder.guard = None
+        self.labels = self.attempt.count(trace.builder.block.operations, True)
         if len(self.labels) != self.sites:
             raise StructureError("the body of a `try` raises at other places when it is traced again")
         if diverged:

@@ -23,6 +23,8 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     Operands are Tensors, and Python numbers where the op takes scalars.
     """
     context = current()
+    if context.amp is not None:
+        operands = context.amp.cast(op, operands, apply)
     if context.trace is not None:
         return context.trace.apply(op, operands, attributes)
     arrays: list[Any] = []
@@ -131,8 +133,10 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
         for t in operands:
             if isinstance(t, Tensor) and t._view is not None:
                 t._view.refresh(t)
-        made._node = Node.of_op(op, operands, arrays, attributes, (made,))
+        made._node = node = Node.of_op(op, operands, arrays, attributes, (made,))
         made.stop_gradient = False
+        if current().saved is not None:
+            current().saved.keep(node)
         return
     results = made if isinstance(made, tuple) else (made,)
     live = [t for t in results if t._payload.dtype.kind in "fc"]
@@ -145,6 +149,8 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
     for i, t in enumerate(results):
         if t._payload.dtype.kind in "fc":
             t._node, t._index, t.stop_gradient = node, i, False
+    if current().saved is not None:
+        current().saved.keep(node)
 
 
 def _note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:

@@ -25,6 +25,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.places import move, namespace_of, place_of
+from dy2st.runtime.saved_tensors import Packed
 from dy2st.runtime.tape import call
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.shapes import symbol
@@ -174,6 +175,7 @@ def note_overwritten(x: Tensor) -> None:
     while t is not None:
         node = t._node
         if node is not None:
-            hit = [isinstance(kept, np.ndarray) and np.may_share_memory(kept, t._payload) for kept in node.results]
+            kept = [one.of if isinstance(one, Packed) else one for one in node.results]
+            hit = [isinstance(one, np.ndarray) and np.may_share_memory(one, t._payload) for one in kept]
             node.overwritten = (*(node.overwritten or ()), *(i for i, one in enumerate(hit) if one)) or None
         t = t._view.base if t._view is not None else None

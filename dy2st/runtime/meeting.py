@@ -13,6 +13,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.types import (
     TensorType,
     Type,
+    matches,
 )
 from dy2st.ops.control import join
 from dy2st.runtime.templates import (
@@ -141,6 +142,11 @@ def alike(a: Template, b: Template) -> bool:
     if isinstance(a, NewObject) and isinstance(b, NewObject):
         return a.kind is b.kind
     return isinstance(a, ListOf) and isinstance(b, ListOf)
+
+
+def same_form(a: Type, b: Type) -> bool:
+    """Say whether values of two types are made alike: they differ in extents at most."""
+    return matches(a, b) or matches(b, a)
 
 
 def place(a: Template, t: OneOf) -> int:

@@ -38,7 +38,7 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
 
     def run(x: Any, y: Any) -> Any:
         context = current()
-        if context.trace is not None or context.amp is not None:
+        if context.trace is not None or context.amp is not None or context.saved is not None:
             return ELSEWHERE
         if y.__class__ in _NUMBERS:
             y = _beside(x, y)

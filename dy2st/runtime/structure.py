@@ -15,7 +15,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import (
     TupleType,
 )
-from dy2st.runtime.meeting import place
+from dy2st.runtime.meeting import place, same_form
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import (
     Const,
@@ -31,6 +31,7 @@ from dy2st.runtime.templates import (
     content_template,
     is_taken_apart,
     kind_of_content,
+    packed,
     template_of,
     types_of,
 )
@@ -93,7 +94,9 @@ def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
         if x.alternatives == t.alternatives:
             return b.use(x.value)
         tags = tuple(place(a, t) for a in x.alternatives)
-        return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
+        if all(same_form(packed(a), packed(t.alternatives[k])) for a, k in zip(x.alternatives, tags, strict=True) if k):
+            return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
+        return trace.recast(x, t, kind, tags)
     tag = _place_of(trace, x, t)
     values = encode(trace, x, t.alternatives[tag])
     if is_taken_apart(t.alternatives[tag]):

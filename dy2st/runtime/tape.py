@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.errors import AutodiffError
+from dy2st.ir.context import current
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled, CompiledPullback
@@ -159,6 +160,8 @@ def call(
     edges, versions = edges_of(inputs)
     node = Node("program", edges, values, ProgramCall(compiled, pullback, wrt, raw, values[count:], xp))
     node.versions, node.operands = versions, tuple(inputs)
+    if current().saved is not None:
+        current().saved.keep(node)
     results = [wrap(tensor, v) for v in values[:count]]
     for i, (t, kind) in enumerate(zip(results, types, strict=True)):
         if isinstance(t, tensor) and is_differentiable(kind):

@@ -87,11 +87,16 @@ class Text:
     def __radd__(self, other: Any) -> Any:
         return Text((other, *self.template), self.operands) if isinstance(other, str) else NotImplemented
 
-    def __str__(self) -> str:
+    def _needed(self, *_: Any) -> Any:
         raise needs_value("text with symbolic values was needed as a Python str")
 
-    def __format__(self, spec: str) -> str:
-        return str(self)
+    __str__ = __repr__ = __format__ = __len__ = __iter__ = __contains__ = __getitem__ = __bool__ = _needed
+    __eq__ = __ne__ = __hash__ = __lt__ = __le__ = __gt__ = __ge__ = __mul__ = __rmul__ = __mod__ = _needed
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(str, name):
+            self._needed()
+        raise AttributeError(name)
 
 
 def fstring(trace: Any, *parts: Any) -> Any:

@@ -11,12 +11,16 @@ from typing import Any
 from dy2st.ir.builder import Builder
 from dy2st.ops.base import Op
 from dy2st.runtime.contents import CONTAINERS, Contents
+from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
+from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.recasting import recast
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
+from dy2st.runtime.templates import OneOf
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -121,6 +125,10 @@ class Tracer(Contents, Recorder):
         if key[0] == "items":
             self.show(owner, value)
 
+    def recast(self, x: Variant, t: OneOf, kind: VariantType, places: Sequence[int]) -> Value:
+        """Return a variant as one whose alternatives are made of other values."""
+        return recast(self, x, t, kind, places)
+
     def widened(self, items: SymbolicList, element: Any) -> SymbolicList:
         """Return a list of unknown length with elements that also fit a template."""
         return widened(self, items, element)
@@ -137,6 +145,10 @@ class Tracer(Contents, Recorder):
             if not isinstance(content.shape[0], int):
                 raise needs_value("only the run will tell how long this tensor is, so Python cannot run through it")
             return [content[i] for i in range(content.shape[0])]
+        if isinstance(content, Iterator):
+            refuse_outside(self, content)
+        elif (own := users_method(self, content, "__iter__")) is not None:
+            return own()
         return list(content) if isinstance(content, (list, dict, set, deque)) else content
 
     def attributes_of(self, x: Any) -> dict[str, Any]:

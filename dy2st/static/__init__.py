@@ -1,8 +1,9 @@
 """Programs that are built by hand: statements in static mode append to a Program, the Executor runs it."""
 
+from dy2st.metric import accuracy
 from dy2st.missing import missing_in
 from dy2st.runtime.places import CPUPlace, CUDAPlace
-from dy2st.static import nn
+from dy2st.static import io, nn
 from dy2st.static.compiled_program import BuildStrategy, CompiledProgram, ExecutionStrategy
 from dy2st.static.derivatives import append_backward, gradients
 from dy2st.static.executor import Executor
@@ -16,6 +17,7 @@ from dy2st.static.model_files import (
     save_inference_model,
     set_program_state,
 )
+from dy2st.static.places import cpu_places, cuda_places, device_guard, name_scope
 from dy2st.static.program import (
     Block,
     Program,
@@ -26,6 +28,7 @@ from dy2st.static.program import (
     program_guard,
 )
 from dy2st.static.scope import Scope, global_scope, scope_guard
+from dy2st.static.showing import Print
 from dy2st.static.variable import Variable
 
 __getattr__ = missing_in(__name__)
@@ -39,22 +42,29 @@ __all__ = [
     "ExecutionStrategy",
     "Executor",
     "InputSpec",
+    "Print",
     "Program",
     "Scope",
     "Variable",
+    "accuracy",
     "append_backward",
+    "cpu_places",
     "create_global_var",
     "create_parameter",
+    "cuda_places",
     "data",
     "default_main_program",
     "default_startup_program",
+    "device_guard",
     "disable_static",
     "enable_static",
     "global_scope",
     "gradients",
+    "io",
     "load",
     "load_inference_model",
     "load_program_state",
+    "name_scope",
     "nn",
     "program_guard",
     "save",

@@ -58,6 +58,10 @@ def _needs(stmt: Any, context: Context) -> bool:
     return any(_needs(inner, context) for owner, field in tree.blocks(stmt) for inner in getattr(owner, field))
 
 
+def _may_raise(stmts: list[Any]) -> bool:
+    return any(type(inner).__name__ in ("Raise", "Assert", "Call", "Subscript") for inner in own(stmts))
+
+
 def ends(stmts: list[Any]) -> bool:
     """Say whether a block always leaves by a jump."""
     if not stmts:
@@ -118,11 +122,17 @@ class _Returns:
         """Lower the returns inside one compound statement to flags."""
         kind = type(stmt).__name__
         skips_else = kind in ("Try", "TryStar") and not in_loop and _returns(stmt.body)
+        cancels = kind in ("Try", "TryStar") and _may_raise(stmt.finalbody) and _returns(stmt)
         for owner, field in tree.blocks(stmt):
             inside = in_loop or (kind in _LOOPS and field == "body")
             setattr(owner, field, self.flagged(getattr(owner, field), inside))
         if skips_else and stmt.orelse:
             stmt.orelse = [self.unless_returned(stmt.orelse[0], stmt.orelse)]
+        if cancels:  # a `finally` that raises takes a return back
+            spot = origin.header(stmt.finalbody[0])
+            values = {"PENDING": self.context.variable("pending"), "RETURNED": self.returned, "FINAL": stmt.finalbody}
+            text = "PENDING = RETURNED\nRETURNED = False\nFINAL\nRETURNED = PENDING"
+            stmt.finalbody = templates.statements(spot, text, **values)
 
     def flagged(self, stmts: list[Any], in_loop: bool) -> list[Any]:
         """Lower a block after which more may follow."""

@@ -100,6 +100,7 @@ class _Function:
         assigned = self.bindings.names([stmt])
         wanted = self.live.after[stmt] | self.scopes.captured[self.scope] | _read([*stmt.orelse, *stmt.finalbody])
         wanted |= _read([inner for handler in stmt.handlers for inner in handler.body])
+        wanted |= self.live.before[stmt]  # the body may be traced twice
         rebound = sorted(self.scopes.rebound[self.scope] - {*assigned}) if self.bindings.calls([stmt]) else []
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
         outer = [name for name in assigned if name in self.scope.globals]

@@ -1,7 +1,6 @@
 """The helper that transformed code asks, with plain Python's answers: what is converted must act as the original."""
 
 import builtins
-import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -150,8 +149,23 @@ class PythonHelper:
     def undefined(self, name):
         return Undefined(name)
 
-    def trying(self, *kinds):
-        return contextlib.nullcontext()
+    def try_(self, body, handler, orelse, final, kinds, get, set, names):
+        self.touch(get, set, names)
+        try:
+            try:
+                body()
+            except BaseException as error:
+                self.touch(get, set, names)
+                if handler is None:
+                    raise
+                handler(error)
+            else:
+                if orelse is not None:
+                    orelse()
+        finally:
+            if final is not None:
+                final()
+        self.touch(get, set, names)
 
     def context(self, manager):
         return manager

@@ -30,20 +30,20 @@ class Sequential(Layer):
             self.add_sublayer(str(name), layer)
 
     def forward(self, input: Any) -> Any:
-        for layer in self._sub_layers.values():
+        for layer in self._seen()._sub_layers.values():
             input = layer(input)
         return input
 
     def __len__(self) -> int:
-        return len(self._sub_layers)
+        return len(self._seen()._sub_layers)
 
     def __iter__(self) -> Iterator[Layer]:
-        return iter(self._sub_layers.values())
+        return iter(self._seen()._sub_layers.values())
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, str):
-            return self._sub_layers[at]
-        layers = list(self._sub_layers.items())
+            return self._seen()._sub_layers[at]
+        layers = list(self._seen()._sub_layers.items())
         if isinstance(at, slice):
             return type(self)(*(layer for _, layer in layers[at]))
         return layers[_place(at, len(layers), "Sequential")][1]
@@ -83,13 +83,13 @@ class LayerList(Layer):
         self.extend(sublayers or ())
 
     def __len__(self) -> int:
-        return len(self._sub_layers)
+        return len(self._seen()._sub_layers)
 
     def __iter__(self) -> Iterator[Layer]:
-        return iter(self._sub_layers.values())
+        return iter(self._seen()._sub_layers.values())
 
     def __getitem__(self, at: Any) -> Any:
-        layers = list(self._sub_layers.values())
+        layers = list(self._seen()._sub_layers.values())
         return type(self)(layers[at]) if isinstance(at, slice) else layers[_place(at, len(layers), "LayerList")]
 
     def __setitem__(self, at: int, layer: Layer) -> None:
@@ -131,7 +131,7 @@ class LayerDict(Layer):
             self.update(sublayers)
 
     def __getitem__(self, key: str) -> Layer:
-        return self._sub_layers[key]
+        return self._seen()._sub_layers[key]
 
     def __setitem__(self, key: str, sublayer: Layer) -> None:
         self.add_sublayer(key, sublayer)
@@ -140,13 +140,13 @@ class LayerDict(Layer):
         del self._sub_layers[key]
 
     def __len__(self) -> int:
-        return len(self._sub_layers)
+        return len(self._seen()._sub_layers)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._sub_layers)
+        return iter(self._seen()._sub_layers)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._sub_layers
+        return key in self._seen()._sub_layers
 
     def clear(self) -> None:
         """Take all layers out."""
@@ -158,15 +158,15 @@ class LayerDict(Layer):
 
     def keys(self) -> Iterable[str]:
         """Return the keys."""
-        return self._sub_layers.keys()
+        return self._seen()._sub_layers.keys()
 
     def items(self) -> Iterable[tuple[str, Layer]]:
         """Return pairs of keys and layers."""
-        return self._sub_layers.items()
+        return self._seen()._sub_layers.items()
 
     def values(self) -> Iterable[Layer]:
         """Return the layers."""
-        return self._sub_layers.values()
+        return self._seen()._sub_layers.values()
 
     def update(self, sublayers: Any) -> None:
         """Add the layers of a dict, or of (key, layer) pairs."""
@@ -185,7 +185,7 @@ class ParameterList(Layer):
             self.append(parameter)
 
     def __len__(self) -> int:
-        return len(self._parameters)
+        return len(self._seen()._parameters)
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
@@ -211,7 +211,7 @@ class ParameterDict(Layer):
             self.update(parameters)
 
     def __getitem__(self, key: str) -> Tensor:
-        if key not in self._parameters:
+        if key not in self._seen()._parameters:
             raise KeyError(key)
         return getattr(self, key)
 
@@ -219,10 +219,10 @@ class ParameterDict(Layer):
         self.add_parameter(key, parameter)
 
     def __len__(self) -> int:
-        return len(self._parameters)
+        return len(self._seen()._parameters)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
+        return iter(self._seen()._parameters)
 
     def update(self, parameters: Any) -> None:
         """Add the parameters of a dict, or of (key, parameter) pairs."""

@@ -6,16 +6,15 @@ from typing import Any
 
 from dy2st.nn.functional import adaptive_pooling as A
 from dy2st.nn.functional import pooling as F
-from dy2st.nn.layer import Layer
 from dy2st.nn.layers.from_function import REQUIRED, layer_of
 
 
-def _pool(name: str, function: Any, **options: Any) -> type[Layer]:
+def _pool(name: str, function: Any, **options: Any) -> Any:
     doc = f"{function.__doc__.splitlines()[0]}"
     return layer_of(name, function, doc, __name__, kernel_size=REQUIRED, stride=None, padding=0, **options)
 
 
-def _adaptive(name: str, function: Any, **options: Any) -> type[Layer]:
+def _adaptive(name: str, function: Any, **options: Any) -> Any:
     return layer_of(name, function, f"{function.__doc__.splitlines()[0]}", __name__, output_size=REQUIRED, **options)
 
 

@@ -12,6 +12,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value, tensor_type
+from dy2st.runtime.convert_checks import assert_
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.convert_loop import while_
 from dy2st.runtime.tensor import Tensor
@@ -150,6 +151,32 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = Non
     if isinstance(branch_index, Tensor) and not branch_index.dtype.is_integer and not branch_index.dtype.is_bool:
         raise TypeError(f"switch_case: branch_index must be an integer, not {branch_index.dtype.name}")
     return case([(branch_index == i, function) for i, function in branches], default)
+
+
+def Assert(cond: Any, data: Sequence[Any] | None = None, summarize: int = 20, name: str | None = None) -> None:
+    """Raise AssertionError where a tensor of one element is false; its text shows `data`, at most `summarize` elements.
+
+    In a Program that is being built the text shows all elements of `data`.
+
+    >>> import dy2st as paddle
+    >>> paddle.static.nn.control_flow.Assert(paddle.to_tensor(True))
+    """
+    _one_element(cond, "Assert: cond")
+    if data is not None and not isinstance(data, (list, tuple)):
+        raise TypeError(f"Assert: data must be a list or tuple of tensors, not {type(data).__name__}")
+    trace = current().trace
+    if trace is not None:
+        assert_(trace, lambda: cond, None if data is None else lambda: list(data))
+    elif not cond:
+        raise AssertionError(*(() if data is None else ([_few(x, summarize) for x in data],)))
+
+
+def _few(x: Any, most: int) -> Any:
+    """Return the first elements of a tensor, all of them where `most` is negative."""
+    if not isinstance(x, Tensor):
+        return x
+    elements = x.numpy().reshape(-1)
+    return elements[: most if most >= 0 else None].tolist()
 
 
 def _numbered(branch_fns: Any) -> list[tuple[int, Branch]]:

@@ -1,0 +1,166 @@
+"""Loss scaling: gradients of float16 stay above its smallest numbers, and steps with infinite ones are left out.
+
+P. Micikevicius et al., "Mixed Precision Training" (2018).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.context import current
+from dy2st.optimizer.optimizer import Optimizer
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.tensor import Tensor, needs_value
+
+
+class GradScaler:
+    """Scale a loss up and its gradients down again; the scale follows what float16 can hold.
+
+    Parameters
+    ----------
+    init_loss_scaling
+        The scale at first.
+    incr_ratio, incr_every_n_steps
+        It grows by this factor after so many steps in a row with finite gradients.
+    decr_ratio, decr_every_n_nan_or_inf
+        It shrinks by this factor after so many steps in a row without.
+    use_dynamic_loss_scaling
+        Whether it changes at all.
+
+    >>> import dy2st as paddle
+    >>> x = paddle.create_parameter([1], "float32")
+    >>> sgd, scaler = paddle.optimizer.SGD(0.1, parameters=[x]), paddle.amp.GradScaler(init_loss_scaling=8.0)
+    >>> scaler.scale((x * 2).sum()).backward()
+    >>> x.grad.item()
+    16.0
+    >>> scaler.step(sgd)
+    >>> scaler.update()
+    """
+
+    def __init__(
+        self,
+        enable: bool = True,
+        init_loss_scaling: float = 65536.0,
+        incr_ratio: float = 2.0,
+        decr_ratio: float = 0.5,
+        incr_every_n_steps: int = 2000,
+        decr_every_n_nan_or_inf: int = 1,
+        use_dynamic_loss_scaling: bool = True,
+    ):
+        if incr_ratio <= 1.0 or not 0.0 < decr_ratio < 1.0:
+            raise ValueError("GradScaler: incr_ratio must be above 1, and decr_ratio between 0 and 1")
+        if init_loss_scaling <= 0 or incr_every_n_steps < 1 or decr_every_n_nan_or_inf < 1:
+            raise ValueError("GradScaler: the scale and the numbers of steps must be positive")
+        self._enable, self._dynamic = bool(enable), bool(use_dynamic_loss_scaling)
+        self._scale = float(init_loss_scaling)
+        self._incr_ratio, self._decr_ratio = float(incr_ratio), float(decr_ratio)
+        self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
+        self._good, self._bad = 0, 0
+        self._found: dict[int, bool] = {}
+
+    def scale(self, var: Tensor) -> Tensor:
+        """Return the loss times the scale."""
+        return var * self._scale if self._enable else var
+
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale; once before each step, `step` does it too.
+
+        Raises RuntimeError the second time.
+        """
+        if not self._enable:
+            return
+        if current().trace is not None:
+            raise needs_value("whether gradients are finite")
+        if id(optimizer) in self._found:
+            raise RuntimeError("unscale_() was called twice since the last update()")
+        finite = True
+        for p in optimizer._parameter_list:
+            if p.grad is None:
+                continue
+            array = p.grad.array("a gradient")
+            with np.errstate(all="ignore"):
+                array = array / array.dtype.type(self._scale) if self._scale < 6e4 else self._divided(array)
+            finite = finite and bool(namespace_of(array).isfinite(array).all())
+            p.grad = Tensor(array)
+        self._found[id(optimizer)] = not finite
+
+    def _divided(self, array: Any) -> Any:
+        """Return a gradient divided by a scale that float16 cannot hold."""
+        return (array.astype(np.float64) / self._scale).astype(array.dtype)
+
+    def step(self, optimizer: Optimizer) -> None:
+        """Unscale the gradients (if that was not done) and update the parameters, unless a gradient is not finite."""
+        if not self._enable:
+            optimizer.step()
+            return
+        if id(optimizer) not in self._found:
+            self.unscale_(optimizer)
+        if not self._found[id(optimizer)]:
+            optimizer.step()
+
+    def update(self) -> None:
+        """Adapt the scale to the gradients since the last update."""
+        found = any(self._found.values())
+        self._found = {}
+        if not self._enable or not self._dynamic:
+            return
+        self._good, self._bad = (0, self._bad + 1) if found else (self._good + 1, 0)
+        if self._bad == self._decr_every_n_nan_or_inf:
+            self._scale, self._bad = max(self._scale * self._decr_ratio, 1.0), 0
+        if self._good == self._incr_every_n_steps:
+            self._scale, self._good = self._scale * self._incr_ratio, 0
+
+    def minimize(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> tuple[list[Any], list[tuple[Tensor, Any]]]:
+        """Do `step` and `update` with the gradients of scaled.backward(); return what `optimizer.minimize` does."""
+        self.step(optimizer)
+        self.update()
+        return [], [(p, p.grad) for p in optimizer._parameter_list if p.grad is not None]
+
+    def is_enable(self) -> bool:
+        """Say whether the scaler does anything."""
+        return self._enable
+
+    def is_use_dynamic_loss_scaling(self) -> bool:
+        """Say whether the scale changes."""
+        return self._dynamic
+
+    def get_init_loss_scaling(self) -> float:
+        """Return the scale as it is now."""
+        return self._scale
+
+    def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
+        """Set the scale."""
+        self._scale = float(new_init_loss_scaling)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scale, the settings and the counts of steps; nothing where the scaler is off."""
+        if not self._enable:
+            return {}
+        return {
+            "scale": np.array([self._scale], np.float32),
+            "incr_ratio": self._incr_ratio,
+            "decr_ratio": self._decr_ratio,
+            "incr_every_n_steps": self._incr_every_n_steps,
+            "decr_every_n_nan_or_inf": self._decr_every_n_nan_or_inf,
+            "incr_count": self._good,
+            "decr_count": self._bad,
+            "use_dynamic_loss_scaling": self._dynamic,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what `state_dict` gave; RuntimeError for an empty one."""
+        if not self._enable:
+            return
+        if not state_dict:
+            raise RuntimeError("load_state_dict: the state is empty, as that of a scaler that is off")
+        self._scale = float(np.asarray(state_dict["scale"]).reshape(-1)[0])
+        self._incr_ratio, self._decr_ratio = state_dict["incr_ratio"], state_dict["decr_ratio"]
+        self._incr_every_n_steps = state_dict["incr_every_n_steps"]
+        self._decr_every_n_nan_or_inf = state_dict["decr_every_n_nan_or_inf"]
+        self._good, self._bad = state_dict["incr_count"], state_dict["decr_count"]
+        self._dynamic = state_dict["use_dynamic_loss_scaling"]
+
+
+AmpScaler = GradScaler

@@ -1,0 +1,41 @@
+"""Python objects from outside that a trace meets: what must be marked, and guarded, because it can change.
+
+Lists, dicts, sets and deques are guarded by their content where it is read; arrays are constants of a Program and are
+guarded element by element; iterators cannot be guarded at all, so a trace refuses to move them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.program import Value
+from dy2st.jit.guards import ArrayGuard, ItemSlot
+from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.tensor import Tensor
+
+
+def mark(trace: Any, x: Any) -> None:
+    """Mark what was there before the trace."""
+    if isinstance(x, CONTAINERS):
+        trace.mark_external(x)
+    elif isinstance(x, tuple):
+        for item in x:
+            mark(trace, item)
+    elif isinstance(x, np.ndarray):
+        trace.mark_external(x)
+        trace.guards.setdefault((id(x), "elements"), ArrayGuard(x, x.copy()))
+    elif isinstance(x, Iterator):
+        trace.mark_external(x)
+
+
+def mark_items(trace: Any, x: Any) -> None:
+    """Mark what a container from outside holds; a tensor in it is read anew at each call."""
+    for key, item in x.items() if isinstance(x, dict) else enumerate(x):
+        if type(item) is Tensor and not isinstance(item._payload, Value) and not isinstance(x, set):
+            trace.sources.setdefault(id(item), ItemSlot(x, key))
+            trace.log.keep(item)
+        else:
+            mark(trace, item)

@@ -1,0 +1,71 @@
+"""Calls that a trace must not make: they have an effect outside of it, or give something else at every call.
+
+A call into code that is not converted happens once, while tracing, and what it gives is a constant of the Program. That
+is right for pure functions only, so the ones known to be impure are refused before they do anything, and the function
+runs eagerly.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import logging
+import os
+import pathlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import TraceError
+from dy2st.ir.location import user_location
+
+_OWNERS = (np.random.RandomState, np.random.Generator, random.Random, io.IOBase, logging.Logger)
+_MODULES = frozenset(("time", "random", "secrets", "uuid", "tempfile", "subprocess", "shutil", "socket", "logging",
+                      "posix", "nt"))  # fmt: skip
+_CALLS: tuple[Any, ...] = (
+    open, input, breakpoint, exec, os.makedirs, os.removedirs, os.popen, np.save, np.savez, np.savez_compressed,
+    np.savetxt, np.load, np.loadtxt, np.fromfile,
+)  # fmt: skip
+_OF_PATHS = frozenset(("write_text", "write_bytes", "read_text", "read_bytes", "mkdir", "touch", "unlink", "rmdir",
+                       "rename", "replace", "open", "exists", "iterdir", "glob", "stat"))  # fmt: skip
+_OF_ARRAYS = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setflags", "setfield", "tofile"))
+_OF_LISTS = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
+                       "insort_right"))  # fmt: skip
+
+
+def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Raise TraceError where calling `f` has an effect, or where its result is not determined by its arguments."""
+    owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
+    if (
+        isinstance(owner, _OWNERS)
+        or any(isinstance(x, io.IOBase) for x in args)
+        or getattr(f, "__module__", None) in _MODULES
+        or any(f is call for call in _CALLS)
+        or (isinstance(owner, type) and issubclass(owner, datetime.date) and name in ("now", "today", "utcnow"))
+        or (isinstance(owner, pathlib.Path) and name in _OF_PATHS)
+    ):
+        raise refusal(f"{_named(f)}() has an effect, or another result at every call, which a Program has not")
+    if isinstance(owner, np.ndarray) and name in _OF_ARRAYS:
+        refuse_outside(trace, owner)
+    if name in _OF_LISTS and args:
+        refuse_outside(trace, args[0])
+
+
+def refuse_outside(trace: Any, x: Any) -> None:
+    """Raise TraceError where something from outside, of which the trace keeps no writes, would be changed."""
+    if id(x) in trace.external or x is os.environ:
+        raise refusal(f"a {type(x).__name__} from outside is changed, which a Program cannot do")
+
+
+def refusal(message: str) -> TraceError:
+    """Return the error that names the user's line."""
+    place = user_location()
+    return TraceError(message, file=place.file if place else None, line=place.line if place else None)
+
+
+def _named(f: Any) -> str:
+    module = getattr(f, "__module__", None) or type(getattr(f, "__self__", f)).__module__
+    name = getattr(f, "__qualname__", type(f).__name__)
+    return name if module == "builtins" else f"{module}.{name}"

@@ -1,0 +1,110 @@
+"""What ops say of operands that do not fit them, and what a class says of a rule that it does not have."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dy2st.ops  # noqa: F401  (fills the registry)
+from dy2st import dtypes
+from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REGISTRY, OpDef, lookup
+from dy2st.ir.program import Block, Value, tensor_type
+from dy2st.ir.types import BOOL, UNSET, ConstType, ScalarType, TensorType, VariantType
+from dy2st.ops.base import Op
+from dy2st.ops.control import check_arguments
+from dy2st.ops.elementwise import Unary
+
+F2, F3 = TensorType(dtypes.float32, (2,)), TensorType(dtypes.float32, (3,))
+MATRIX, CUBE = TensorType(dtypes.float32, (2, 3)), TensorType(dtypes.float32, (2, 3, 3))
+SQUARE, INTS = TensorType(dtypes.float32, (3, 3)), TensorType(dtypes.int64, (2,))
+FLOAT = ScalarType("float")
+
+
+def block_of(*types: Any, results: int = 0) -> Block:
+    block = Block()
+    for t in types:
+        block.add_argument(t)
+    block.results = block.arguments[:results]
+    return block
+
+
+def infer(name: str, *types: Any, **attributes: Any) -> Any:
+    return REGISTRY[name].infer(*types, **attributes)
+
+
+def structure(name: str, types: list[Any], blocks: list[Block], **attributes: Any) -> Any:
+    return REGISTRY[name].infer_operation(types, attributes, blocks)
+
+
+def evaluate(name: str, *operands: Any, **attributes: Any) -> Any:
+    return REGISTRY[name].eval(np, *operands, **attributes)
+
+
+class Bare(Op):
+    """An op without rules of its own; `abstract` keeps it out of the registry."""
+
+    abstract = True
+    name = "bare"
+
+
+class BareUnary(Unary):
+    """A function of one operand without a slope."""
+
+    abstract = True
+    name = "bare_unary"
+
+
+class BareDefinition(OpDef):
+    """A definition without a type rule."""
+
+    name = "bare_definition"
+
+
+CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: BareDefinition().infer(), TypeError, "bare_definition has no type rule"),
+    (lambda: Bare().eval(np), TypeError, "bare has no meaning on arrays"),
+    (lambda: Bare().transpose(Builder(), [], [], []), TypeError, "bare has no transpose rule"),
+    (lambda: Bare().unview(Builder(), Value(F2, Block()), Value(F2, Block()), []), TypeError, "bare gives no view"),
+    (lambda: BareUnary().slope(Builder(), Value(F2, Block()), Value(F2, Block())), TypeError,
+     "bare_unary has no slope"),
+    (lambda: lookup("nonsense"), KeyError, "no op is named 'nonsense'"),
+    (lambda: tensor_type(Value(FLOAT, Block(), None, "n")), TypeError, "a tensor is needed here, not <value n: float>"),
+    (lambda: infer("renew", F2, F3), TypeError, "renew: the new elements are float32[2], the old ones float32[3]"),
+    (lambda: infer("raise", kind="Nonsense", template=None), TypeError, "Nonsense is not a built-in exception"),
+    (lambda: infer("variant_get", VariantType((UNSET, ConstType(None))), tag=1, message=""), TypeError,
+     "alternative 1 of variant<unset | none> has no payload"),
+    (lambda: check_arguments("cond", [F2], block_of()), TypeError, "cond: 1 operands for a block of 0 arguments"),
+    (lambda: check_arguments("cond", [F2], block_of(FLOAT)), TypeError,
+     "cond: operand 0 is float32[2], the block takes float"),
+    (lambda: structure("try", [], [block_of(), block_of(F2)], label=None, kinds=("KeyError",)), TypeError,
+     "try: without a label nothing is handed over, but the handler takes 1 values more"),
+    (lambda: structure("try", [], [block_of(), block_of()], label=None, kinds=("Nonsense",)), TypeError,
+     "Nonsense is not a built-in exception"),
+    (lambda: structure("try", [F2], [block_of(F2, results=1), block_of(F2)], label=None, kinds=()), TypeError,
+     "try: the body has 1 results, the handler 0"),
+    (lambda: infer("gather_tree", INTS, INTS), ValueError, "gather_tree needs ids and parents of 3 axes"),
+    (lambda: infer("solve", SQUARE, CUBE), ValueError, "solve needs operands of one rank and batch, not"),
+    (lambda: evaluate("list_get", [1], 3), IndexError, "list index 3 is out of range for a list of 1"),
+    (lambda: evaluate("list_set", [1], 3, 0), IndexError, "list assignment index 3 is out of range for a list of 1"),
+    (lambda: evaluate("list_pop", [], -1), IndexError, "pop from empty list"),
+    (lambda: evaluate("list_pop", [1], 3), IndexError, "pop index out of range"),
+    (lambda: evaluate("scalar_pow", 2, -1), ValueError,
+     "2 ** -1: a negative power of an int gives a float; write float(2) ** -1"),
+    (lambda: evaluate("scalar_pow", -1.0, 0.5), ValueError, "-1.0 ** 0.5 is a complex number"),
+    (lambda: evaluate("item", np.zeros(2)), ValueError,
+     "only a tensor of one element has a Python value, this one has shape [2]"),
+    (lambda: evaluate("unreachable", type=BOOL), RuntimeError, "a value that no run reaches was computed"),
+    (lambda: infer("reshape", MATRIX, shape=(4,)), ValueError,
+     "cannot reshape a tensor of shape [2, 3] (6 elements) into [4]"),
+    (lambda: REGISTRY["list_append"].transpose(Builder(), [], [], []), TypeError,  # type: ignore[attr-defined]
+     "list_append is linearised into list_put, which has the transpose"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), CASES, ids=[case[2] for case in CASES])
+def test_what_does_not_fit_is_named(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)):
+        call()
