@@ -332,19 +332,34 @@ float, double, half = float32, float64, float16
 int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128
 get_cuda_rng_state, set_cuda_rng_state = get_rng_state, set_rng_state
 manual_seed = seed
+cat = concatenate = concat
+mul, sub, div = multiply, subtract, divide
 globals().update(_INPLACE)  # add_, exp_, ...: the table in functions/inplace.py
 
+_NOT_HERE = ("cinn", "custom_device", "distribute", "ipu", "rocm", "xpu")
+_BY_MODULE = {
+    "functions.aliases": "as_tensor asarray broadcast_shapes softmax",
+    "functions.arrays": "tolist",
+    "functions.einsum": "einsum",
+    "functions.matrices": "inverse",
+    "functions.stacking": """
+        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack hsplit hstack
+        row_stack unfold vsplit vstack
+    """,
+    "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
+    "amp": "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
+}
 # Names that load on first use: name -> module, or "module:name in it". Subpackages are found without an entry.
 _LAZY: dict[str, str] = {
-    "Model": "dy2st.model:Model",
+    **{name: f"dy2st.{module}:{name}" for module, names in _BY_MODULE.items() for name in names.split()},
     "ParamAttr": "dy2st.nn.param_attr:ParamAttr",
     "DataParallel": "dy2st.distributed:DataParallel",
     "batch": "dy2st.io:batch",
     "create_parameter": "dy2st.nn.create_parameter:create_parameter",
     "disable_static": "dy2st.static:disable_static",
     "enable_static": "dy2st.static:enable_static",
-    "inverse": "dy2st.functions.matrices:inverse",
     "load": "dy2st.jit:load_state",
+    **{f"is_compiled_with_{what}": f"dy2st.device:is_compiled_with_{what}" for what in _NOT_HERE},
     "save": "dy2st.jit:save_state",
 }
 _SUBPACKAGES = [

@@ -13,6 +13,7 @@ from typing import Any
 
 from dy2st.functions import (
     arithmetic,
+    arrays,
     assigning,
     broadcasting,
     comparison,
@@ -24,6 +25,7 @@ from dy2st.functions import (
     linear_algebra,
     manipulation,
     math,
+    matrices,
     random,
     reduction,
     search,
@@ -32,7 +34,7 @@ from dy2st.missing import no_attribute
 
 _MODULES = (
     arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, linear_algebra, comparison, reduction,
-    search, gathering, random, assigning,
+    search, gathering, random, assigning, arrays, matrices,
 )  # fmt: skip
 
 

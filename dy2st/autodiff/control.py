@@ -15,7 +15,7 @@ from dy2st.autodiff.reverse import CONTROL, Frontier, pull_block
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import Type, VariantType, optional
+from dy2st.ir.types import Type, VariantType, matches, optional
 
 
 def pull_cond(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:
@@ -60,11 +60,25 @@ def _store_in_branch(operation: Operation, which: int, side: BackwardBuilder, va
     there.results.append(as_optional(behind(there, operation), None, kind))
     result = new_result(operation, side.outside(operation, kind))
     if isinstance(value.type, VariantType):
-        argument.type = result.type  # extents that only the branch knows have no name outside
+        _forget_extents(side.block, argument, result.type)
         side.captures[result] = argument
         return
     side.captures[result] = stored = side.argument(result.type)
     define(operation, side.block, argument, "variant_get", [stored], {"tag": 1, "message": KNOWN})
+
+
+def _forget_extents(block: Block, value: Value, kind: Type) -> None:
+    """Give a variant the type that it has outside, where extents that only the branch knows have no name."""
+    told = not matches(value.type, kind)
+    value.type = kind
+    if not told:  # no number in it is an extent, and blocks inside of this one may name those of a tensor as they like
+        return
+    for operation in block.operations:
+        first = {"cond": 1, "while_loop": 1, "counted_while": 0}.get(operation.name)
+        if first is None or value not in operation.operands:
+            continue
+        for inner in operation.blocks:
+            _forget_extents(inner, inner.arguments[operation.operands.index(value) - first], kind)
 
 
 def behind(block: Block, operation: Operation) -> Builder:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import dy2st.autodiff.calls  # these two fill the table of control rules
+import dy2st.autodiff.calls  # these fill the table of control rules
+import dy2st.autodiff.custom
 import dy2st.autodiff.loops
 from dy2st.autodiff.forward import push_forward
 from dy2st.autodiff.prune import prune
@@ -23,6 +24,7 @@ from dy2st.ir.types import Type, optional, tangent_type
 from dy2st.ops.control import visible_symbols
 
 assert dy2st.autodiff.calls
+assert dy2st.autodiff.custom
 assert dy2st.autodiff.loops
 
 

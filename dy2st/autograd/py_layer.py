@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dy2st.errors import NeedsPythonValue
+from dy2st.autograd.traced_py_layer import apply_in_trace
 from dy2st.functions.creation import zeros_like
 from dy2st.ir.context import current, replaced
-from dy2st.ir.location import user_location
 from dy2st.runtime.saved_tensors import saved_tensors_hooks
 from dy2st.runtime.tape import Node, edges_of
 from dy2st.runtime.tensor import Tensor
@@ -94,16 +93,12 @@ class PyLayer:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, and backward when gradients are computed.
 
-        Raises NeedsPythonValue while a Program is built: Python's backward cannot become part of it.
+        In a function that `to_static` converts both become part of the Program. Raises NeedsPythonValue, for which such
+        a function runs eagerly, where backward is more than arithmetic (`traced_py_layer.py`).
         """
-        if current().trace is not None:
-            place = user_location()
-            raise NeedsPythonValue(
-                f"the PyLayer {cls.__name__} was called; its backward is Python, which no Program can run",
-                file=place.file if place else None,
-                line=place.line if place else None,
-            )
         ctx = PyLayerContext()
+        if current().trace is not None:
+            return apply_in_trace(cls, ctx, args, kwargs)
         inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         recorded = current().grad and any(not t.stop_gradient for t in inputs)
         with replaced(grad=False):

@@ -50,7 +50,7 @@ def check_like(seed: Any, like: Tensor, what: str) -> None:
 def callable_here(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return what to call in place of a user's function: in a trace, the function with its control flow converted."""
     trace = current().trace
-    return func if trace is None else callable_for(trace, func)
+    return callable_for(trace, func) if hasattr(trace, "active") else func
 
 
 def fresh(xs: Sequence[Tensor]) -> list[Tensor]:

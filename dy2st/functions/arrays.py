@@ -1,4 +1,4 @@
-"""Lists of tensors under Paddle's names (`create_array`, `array_write`, ...): a tensor array is a Python list."""
+"""Python lists: the elements of a tensor, and what Paddle calls tensor arrays, which are lists of tensors here."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions.operands import whole
+from dy2st.functions.operands import tensor, whole
 from dy2st.ir.context import current
 from dy2st.runtime.tensor import Tensor
+
+
+def tolist(x: Any) -> Any:
+    """Return the elements as nested Python lists; of a 0-D tensor the number.
+
+    >>> import dy2st as paddle
+    >>> paddle.tolist(paddle.to_tensor([[1, 2]]))
+    [[1, 2]]
+    """
+    return tensor(x, "tolist").tolist()
 
 
 def create_array(dtype: Any, initialized_list: Any = None) -> list[Tensor]:

@@ -12,6 +12,7 @@ from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loo
 from dy2st.runtime.convert_call import callable_for, context_manager
 from dy2st.runtime.convert_checks import assert_, raise_
 from dy2st.runtime.impure import refuse_outside
+from dy2st.runtime.structure import alternative
 from dy2st.runtime.templates import Unset
 from dy2st.runtime.text import fstring
 from dy2st.runtime.undefined import Undefined
@@ -212,7 +213,7 @@ class Helper:
                 )
             raise UnboundLocalError(Undefined(name).message)
         if isinstance(value, Variant) and len(value.alternatives) == 2:
-            return convert_if.alternative(
+            return alternative(
                 current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1
             )
         if isinstance(value, Variant) and not value.alternatives[0].name:  # type: ignore[attr-defined]

@@ -10,15 +10,16 @@ from typing import Any
 
 from dy2st.jit.outputs import output_template
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.convert_if import alternative
-from dy2st.runtime.templates import Const, Items, NewList, NewObject, OneOf, Template, types_of
+from dy2st.runtime.recasting import names, remade
 from dy2st.runtime.variant import SymbolicList, Variant
 
 
 def leaving(trace: Any, x: Any) -> Any:
     """Return an output with every variant in it made of values only."""
     if isinstance(x, Variant):
-        return _resolved(trace, x) if any(_names_made(trace, a) for a in x.alternatives) else x
+        if not any(names(a, lambda thing: _made(trace, thing)) for a in x.alternatives):
+            return x
+        return remade(trace, x, lambda y: output_template(trace, leaving(trace, y)))
     if isinstance(x, tuple):
         items = [leaving(trace, i) for i in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -34,25 +35,6 @@ def leaving(trace: Any, x: Any) -> Any:
     return x
 
 
-def _names_made(trace: Any, t: Template) -> bool:
-    """Say whether a template names a container or object that the trace made."""
-    if isinstance(t, Const):
-        made = type(t.object) in CONTAINERS and id(t.object) not in trace.external
-        return made or id(t.object) in trace.made_objects
-    if isinstance(t, (Items, NewObject)):
-        return any(_names_made(trace, i) for i in t.items)
-    if isinstance(t, NewList):
-        return _names_made(trace, t.content)
-    return isinstance(t, OneOf) and any(_names_made(trace, a) for a in t.alternatives)
-
-
-def _resolved(trace: Any, x: Variant) -> Variant:
-    """Return a variant whose alternatives are what `x` holds now."""
-    found: list[Template] = [x.alternatives[0]]
-    for tag in range(1, len(x.alternatives)):
-        with trace.inside(trace.builder.child(), {}):  # only to see what it is made of
-            found.append(output_template(trace, leaving(trace, alternative(trace, x, tag))))
-    t = OneOf(tuple(found))
-    kind = trace.builder.named(types_of(t)[0])
-    value = trace.recast(x, t, kind, range(len(found)))
-    return Variant(value, t.alternatives)
+def _made(trace: Any, x: Any) -> bool:
+    """Say whether the trace made a container or object."""
+    return (type(x) in CONTAINERS and id(x) not in trace.external) or id(x) in trace.made_objects

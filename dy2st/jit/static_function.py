@@ -37,6 +37,9 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.static.input_spec import InputSpec
 from dy2st.transformers import convert
 
+MOST_REFUSED = 16
+"""After so many kinds of call that cannot become Programs, a function is not traced any more."""
+
 
 class FallbackWarning(UserWarning):
     """A function, or a call of it, runs eagerly; the text says why and where."""
@@ -68,7 +71,8 @@ class StaticFunction:
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self._quick: dict[Any, tuple[ConcreteProgram, ...]] = {}
         self._fallbacks: list[str] = []
-        self._warned = False
+        self._eager: set[Any] = set()
+        """Kinds of call that run eagerly."""
         self._log: list[str] = []
         self._last: ConcreteProgram | None = None
         functools.update_wrapper(self, function)
@@ -116,7 +120,7 @@ class StaticFunction:
                         return program.run_quietly(args)
                     except Exception as error:
                         raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
-        if not context.process.to_static_enabled or self._warned:
+        if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
         try:
             try:
@@ -162,8 +166,11 @@ class StaticFunction:
         with self._lock:
             program = self._cache.find(key)
             if program is None or not program.fits(made.leaves):
+                if key in self._eager:
+                    return None, made
                 program, made = self._trace(key, made, specs)
-            self._last = program
+            if program is not None:
+                self._last = program
             return program, made
 
     def _trace(
@@ -184,7 +191,7 @@ class StaticFunction:
             if made.numbers:
                 self._close_numbers(made)
                 return self._program(flatten(rebuild_values(made), self._open_numbers))
-            self._fall_back(error)
+            self._fall_back(key, error)
             return None, made
         if program.traced.failed is not None:  # it serves this call only: the next one may not raise
             return program, made
@@ -250,14 +257,18 @@ class StaticFunction:
             self._open_numbers.discard(made.names[i])
 
     # ---- fallback --------------------------------------------------------------------------------------------------
-    def _fall_back(self, error: Dy2stError) -> None:
+    def _fall_back(self, key: Any, error: Dy2stError) -> None:
+        """Let calls of this kind run eagerly; the first one warns."""
         if self._full_graph:
             raise error
-        self._warned = True
-        self._quick.clear()
+        first = not self._eager
+        self._eager.add(key)
         place = f"{self._function.__code__.co_filename}:{self._function.__code__.co_firstlineno}"
         reason = str(error)
-        self._fallbacks.append(reason)
+        if reason not in self._fallbacks:
+            self._fallbacks.append(reason)
+        if not first:
+            return
         warnings.warn(
             f"`{self._function.__qualname__}` ({place}) runs eagerly, without a Program: {reason}\n"
             "full_graph=True makes this an error.",

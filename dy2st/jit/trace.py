@@ -29,7 +29,7 @@ from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.convert_try import root_of
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import encode
+from dy2st.runtime.structure import alternative, encode
 from dy2st.runtime.templates import Template
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
@@ -320,7 +320,7 @@ class Trace(Leaves):
     def _settled(self, output: Any) -> Any:
         """Return an output that is certainly set without its "unset" alternative."""
         if isinstance(output, Variant) and len(output.alternatives) == 2:
-            return convert_if.alternative(self, output, 1)
+            return alternative(self, output, 1)
         if isinstance(output, tuple) and type(output) is tuple:
             return tuple(self._settled(x) for x in output)
         return output

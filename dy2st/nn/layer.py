@@ -61,7 +61,7 @@ class Layer:
         context = current()
         run = self.forward
         if context.trace is not None and hasattr(context.trace, "convert"):
-            context.trace.note_layer(self)
+            self._seen()
             run = context.trace.convert(run)
         with replaced(layer=self):
             if self._forward_pre_hooks:

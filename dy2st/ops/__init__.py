@@ -20,6 +20,7 @@ from dy2st.ops import (
     factors,
     gamma,
     gather,
+    host_call,
     indexing,
     linear_algebra,
     list_forms,
@@ -46,6 +47,7 @@ from dy2st.ops import (
     sorting,
     trigonometric,
     tuples,
+    with_gradient,
 )
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "factors",
     "gamma",
     "gather",
+    "host_call",
     "indexing",
     "linear_algebra",
     "list_forms",
@@ -94,4 +97,5 @@ __all__ = [
     "sorting",
     "trigonometric",
     "tuples",
+    "with_gradient",
 ]

@@ -22,6 +22,7 @@ from dy2st.optimizer.lr import LRScheduler
 from dy2st.regularizer import L2Decay, WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
+from dy2st.runtime.impure import in_trace, refuse_in_trace
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_gradients import gradient_parts
@@ -93,12 +94,15 @@ class Optimizer:
 
     # ---- learning rate ---------------------------------------------------------------------------------------------
     def get_lr(self) -> float:
-        """Return the learning rate as it is now."""
+        """Return the learning rate as it is now; in a trace as it is at each run."""
+        if in_trace():
+            return current().trace.item(self._lr_tensor)
         rate = self._learning_rate
         return rate() if isinstance(rate, LRScheduler) else rate
 
     def set_lr(self, value: float) -> None:
         """Set the learning rate; RuntimeError where a scheduler sets it."""
+        refuse_in_trace("set_lr()")
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError("the learning rate is set by an LRScheduler, set_lr cannot change it")
         self._learning_rate = float(value)

@@ -97,17 +97,16 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
         if isinstance(content, (list, tuple)):
             return list_item(trace, as_symbolic(trace, list(content)), key)
         raise needs_value(f"a symbolic {key.kind} was used as a key of a {type(content).__name__}")
-    if isinstance(content, dict) and hasattr(content, "__missing__") and key not in content:
-        return _missing(trace, obj, content, key)
+    if isinstance(obj, dict) and hasattr(obj, "__missing__") and key not in content:
+        return _missing(trace, obj, key)
     return content[key]
 
 
-def _missing(trace: Any, obj: Any, content: Any, key: Any) -> Any:
+def _missing(trace: Any, obj: Any, key: Any) -> Any:
     """Return what a dict that makes its items itself gives for a key that it lacks."""
-    factory = getattr(content, "default_factory", None)
-    if not isinstance(content, defaultdict) or factory is None:
-        return trace.callable(type(content).__missing__)(obj, key)
-    made = trace.callable(factory)()
+    if not isinstance(obj, defaultdict) or obj.default_factory is None:
+        return trace.callable(type(obj).__missing__)(obj, key)
+    made = trace.callable(obj.default_factory)()
     set_item(trace, obj, key, made)
     return made
 

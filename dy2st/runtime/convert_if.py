@@ -20,8 +20,9 @@ from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import decode, encode, unpack
+from dy2st.runtime.structure import alternative, decode, encode
 from dy2st.runtime.templates import Template, content_template, template_of, types_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
@@ -36,8 +37,8 @@ class Diverged(BaseException):
 class Branch:
     """One traced branch: its builder, its writes, and the local variables that it left."""
 
-    def __init__(self, trace: Any, builder: Builder):
-        self.trace, self.builder = trace, builder
+    def __init__(self, trace: Any, builder: Builder, old: set[int]):
+        self.trace, self.builder, self.old = trace, builder, old
         self.writes: dict[Key, Any] = {}
         self.locals: Sequence[Any] = ()
         self.result: Any = None
@@ -57,6 +58,10 @@ class Branch:
                 self.trace.raise_later(error)
                 self.diverged = True
             self.locals = get()
+            if not self.diverged:
+                self.locals = [by_value(self.trace, x, self.old) for x in self.locals]
+                self.result = by_value(self.trace, self.result, self.old)
+                self.writes.update({k: by_value(self.trace, x, self.old) for k, x in self.writes.items()})
 
     def template(self, key: Key | None, x: Any, old: set[int] | None = None) -> Template:
         """Return the template of something that the branch left; what is not `old` is taken apart."""
@@ -128,7 +133,7 @@ def join_blocks(trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]]
     before, place = get(), user_location()
     outer: Builder = trace.builder
     old = old_objects(trace)
-    branches = [Branch(trace, outer.child()), Branch(trace, outer.child())]
+    branches = [Branch(trace, outer.child(), old), Branch(trace, outer.child(), old)]
     for branch, body in zip(branches, (then, orelse), strict=True):
         branch.run(body, get, set, before)
     set(before)
@@ -212,14 +217,3 @@ def _switch(trace: Any, variant: Variant, candidates: Sequence[int], use: Callab
         lambda: use(alternative(trace, variant, tag)),
         lambda: _switch(trace, variant, rest, use),
     )
-
-
-def alternative(trace: Any, variant: Variant, tag: int) -> Any:
-    """Return what a variant is under `tag`; a run in which it is something else raises there."""
-    template = variant.alternatives[tag]
-    if not types_of(template):
-        return decode(trace, iter(()), template)
-    name = getattr(variant.alternatives[0], "name", "")
-    message = f"cannot access local variable '{name}' where it is not associated with a value"
-    payload = trace.emit("variant_get", [variant.value], {"tag": tag, "message": message})
-    return unpack(trace, payload, template)

@@ -19,6 +19,7 @@ from dy2st.runtime.convert_if import if_, predicate, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
@@ -204,7 +205,8 @@ class Loop:
                 raise
             except BaseException:
                 raise RaisesAlways from None
-            left = dict(enumerate(self.get()))
+            left = {i: by_value(trace, x, self.old) for i, x in enumerate(self.get())}
+            self.writes.update({k: by_value(trace, x, self.old) for k, x in self.writes.items()})
         self.entries = entries
         found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
         for key in found:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import TraceError
+from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 
 _OWNERS = (np.random.RandomState, np.random.Generator, random.Random, io.IOBase, logging.Logger)
 _MODULES = frozenset(("time", "random", "secrets", "uuid", "tempfile", "subprocess", "shutil", "socket", "logging",
-                      "posix", "nt"))  # fmt: skip
+                      "posix", "nt", "dy2st.jit.saved_files"))  # fmt: skip
 _CALLS: tuple[Any, ...] = (
     open, input, breakpoint, exec, os.makedirs, os.removedirs, os.popen, np.save, np.savez, np.savez_compressed,
     np.savetxt, np.load, np.loadtxt, np.fromfile,
@@ -57,6 +58,18 @@ def refuse_outside(trace: Any, x: Any) -> None:
     """Raise TraceError where something from outside, of which the trace keeps no writes, would be changed."""
     if id(x) in trace.external or x is os.environ:
         raise refusal(f"a {type(x).__name__} from outside is changed, which a Program cannot do")
+
+
+def in_trace() -> bool:
+    """Say whether a function is being traced."""
+    trace = current().trace
+    return trace is not None and hasattr(trace, "convert")
+
+
+def refuse_in_trace(what: str) -> None:
+    """Raise TraceError where a function is being traced: `what` changes something that no Program has."""
+    if in_trace():
+        raise refusal(f"{what} changes a Python object, which a Program cannot do; call it outside of the function")
 
 
 def refusal(message: str) -> TraceError:

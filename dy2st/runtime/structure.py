@@ -156,3 +156,14 @@ def unpack(trace: Any, value: Value, t: Template) -> Any:
         parts = trace.builder.operation("tuple_get", [value]).results
         return decode(trace, iter(parts), t)
     return decode(trace, iter([value]), t)
+
+
+def alternative(trace: Any, variant: Variant, tag: int) -> Any:
+    """Return what a variant is under `tag`; a run in which it is something else raises there."""
+    template = variant.alternatives[tag]
+    if not types_of(template):
+        return decode(trace, iter(()), template)
+    name = getattr(variant.alternatives[0], "name", "")
+    message = f"cannot access local variable '{name}' where it is not associated with a value"
+    payload = trace.emit("variant_get", [variant.value], {"tag": tag, "message": message})
+    return unpack(trace, payload, template)

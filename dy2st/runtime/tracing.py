@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.ir.builder import Builder
+from dy2st.ir.program import Value
+from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_access import users_method

@@ -27,6 +27,7 @@ from dy2st.static.program import (
     enable_static,
     program_guard,
 )
+from dy2st.static.py_func import py_func
 from dy2st.static.scope import Scope, global_scope, scope_guard
 from dy2st.static.showing import Print
 from dy2st.static.variable import Variable
@@ -67,6 +68,7 @@ __all__ = [
     "name_scope",
     "nn",
     "program_guard",
+    "py_func",
     "save",
     "save_inference_model",
     "scope_guard",

@@ -99,19 +99,23 @@ class _Function:
         """Plan a `try`: a handler may see anything that the body assigned, and `finally` what any part did."""
         assigned = self.bindings.names([stmt])
         wanted = self.live.after[stmt] | self.scopes.captured[self.scope] | _read([*stmt.orelse, *stmt.finalbody])
-        wanted |= _read([inner for handler in stmt.handlers for inner in handler.body])
+        caught = [tree.handler_name(handler) for handler in stmt.handlers]
+        for handler, name in zip(stmt.handlers, caught, strict=True):
+            wanted |= _read(handler.body) - {name.id if name else ""}
         wanted |= self.live.before[stmt]  # the body may be traced twice
         rebound = sorted(self.scopes.rebound[self.scope] - {*assigned}) if self.bindings.calls([stmt]) else []
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
         outer = [name for name in assigned if name in self.scope.globals]
+        private = {name.id for name in caught if name and name.id not in names}
+        nonlocals = [name for name in assigned if name not in outer and name not in private]
         self.context.plans[stmt] = Plan(
             tuple(names),
-            tuple(name for name in assigned if name not in outer),
+            tuple(nonlocals),
             tuple(outer),
             tuple(name for name in names if self.scope.resolve(name) is None),
         )
         sure = self.definite.entries.get(stmt) or frozenset()
-        self.late.update(name for name in [*assigned, *rebound] if name not in sure and name not in outer)
+        self.late.update(name for name in [*nonlocals, *rebound] if name not in sure)
 
     def stays_inside(self, name: str, stmt: Any) -> bool:
         """Say whether a variable that nobody wants afterwards can live in the functions of a construct."""

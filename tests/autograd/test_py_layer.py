@@ -124,13 +124,15 @@ def test_forward_mode_through_a_layer_is_refused():
         paddle.incubate.autograd.forward_grad(Cube.apply(x), x)
 
 
-def test_a_program_cannot_take_a_layer_in():
+def test_a_program_built_by_hand_takes_a_layer_in():
     paddle.enable_static()
     try:
-        with (
-            paddle.static.program_guard(paddle.static.Program()),
-            pytest.raises(NeedsPythonValue, match="the PyLayer Cube was called; its backward is Python"),
-        ):
-            Cube.apply(paddle.static.data("x", [1]))
+        program = paddle.static.Program()
+        with paddle.static.program_guard(program):
+            x = paddle.static.data("x", [2])
+            x.stop_gradient = False
+            (slope,) = paddle.static.gradients([Cube.apply(x)], [x])
+            (found,) = paddle.static.Executor().run(program, {"x": np.array([1, 2], "float32")}, [slope])
     finally:
         paddle.disable_static()
+    assert found.tolist() == [3, 12]

@@ -15,17 +15,31 @@ def refused(function, *arguments):
     return paddle.jit.to_static(function, full_graph=True)(*arguments)
 
 
-def test_a_raise_of_the_run_inside_of_a_try():
+def test_the_text_of_what_an_operation_raises():
     def f(x):
         try:
-            if x.sum() < 0:
-                raise ValueError("negative")
-        except ValueError:
-            return x * 2
-        return x
+            return x[int(x[0])]
+        except IndexError as error:
+            return x * len(str(error))
 
-    with pytest.raises(StructureError, match="'raise' may raise when the Program runs, where the `try` around it"):
-        refused(f, tensor(1))
+    with pytest.raises(StructureError, match="the text of an exception that an operation raises in the run"):
+        refused(f, tensor(1, 2))
+
+
+def test_a_recursion_that_raises_what_a_try_outside_catches():
+    def deeper(x):
+        if x.sum() > 100:
+            raise ValueError("enough")
+        return deeper(x * 2) if x.sum() > 0 else x
+
+    def f(x):
+        try:
+            return deeper(x)
+        except ValueError:
+            return x
+
+    with pytest.raises(StructureError, match="a function that calls itself raises what a `try` outside of it"):
+        refused(f, tensor(1, 2))
 
 
 def test_a_handler_of_another_kind_is_no_obstacle():

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.context import current
+from dy2st.runtime.impure import in_trace, refuse_in_trace
 from dy2st.runtime.tensor import Tensor
 
 
@@ -35,7 +37,7 @@ class LRScheduler:
         self.step()
 
     def __call__(self) -> float:
-        return self.last_lr
+        return current().trace.item(self.tensor) if in_trace() else self.last_lr
 
     @property
     def tensor(self) -> Tensor:
@@ -47,6 +49,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to a given one."""
+        refuse_in_trace("step() of a learning rate schedule")
         if epoch is None:
             self.last_epoch += 1
             self._set(self.get_lr())

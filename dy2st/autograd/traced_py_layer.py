@@ -1,0 +1,110 @@
+"""A PyLayer inside of a Program: forward is recorded in line, backward as the pull-back of what it returns.
+
+Backward is traced at once, with arguments in place of the gradients that it will get. It must be the operations that
+it records and nothing besides: what branches on the run, prints, draws random numbers, or changes something, makes the
+function that calls the PyLayer run eagerly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.autograd.rules import callable_here
+from dy2st.errors import Dy2stError, NeedsPythonValue
+from dy2st.functions.creation import zeros_like
+from dy2st.ir.context import current, replaced
+from dy2st.ir.location import user_location
+from dy2st.ir.printer import to_text
+from dy2st.ir.program import Program, Value
+from dy2st.runtime.tensor import Tensor
+
+
+def apply_in_trace(layer: Any, ctx: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Record a call of a PyLayer; raise NeedsPythonValue where its backward cannot be part of a Program."""
+    trace = current().trace
+    inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+    recorded = current().grad and any(not trace.stops(t) for t in inputs)
+    with replaced(grad=False):
+        out = callable_here(layer.forward)(ctx, *args, **kwargs)
+    outs = [out] if isinstance(out, Tensor) else list(out)
+    if recorded and any(isinstance(t, Tensor) for t in outs):
+        outs = _attached(trace, layer, ctx, inputs, outs)
+    _forget(trace, ctx)
+    return outs[0] if isinstance(out, Tensor) else type(out)(outs)
+
+
+def _attached(trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: list[Any]) -> list[Any]:
+    """Return what forward returned with the pull-back that backward is."""
+    live = [i for i, t in enumerate(outs) if _has_gradient(t) and id(t) not in ctx._constant]
+    if not live:
+        return outs
+    if not ctx._materialize:
+        raise refused(layer, "it asks for None in place of gradients that are zero")
+    b = trace.builder
+    child = b.child()
+    cts = {i: trace.wrap(child.argument(trace.value_of(outs[i]).type, "ct")) for i in live}
+    shown = [(t, cts.get(i)) for i, t in enumerate(outs) if isinstance(t, Tensor)]
+    gradients = _traced(trace, layer, ctx, child, shown)
+    if len(gradients) != len(inputs):
+        raise refused(layer, f"it gives {len(gradients)} gradients for {len(inputs)} tensors")
+    wanted: list[tuple[Tensor, Value]] = []
+    for x, g in zip(inputs, gradients, strict=True):
+        if g is None or trace.stops(x):
+            continue
+        like = trace.value_of(x).type
+        if not isinstance(g, Value) or g.type != like:
+            raise refused(layer, f"it gives {g.type if isinstance(g, Value) else type(g).__name__} for a {like}")
+        wanted.append((x, child.use(g)))
+    child.block.results = [g for _, g in wanted]
+    for operation in child.block.operations:
+        if operation.blocks or operation.name == "call" or operation.op.effect or not operation.op.saveable:
+            raise refused(layer, f"it does more than arithmetic ('{operation.name}')")
+    text = to_text(Program({"main": child.block}), locations=False)
+    operands = [trace.detached(trace.value_of(outs[i])) for i in live]
+    operands += [trace.value_of(x) for x, _ in wanted]
+    operands += list(child.captures)
+    attributes = {"inputs": len(wanted), "pullback": text, "values": len(live), "whose": layer.__name__}
+    made = b.operation("with_gradient", operands, attributes).results
+    found = list(outs)
+    for i, value in zip(live, made, strict=True):
+        found[i] = trace.wrap(value, not wanted)
+    return found
+
+
+def _traced(trace: Any, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[Tensor, Tensor | None]]) -> list[Any]:
+    """Trace backward into a block of its own; return what it returns, values where tensors are."""
+    writes: dict[Any, Any] = {}
+    with trace.inside(child, writes):
+        given = [zeros_like(t) if ct is None else ct for t, ct in outs]
+        try:
+            found = callable_here(layer.backward)(ctx, *given)
+        except Dy2stError:
+            raise
+        except Exception as error:  # eager raises it when gradients are computed, if ever
+            raise refused(layer, f"it raises {type(error).__name__}: {error}") from error
+        listed = list(found) if isinstance(found, (list, tuple)) else [found]
+        if writes:
+            raise refused(layer, "it changes something besides computing gradients")
+        return [trace.value_of(g) if isinstance(g, Tensor) else g for g in listed]
+
+
+def _has_gradient(t: Any) -> bool:
+    return isinstance(t, Tensor) and t.dtype.is_differentiable
+
+
+def _forget(trace: Any, ctx: Any) -> None:
+    """Drop what was written to the context, which nobody sees from here on."""
+    overlay = trace.log.overlays[-1]
+    for key in [key for key in overlay if key[0] == "attr" and key[1] == id(ctx)]:
+        del overlay[key]
+
+
+def refused(layer: Any, why: str) -> NeedsPythonValue:
+    """Return the error for a backward that cannot be part of a Program."""
+    place = user_location()
+    return NeedsPythonValue(
+        f"the PyLayer {layer.__name__} was called; its backward cannot be part of a Program: {why}",
+        file=place.file if place else None,
+        line=place.line if place else None,
+    )
