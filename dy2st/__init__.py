@@ -334,18 +334,24 @@ get_cuda_rng_state, set_cuda_rng_state = get_rng_state, set_rng_state
 manual_seed = seed
 cat = concatenate = concat
 mul, sub, div = multiply, subtract, divide
+div_, mul_, sub_ = _INPLACE["divide_"], _INPLACE["multiply_"], _INPLACE["subtract_"]
 globals().update(_INPLACE)  # add_, exp_, ...: the table in functions/inplace.py
 
 _NOT_HERE = ("cinn", "custom_device", "distribute", "ipu", "rocm", "xpu")
 _BY_MODULE = {
     "functions.aliases": "as_tensor asarray broadcast_shapes softmax",
     "functions.arrays": "tolist",
+    "functions.differences": """
+        cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter pdist reduce_as renorm shard_index sinc
+        trapezoid vander
+    """,
     "functions.einsum": "einsum",
     "functions.matrices": "inverse",
     "functions.stacking": """
         atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack hsplit hstack
         row_stack unfold vsplit vstack
     """,
+    "functions.written_parts": "diagonal_scatter select_scatter slice_scatter",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
     "amp": "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
 }

@@ -1,10 +1,11 @@
-"""Names that nobody has taken: the one place that invents identifiers for generated source.
+"""Names: the one place that invents identifiers for generated source, and that tells libraries from the user's modules.
 
 A generated name is known because `fresh` made it, never because of how it looks.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 
@@ -27,3 +28,11 @@ class Names:
             name = f"_{base}_{turn}"
         self._taken.add(name)
         return name
+
+
+_PLAIN = frozenset((*sys.stdlib_module_names, "dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite", "pytest"))
+
+
+def is_plain_module(name: str | None) -> bool:
+    """Say whether a module, by its dotted name, is a library that converted code takes as it is, not the user's."""
+    return (name or "").partition(".")[0] in _PLAIN

@@ -3,7 +3,6 @@
 import difflib
 import importlib
 import random
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dy2st as paddle
 from tests.round_trips import RoundTrips
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -44,13 +44,10 @@ def fixed_seed() -> Iterator[None]:
     """Give each test the same random numbers, whatever ran before it, and eager mode before and after it."""
     random.seed(0)
     np.random.seed(0)
-    dy2st = sys.modules.get("dy2st")
-    if hasattr(dy2st, "seed"):
-        dy2st.seed(0)
+    paddle.seed(0)
     yield
-    dy2st = sys.modules.get("dy2st")
-    if hasattr(dy2st, "in_dynamic_mode") and not dy2st.in_dynamic_mode():
-        dy2st.disable_static()
+    if not paddle.in_dynamic_mode():
+        paddle.disable_static()
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +58,21 @@ def round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     yield
     if trips.faults:
         pytest.fail(trips.faults[0], pytrace=False)
+
+
+@pytest.fixture
+def main() -> Iterator[paddle.static.Program]:
+    """Enter static mode with empty Programs and a scope of its own; give the main Program."""
+    paddle.enable_static()
+    program = paddle.static.Program()
+    try:
+        with (
+            paddle.static.scope_guard(paddle.static.Scope()),
+            paddle.static.program_guard(program, paddle.static.Program()),
+        ):
+            yield program
+    finally:
+        paddle.disable_static()
 
 
 @pytest.fixture

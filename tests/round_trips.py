@@ -1,8 +1,7 @@
 """Every Program that a test runs is a sample for the printer, the parser and the file format.
 
 `RoundTrips` looks on while Programs are compiled, sends a share of them through text and through JSON, and remembers
-which did not come back as they were. The share is a matter of time only: which Programs are in it depends on the test's
-name, so a failure comes again when the test runs alone, and `--round-trips 1` looks at all of them.
+which did not come back as they were. The share saves time only; `--round-trips 1` looks at every Program.
 """
 
 import json

@@ -80,10 +80,11 @@ def lacking_arguments(name: Name) -> list[str]:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return []
     ours = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if positional[:1] in (["self"], ["x"]) and ours and name.path.rpartition(".")[0].rpartition(".")[2][:1].isupper():
-        positional, ours = positional[1:], ours[1:]  # a method: its object is positional, whatever it is called
+    if name.path.split(".")[-2][:1].isupper():  # a method: its object comes first, whatever it is called
+        positional, ours = positional[1:], ours[1:]
     elif positional[:1] == ["self"]:
         positional = positional[1:]
-    lacking = [a for a in (*positional, *keywords) if a not in [p.name for p in parameters][-len(parameters) :]]
+    taken = {p.name for p in parameters}
+    lacking = [a for a in (*positional, *keywords) if a not in taken]
     shared = [a for a in positional if a in ours]
     return lacking or ([f"order: {', '.join(ours)}"] if shared != ours[: len(shared)] else [])

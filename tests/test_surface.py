@@ -1,11 +1,11 @@
 """How much of Paddle's surface is here: the lists of what is not may only shrink."""
 
 import pytest
-from tests.surface_gaps import MISSING, OTHER_ARGUMENTS
 
 import dy2st as paddle
 from dy2st.missing import missing_in, no_attribute
 from tests.surface import is_here, lacking_arguments, resolve, tier
+from tests.surface_gaps import MISSING, OTHER_ARGUMENTS
 
 TIER_1, TIER_2 = tier(1), tier(2)
 
@@ -16,10 +16,12 @@ def test_the_table_is_whole():
 
 @pytest.mark.parametrize("name", TIER_1, ids=str)
 def test_a_name_that_users_need_is_here_with_its_arguments(name):
-    if name.path in MISSING:
-        pytest.skip(f"not here: {MISSING[name.path]}")
     assert is_here(name.path)
     assert lacking_arguments(name) == [] or name.path in OTHER_ARGUMENTS
+
+
+def test_most_other_names_are_here():
+    assert sum(is_here(name.path) for name in TIER_2) >= 1130
 
 
 def test_what_is_missing_is_listed_with_a_reason():
@@ -45,7 +47,7 @@ def test_a_missing_name_raises_attribute_error_that_names_it(path):
     ("path", "hint"),
     [
         ("paddle.mathmul", "did you mean 'matmul'"),
-        ("paddle.nn.Conv2", "did you mean 'Conv2D'"),
+        ("paddle.nn.Linaer", "did you mean 'Linear'"),
         ("paddle.nn.functional.reluu", "did you mean 'relu'"),
         ("paddle.linalg.multidot", "did you mean 'multi_dot'"),
         ("paddle.static.Exekutor", "did you mean 'Executor'"),

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from dy2st.autodiff.activity import active_carried, active_results
 from dy2st.autodiff.cotangents import conform
+from dy2st.autodiff.refusal import no_rule
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -49,6 +50,8 @@ def _push(
         _push_loop(b, operation, mapping, tangents, primals, given)
     elif operation.name == "call":
         _push_call(b, operation, mapping, tangents, primals, given)
+    elif operation.blocks:
+        raise no_rule(operation)
     else:
         if mapping is not None:
             _copy(b, operation, mapping)

@@ -16,6 +16,7 @@ from dy2st.autodiff.activity import active_carried, active_results
 from dy2st.autodiff.cotangents import conform
 from dy2st.autodiff.forward import functions_of, silence_again
 from dy2st.autodiff.programs import fresh_names
+from dy2st.autodiff.refusal import no_rule
 from dy2st.autodiff.series import Coefficients, Known, op_series
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -81,6 +82,8 @@ class Pusher:
             self._push_loop(operation)
         elif operation.name == "call":
             self._push_call(operation)
+        elif operation.blocks:
+            raise no_rule(operation)
         else:
             if self.mapping is not None:
                 self._copy(operation)

@@ -28,6 +28,7 @@ from dy2st.autodiff.cotangents import (
 )
 from dy2st.autodiff.guard import Flag, Guard
 from dy2st.autodiff.prune import hoist
+from dy2st.autodiff.refusal import no_rule
 from dy2st.autodiff.residuals import LinearTrace
 from dy2st.autodiff.scatter import pour
 from dy2st.ir.builder import Builder
@@ -151,6 +152,8 @@ class Frontier:
         if rule is not None:
             rule(self, operation, cts)
             return
+        if operation.blocks:
+            raise no_rule(operation)
         given = [
             dense_or_zeros(self.b, ct, v) if i in loose and ct is not None else ct
             for i, (ct, v) in enumerate(zip(cts, results, strict=True))

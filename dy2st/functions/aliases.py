@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import arithmetic, operands
+from dy2st.functions import creation, joining, operands
 from dy2st.functions.assigning import clone
+from dy2st.functions.broadcasting import tile
 from dy2st.functions.creation import to_tensor
 from dy2st.functions.operands import cast_to, floating, one_axis, op
+from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -34,11 +36,6 @@ def asarray(obj: Any, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
     return clone(found) if copy and found is obj else found
 
 
-def true_divide(input: Any, other: Any) -> Tensor:
-    """Return input / other, floats also for integers."""
-    return arithmetic.divide(input, other)
-
-
 def broadcast_shapes(*shapes: Sequence[int]) -> list[int]:
     """Return the shape to which shapes broadcast; ValueError, naming them, when they do not."""
     return operands.broadcast_shapes(*shapes)
@@ -57,3 +54,61 @@ def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
         return x - x + 1.0
     axis = (0 if x.ndim in (1, 3) else 1) if dim is None else dim
     return apply(op("softmax"), x, axis=one_axis(axis, x.ndim, "softmax"))
+
+
+def repeat(input: Any, *repeats: Any) -> Tensor:
+    """Return the tensor repeated so often along each axis."""
+    return tile(input, repeats[0] if len(repeats) == 1 and isinstance(repeats[0], (list, tuple)) else list(repeats))
+
+
+def split_with_sizes(x: Tensor, split_sizes: Any, dim: int = 0) -> list[Tensor]:
+    """Return pieces of these sizes along an axis."""
+    return joining.split(x, list(split_sizes), dim)
+
+
+def new_empty(x: Tensor, size: Any, *, dtype: Any = None) -> Tensor:
+    """Return a tensor of this shape with any elements, in the dtype of x unless one is given."""
+    return creation.empty(size, x.dtype if dtype is None else dtype)
+
+
+def is_same_shape(x: Tensor, y: Tensor) -> bool:
+    """Say whether two tensors have the same shape."""
+    return list(x.shape) == list(y.shape)
+
+
+def stride(x: Tensor, dim: int | None = None) -> Any:
+    """Return how many elements lie between neighbours along an axis, or a list of these numbers for all axes."""
+    array = x.array("its strides")
+    found = [s // array.itemsize for s in array.strides]
+    return found if dim is None else found[one_axis(dim, x.ndim, "stride")]
+
+
+def get_device(x: Tensor) -> int:
+    """Return the number of the CUDA device of a tensor, -1 on the CPU."""
+    return -1 if x.place.is_cpu_place() else x.place.get_device_id()
+
+
+def device(x: Tensor) -> places.Place:
+    """The place of the tensor."""
+    return x.place
+
+
+def is_cuda(x: Tensor) -> bool:
+    """Whether the tensor is on a CUDA device."""
+    return x.place.is_gpu_place()
+
+
+def requires_grad(x: Tensor) -> bool:
+    """Whether gradients flow to the tensor: the opposite of `stop_gradient`."""
+    return not x.stop_gradient
+
+
+def set_requires_grad(x: Tensor, value: bool) -> None:
+    """Say whether gradients flow to the tensor."""
+    x.stop_gradient = not value
+
+
+def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
+    """Say whether gradients flow to the tensor; return it."""
+    x.stop_gradient = not requires_grad
+    return x

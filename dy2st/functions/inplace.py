@@ -15,7 +15,9 @@ from dy2st.functions import (
     comparison,
     creation,
     diagonals,
+    differences,
     gathering,
+    linear_algebra,
     manipulation,
     math,
     random,
@@ -42,6 +44,8 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     """),
     (reduction, "cumsum cumprod"),
     (diagonals, "tril triu"),
+    (differences, "gcd lcm multigammaln renorm sinc"),
+    (linear_algebra, "addmm baddbmm"),
     (gathering, "masked_fill masked_scatter index_add index_fill index_put put_along_axis scatter scatter_add"),
 )  # fmt: skip
 _SHAPES = ("reshape", "squeeze", "unsqueeze", "flatten", "transpose")

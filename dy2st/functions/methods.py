@@ -8,12 +8,14 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions import (
+    aliases,
     arithmetic,
     assigning,
     broadcasting,
     comparison,
     creation,
     diagonals,
+    differences,
     gathering,
     gradients,
     indexing,
@@ -21,10 +23,13 @@ from dy2st.functions import (
     linear_algebra,
     manipulation,
     math,
+    matrices,
     placement,
     random,
     reduction,
     search,
+    stacking,
+    written_parts,
 )
 from dy2st.functions.inplace import INPLACE
 from dy2st.functions.operands import cast_to, op
@@ -71,10 +76,27 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         take_along_axis
     """),
     (random, "bernoulli multinomial"),
+    (stacking, """
+        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod combinations dsplit hsplit unfold vsplit
+    """),
+    (differences, """
+        cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter reduce_as renorm shard_index sinc
+        trapezoid vander
+    """),
+    (written_parts, "diagonal_scatter select_scatter slice_scatter"),
+    (matrices, """
+        cholesky cholesky_inverse cholesky_solve cond corrcoef eig eigvals eigvalsh inverse lstsq pinv qr slogdet solve
+    """),
+    (aliases, """
+        broadcast_shapes get_device is_same_shape new_empty repeat requires_grad_ softmax split_with_sizes stride
+    """),
 )  # fmt: skip
 _TWINS = {
     "div": arithmetic.divide, "div_": INPLACE["divide_"], "sub": arithmetic.subtract, "sub_": INPLACE["subtract_"],
-    "mul": arithmetic.multiply, "mul_": INPLACE["multiply_"],
+    "mul": arithmetic.multiply, "mul_": INPLACE["multiply_"], "true_divide": arithmetic.true_divide,
+    "broadcast_shape": broadcasting.broadcast_shape, "broadcast_tensors": broadcasting.broadcast_tensors,
+    "multi_dot": linear_algebra.multi_dot, "reverse": manipulation.reverse, "scatter_nd": gathering.scatter_nd,
+    "take_along_dim": gathering.take_along_dim, "where": comparison.where,
 }  # fmt: skip
 
 
@@ -177,6 +199,9 @@ METHODS: dict[str, Any] = {
     "new_zeros": new_zeros,
     "numel": creation.numel,
     "pin_memory": placement.pin_memory,
+    "device": property(aliases.device),
+    "is_cuda": property(aliases.is_cuda),
+    "requires_grad": property(aliases.requires_grad, aliases.set_requires_grad),
     "register_hook": gradients.register_hook,
     "retain_grads": gradients.retain_grads,
     "set_value": assigning.set_value,

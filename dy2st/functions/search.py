@@ -89,9 +89,15 @@ def argwhere(input: Any) -> Tensor:
 
 def searchsorted(
     sorted_sequence: Any, values: Any, out_int32: bool = False, right: bool = False, name: str | None = None,
-    *, side: str | None = None,
+    *, side: str | None = None, sorter: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return where values would go in a sequence in ascending order: before equal ones, or behind with `right`."""
+    """Return where values would go in a sequence in ascending order: before equal ones, or behind with `right`.
+
+    With `sorter`, the integers of `argsort`, the sequence need not be in order.
+    """
+    if sorter is not None:
+        line = tensor(sorted_sequence, "searchsorted")
+        sorted_sequence = apply(op("take_along_axis"), line, tensor(sorter, "searchsorted"), axis=line.ndim - 1)
     line, values = pair(sorted_sequence, values, "searchsorted")
     if side not in (None, "left", "right"):
         raise ValueError(f"searchsorted: side is {side!r}, not 'left' or 'right'")

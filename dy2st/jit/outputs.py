@@ -57,7 +57,7 @@ def output_template(trace: Any, x: Any) -> Template:
         return Items(type(x), tuple(output_template(trace, i) for i in x))
     if isinstance(x, dict) and type(x) in MAPPINGS and id(x) not in trace.external:
         content = trace.content(x)
-        kind = functools.partial(defaultdict, x.default_factory) if isinstance(x, defaultdict) else type(x)
+        kind: Any = functools.partial(defaultdict, x.default_factory) if isinstance(x, defaultdict) else type(x)
         return Items(kind, tuple(output_template(trace, i) for i in content.values()), tuple(content))
     if isinstance(x, Text):
         str(x)  # raises: what leaves is a Python str

@@ -82,7 +82,7 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         return Branch(kind, items, None, -1)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         keys.append((kind, len(x)))
-        parts = zip(kind._fields, x, strict=True)
+        parts = zip(x._fields, x, strict=True)
         items = [_flatten(v, f"{name}_{n}", made, seen, keys, open_numbers) for n, v in parts]
         return Branch(kind, items, None, -1)
     if kind is list or kind is dict or kind is OrderedDict:

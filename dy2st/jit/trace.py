@@ -21,12 +21,13 @@ from dy2st.jit.leaving import leaving
 from dy2st.jit.outputs import output_template, written_template
 from dy2st.jit.outside import mark, mark_items
 from dy2st.jit.rebound import PLAIN, Rebound
+from dy2st.naming import is_plain_module
 from dy2st.runtime import convert_if
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.convert_call import callable_for, is_plain_module
+from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
-from dy2st.runtime.convert_try import root_of
+from dy2st.runtime.convert_try import functions_inside
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, encode
@@ -226,11 +227,11 @@ class Trace(Leaves):
 
     def has_written(self) -> bool:
         """Say whether a run that raises here would leave something written."""
-        return root_of(self.builder) is self.root and (any(self.log.overlays) or self.rebound.is_rebound())
+        return not functions_inside(self) and (any(self.log.overlays) or self.rebound.is_rebound())
 
     def write_back(self, raised: Raised) -> list[Value]:
         """Note what has been written where an exception is raised; return the values of it."""
-        if root_of(self.builder) is not self.root:
+        if functions_inside(self):
             return []
         self.leaving()
         with self.log.fork({}):

@@ -71,7 +71,7 @@ class HostCall(Op):
 
 
 class HostTangent(Op):
-    """The derivative of a `host_call` at tangents of the operands `moving`, which nobody knows; it is transposed only."""
+    """The derivative of a `host_call` at tangents of the operands `moving`, unknown: it is transposed only."""
 
     name = "host_tangent"
     attributes = ("host", "moving", "types")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,10 +58,11 @@ class Index(Op):
             yield Sample((rng.normal(size=(4, 3, 2)), *operands), {"spec": spec})
 
 
-class IndexSet(Op):
-    """x with `value`, broadcast, at x[spec]; where places repeat, the last value stays."""
+class _IndexWrite(Op):
+    """What writes `value`, broadcast, to x[spec]; `eval_in_place` does it on `x` itself."""
 
-    name = "index_set"
+    abstract = True
+    eval_in_place: Callable[..., Any]
     attributes = ("spec",)
     linear_together = (0, 1)
     may_raise = True
@@ -76,6 +77,12 @@ class IndexSet(Op):
 
     def eval(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         return self.eval_in_place(xp, x.copy(), value, *operands, spec=spec)
+
+
+class IndexSet(_IndexWrite):
+    """x with `value`, broadcast, at x[spec]; where places repeat, the last value stays."""
+
+    name = "index_set"
 
     def eval_in_place(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         """Do the same on `x` itself."""
@@ -115,24 +122,10 @@ class IndexSet(Op):
         yield Sample((rng.normal(size=(4,)), rng.normal(size=(3,)), np.array([1, -3, 1])), {"spec": (("tensor",),)})
 
 
-class IndexAdd(Op):
+class IndexAdd(_IndexWrite):
     """x with `value`, broadcast, added at x[spec]; where places repeat, all are added."""
 
     name = "index_add"
-    attributes = ("spec",)
-    linear_together = (0, 1)
-    may_raise = True
-    fresh = True
-
-    def infer(self, x: TensorType, value: TensorType, *operands: Type, spec: Spec) -> TensorType:
-        _refuse_value(self.name, x, value, indexed_shape(self.name, x.shape, spec, operands))
-        return x
-
-    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
-        return _can_misfit(types, attributes["spec"])
-
-    def eval(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
-        return self.eval_in_place(xp, x.copy(), value, *operands, spec=spec)
 
     def eval_in_place(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         """Do the same on `x` itself."""

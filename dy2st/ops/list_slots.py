@@ -6,7 +6,7 @@ They are each other's transposes: `list_put` and `list_take` with `list_clear`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -79,10 +79,11 @@ class ListTake(Op):
         return iter(())
 
 
-class ListClear(Op):
-    """A tangent list with slot i unset."""
+class _OfSlot(Op):
+    """What changes slot i of a tangent list, and is linear in the list; `eval_in_place` does it on the list itself."""
 
-    name = "list_clear"
+    abstract = True
+    eval_in_place: Callable[..., Any]
     linear_in = (0,)
 
     def infer(self, slots: ListType, i: ScalarType) -> Type:
@@ -90,6 +91,12 @@ class ListClear(Op):
 
     def eval(self, xp: Any, slots: Any, i: int) -> Any:
         return self.eval_in_place(xp, list(slots), i)
+
+
+class ListClear(_OfSlot):
+    """A tangent list with slot i unset."""
+
+    name = "list_clear"
 
     def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
         if i < len(slots):
@@ -104,17 +111,10 @@ class ListClear(Op):
         return iter(())
 
 
-class ListRemove(Op):
+class ListRemove(_OfSlot):
     """A tangent list without slot i: those behind it move forward."""
 
     name = "list_remove"
-    linear_in = (0,)
-
-    def infer(self, slots: ListType, i: ScalarType) -> Type:
-        return slots
-
-    def eval(self, xp: Any, slots: Any, i: int) -> Any:
-        return self.eval_in_place(xp, list(slots), i)
 
     def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
         if i < len(slots):
@@ -129,17 +129,10 @@ class ListRemove(Op):
         return iter(())
 
 
-class ListSpread(Op):
+class ListSpread(_OfSlot):
     """A tangent list with an unset slot put in at i: those from there on move back."""
 
     name = "list_spread"
-    linear_in = (0,)
-
-    def infer(self, slots: ListType, i: ScalarType) -> Type:
-        return slots
-
-    def eval(self, xp: Any, slots: Any, i: int) -> Any:
-        return self.eval_in_place(xp, list(slots), i)
 
     def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
         if i < len(slots):

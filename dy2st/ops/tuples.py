@@ -19,10 +19,10 @@ from dy2st.ops.bundle import Bundle
 Tangents = Sequence[Value | None]
 
 
-class TupleNew(Op):
-    """A tuple of the operands."""
+class _Tuple(Op):
+    """What makes a tuple."""
 
-    name = "tuple_new"
+    abstract = True
 
     def infer(self, *items: Type) -> Type:
         return TupleType(tuple(items))
@@ -34,26 +34,21 @@ class TupleNew(Op):
             **attributes: Any) -> Any:  # fmt: skip
         parts = [maybe(b, t, p.type) for t, p in zip(tangents, primals, strict=True)]
         return b.emit("tuple_of_tangents", parts)
+
+
+class TupleNew(_Tuple):
+    """A tuple of the operands."""
+
+    name = "tuple_new"
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
 
 
-class TupleOfTangents(Op):
+class TupleOfTangents(_Tuple):
     """A tuple of optional tangents, linear in them."""
 
     name = "tuple_of_tangents"
-
-    def infer(self, *items: Type) -> Type:
-        return TupleType(tuple(items))
-
-    def eval(self, xp: Any, *items: Any) -> Any:
-        return Bundle(items)
-
-    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
-            **attributes: Any) -> Any:  # fmt: skip
-        parts = [maybe(b, t, p.type) for t, p in zip(tangents, primals, strict=True)]
-        return b.emit("tuple_of_tangents", parts)
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip

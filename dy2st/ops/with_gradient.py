@@ -18,8 +18,8 @@ class WithGradient(Op):
     """The first `values` operands, whose gradient is what `pullback` says.
 
     The `inputs` operands after them are those to which a gradient flows. `pullback` is the text of a Program that takes
-    the cotangents of the results, then the operands behind those, and gives the cotangents of the `inputs`. `whose` names
-    the op in errors. Reverse mode puts the operations of the Program in place (`autodiff/custom.py`).
+    the cotangents of the results, then the operands behind those, and gives the cotangents of the `inputs`. `whose`
+    names the op in errors. Reverse mode puts the operations of the Program in place (`autodiff/custom.py`).
     """
 
     name = "with_gradient"

@@ -99,7 +99,7 @@ class Rprop(Optimizer):
         )  # fmt: skip
 
     def slots(self, options: dict[str, Any]) -> dict[str, Slot]:
-        return {"prev": Slot(), "learning_rate": Slot(fill=self.get_lr())}
+        return {"prev": Slot(), "learning_rate": Slot(fill=self._rate_now())}
 
     def rule(self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]) -> Updated:
         turned = g * state["prev"]

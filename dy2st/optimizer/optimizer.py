@@ -97,8 +97,11 @@ class Optimizer:
         """Return the learning rate as it is now; in a trace as it is at each run."""
         if in_trace():
             return current().trace.item(self._lr_tensor)
+        return self._rate_now()
+
+    def _rate_now(self) -> float:
         rate = self._learning_rate
-        return rate() if isinstance(rate, LRScheduler) else rate
+        return rate.last_lr if isinstance(rate, LRScheduler) else rate
 
     def set_lr(self, value: float) -> None:
         """Set the learning rate; RuntimeError where a scheduler sets it."""

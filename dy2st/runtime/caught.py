@@ -28,6 +28,13 @@ RAISED: dict[str, tuple[type[Exception], ...]] = {
     "scalar_pow": (ZeroDivisionError, OverflowError),
     "scalar_int": (ValueError, OverflowError),
     "variant_get": (UnboundLocalError,),
+    "index": (IndexError,),
+    "list_get": (IndexError,),
+    "list_set": (IndexError,),
+    "list_pop": (IndexError,),
+    "broadcast_extent": (ValueError,),
+    "reshape": (ValueError,),
+    "item": (ValueError,),
     "raise": (),
     "unreachable": (),
 }

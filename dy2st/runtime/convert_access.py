@@ -6,10 +6,11 @@ import functools
 import operator
 from collections import defaultdict, deque
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.naming import is_plain_module
 from dy2st.runtime.contents import Spliced
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.impure import refuse_outside
@@ -26,7 +27,7 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
     """Return `obj.name`."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: attr(trace, x, name))
-    if isinstance(obj, (Tensor, Scalar)) or type(obj).__module__ in ("builtins", "numpy"):
+    if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj):
         return getattr(obj, name)
     found = trace.log.get(("attr", id(obj), name))
     if found is MISSING:
@@ -38,6 +39,13 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
         value = getattr(obj, name)
         return trace.note_attribute(obj, name, value)
     return checked_attribute(trace, found, obj, name)
+
+
+def _is_plain(x: Any) -> bool:
+    """Say whether the attributes of an object are its own affair: built-in types, arrays, libraries."""
+    if isinstance(x, ModuleType):
+        return is_plain_module(x.__name__)
+    return type(x).__module__ in ("builtins", "numpy")
 
 
 def checked_attribute(trace: Any, found: Any, obj: Any, name: str) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from dy2st.errors import NeedsPythonValue
+from dy2st.naming import is_plain_module
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import switch
@@ -20,14 +20,6 @@ from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.variant import Variant
-
-PLAIN = frozenset((*sys.stdlib_module_names, "dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite", "pytest"))
-"""Top-level packages whose functions are called as they are."""
-
-
-def is_plain_module(name: str | None) -> bool:
-    """Say whether the functions of a module are called as they are."""
-    return (name or "").partition(".")[0] in PLAIN
 
 
 def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
@@ -81,7 +73,7 @@ def convertible(f: Any) -> bool:
     """Say whether `f` is a function of the user's."""
     if not isinstance(f, types.FunctionType) or getattr(f, "__dy2st_not_to_static__", False):
         return False
-    if (f.__module__ or "").partition(".")[0] in PLAIN and not getattr(f, "__dy2st_convert__", False):
+    if is_plain_module(f.__module__) and not getattr(f, "__dy2st_convert__", False):
         return False
     return not (f.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
 
@@ -135,7 +127,7 @@ def _each_choice(trace: Any, number: Scalar, choices: Sequence[Any], use: Callab
 
 def is_users_class(f: type) -> bool:
     """Say whether a class was written by the user."""
-    return (f.__module__ or "").partition(".")[0] not in PLAIN and f.__module__ != "builtins"
+    return not is_plain_module(f.__module__) and f.__module__ != "builtins"
 
 
 def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:

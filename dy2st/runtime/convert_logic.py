@@ -113,7 +113,8 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
             found = or_(trace, found, [lambda one=one: one])
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
     elif (own := users_method(trace, content, "__contains__")) is not None:
-        found = as_bool(trace, own(a))
+        found = own(a)
+        found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
     else:
         found = a in content
     return not_(trace, found) if negate else found

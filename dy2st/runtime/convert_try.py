@@ -51,7 +51,7 @@ class Attempt:
 
     def __init__(self, trace: Any, get: Thunk, kinds: Thunk):
         self.trace, self.get, self.kinds = trace, get, kinds
-        self.root = root_of(trace.builder)
+        self.inside = functions_inside(trace)
         self.depth = len(trace.log.overlays)
         self.old = old_objects(trace)
         self.around: list[Attempt] = list(trace.attempts)
@@ -70,7 +70,7 @@ class Attempt:
     def hand_over(self, label: int, raised: Raised) -> list[Value]:
         """Note a site; return what its `raise` hands over beside the values in the exception."""
         trace = self.trace
-        if root_of(trace.builder) is not self.root:
+        if functions_inside(trace) != self.inside:
             place = user_location()
             raise StructureError(
                 "a function that calls itself raises what a `try` outside of it would have to catch",
@@ -127,13 +127,15 @@ class Attempt:
 
         Without `guards`, what operations may raise themselves has no label yet, and counts as -1.
         """
-        every = [o for top in operations for o in (top, *(i for block in top.blocks for i in block.walk()))]
         found: list[int] = []
-        for o in every:
+        for o in operations:
             if o.op.name == "raise" and o.attributes["label"] in self.sites:
                 found.append(o.attributes["label"])
             elif not guards:
                 found += [-1 for _ in kinds_raised(o.op, o.operands, o.attributes, self.caught())]
+            held = o.op.name == "try" and bool(o.attributes["kinds"])  # what its body raises is a site of its handler
+            for i, block in enumerate(o.blocks):
+                found += self.count(block.operations, guards or (held and i == 0))
         return found
 
 
@@ -276,6 +278,7 @@ class _Again:
         given = [b.argument(b.named(outward(t, seen))) for t in site.types]
         values = iter(given)
         error = site.raised.seen(trace, values)
+        trace.raised_at[id(error)] = error, trace.raised_at[id(site.raised.error)][1]
         self.set([decode(trace, values, t) for t in site.locals])
         for key, template in zip(site.keys, site.writes, strict=True):
             trace.commit_joined(key, decode(trace, values, template))
@@ -293,8 +296,6 @@ def emit_try(b: Builder, label: int, then: Builder, other: Builder, given: Seque
     return b.operation("try", outer, {"label": label, "kinds": ()}, blocks, place).results
 
 
-def root_of(builder: Builder) -> Builder:
-    """Return the builder of the function that a builder's block belongs to."""
-    while builder.parent is not None:
-        builder = builder.parent
-    return builder
+def functions_inside(trace: Any) -> list[str]:
+    """Return the functions of the Program in which the trace stands."""
+    return [found.name for found in trace.recursions if found.inside is not None]

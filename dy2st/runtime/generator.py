@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from typing import Any
 
 from dy2st.ir.context import current
 
@@ -74,13 +75,13 @@ def seed(seed: int) -> Generator:
     return default_generator().manual_seed(int(seed))
 
 
-def get_rng_state() -> list[tuple[int, int]]:
-    """Return the state of the default generator, for `set_rng_state`."""
+def get_rng_state(device: Any = None) -> list[tuple[int, int]]:
+    """Return the state of the default generator, for `set_rng_state`; it is one for all devices."""
     return [default_generator().get_state()]
 
 
-def set_rng_state(state: list[tuple[int, int]]) -> None:
+def set_rng_state(state_list: list[tuple[int, int]]) -> None:
     """Restore a state that `get_rng_state` gave; TypeError for anything else."""
-    if not isinstance(state, (list, tuple)) or len(state) != 1:
-        raise TypeError(f"a random state is what get_rng_state() gives, a list of one pair, not {state!r:.60}")
-    default_generator().set_state(state[0])
+    if not isinstance(state_list, (list, tuple)) or len(state_list) != 1:
+        raise TypeError(f"a random state is what get_rng_state() gives, a list of one pair, not {state_list!r:.60}")
+    default_generator().set_state(state_list[0])

@@ -141,6 +141,9 @@ def alike(a: Template, b: Template) -> bool:
         return kind_of_content(a) is kind_of_content(b)
     if isinstance(a, NewObject) and isinstance(b, NewObject):
         return a.kind is b.kind
+    if isinstance(a, Items) and isinstance(b, Items):
+        same = a.kind is b.kind and a.keys == b.keys and len(a.items) == len(b.items)
+        return same and all(p == q or alike(p, q) for p, q in zip(a.items, b.items, strict=True))
     return isinstance(a, ListOf) and isinstance(b, ListOf)
 
 

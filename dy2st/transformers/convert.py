@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dy2st.errors import ConversionError
+from dy2st.naming import is_plain_module
 from dy2st.pysrc import origin, source, templates, tree
 from dy2st.transformers import private_names
 from dy2st.transformers.codegen import LazyText, compile_function
@@ -122,8 +123,12 @@ def _of(converted: Converted, fn: types.FunctionType) -> Converted:
 
 
 def _modules(fn: types.FunctionType, names: frozenset[str]) -> frozenset[str]:
-    """Return the names that are bound to modules around a function."""
-    return frozenset(name for name in names if isinstance(_outside(fn, name), types.ModuleType))
+    """Return the names that are bound to modules of libraries around a function; those of the user's hold state."""
+    return frozenset(name for name in names if _is_library(_outside(fn, name)))
+
+
+def _is_library(x: object) -> bool:
+    return isinstance(x, types.ModuleType) and is_plain_module(x.__name__)
 
 
 def _outside(fn: types.FunctionType, name: str) -> object:

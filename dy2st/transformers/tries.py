@@ -78,6 +78,7 @@ def _handlers(rw: Rewriter, node: Any, plan: Plan) -> list[Any]:
     spot = origin.header(node)
     raised = rw.context.shared("raised")
     inside = rw.bindings.names(node.handlers)
+    again: Any
     (again,) = templates.statements(spot, "try:\n    raise RAISED\nexcept Exception:\n    pass", RAISED=raised)
     again.handlers = [rw.expr(handler) for handler in node.handlers]
     made = templates.statement(

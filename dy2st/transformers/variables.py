@@ -179,10 +179,11 @@ def _mark_reads_from_inside(scopes: Scopes, context: Context) -> None:
     for scope in late:
         node: Any = scope.node
         kills[scope] |= dropped(node.body)
+    added_to = {node.target for node in tree.walk(context.root) if type(node).__name__ == "AugAssign"}
     for read, where in scopes.where.items():
         owner = where.resolve(read.id)
         if owner is None or owner not in late or read in context.unbound or read.id in context.variables:
             continue
-        loads = type(read.ctx).__name__ == "Load"
+        loads = type(read.ctx).__name__ == "Load" or read in added_to
         if loads and scopes.runs_later(where, owner) and read.id in late[owner] | kills[owner]:
             context.unbound[read] = True

@@ -68,8 +68,12 @@ def branches(b, ct, x):
         (text([VECTOR] * 2, lambda b, ct, x: [ct, x]), AutodiffError, "does not fit the values that it is for"),
         (text([VECTOR, POINT], lambda b, ct, x: ct), AutodiffError, r"takes float64\[\], not float64\[N\]"),
         (text([VECTOR] * 2, branches), AutodiffError, "is more than arithmetic: it has 'cond'"),
-        ("", ProgramSyntaxError, ""),
-        (TRIPLE.replace("mul", "sub", 1).replace("float64[N] = sub", "float64[] = sub", 1), InvalidProgram, ""),
+        ("", ProgramSyntaxError, "expected 'program'"),
+        (
+            TRIPLE.replace("mul", "sub", 1).replace("float64[N] = sub", "float64[] = sub", 1),
+            InvalidProgram,
+            "sub gives",
+        ),
     ],
     ids=["too few", "too many", "other types", "control flow", "no text", "no Program"],
 )

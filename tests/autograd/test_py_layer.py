@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.errors import AutodiffError, NeedsPythonValue
+from dy2st.errors import AutodiffError
 
 
 class Cube(paddle.autograd.PyLayer):

@@ -18,12 +18,12 @@ def static(ode):
 
 @pytest.fixture(scope="module")
 def trained(ode):
-    return ode.train(120)
+    return ode.train(80)
 
 
 def decay(ode, static: bool):
     def final(rate, duration):
-        return ode.solve(lambda y: -rate * y, paddle.ones([], rate.dtype), duration, 1e-9)[0]
+        return ode.solve(lambda y: -rate * y, paddle.ones([], rate.dtype), duration, 1e-7)[0]
 
     return paddle.jit.to_static(final, full_graph=True) if static else final
 
@@ -64,9 +64,9 @@ def test_second_order_through_adaptive_steps(ode, mode):
     y = decay(ode, mode == "static")(rate, 1.0)
     (slope,) = paddle.grad([y], [rate], create_graph=True)
     (bend,) = paddle.grad([slope], [rate])
-    assert float(y) == pytest.approx(np.exp(-0.7), abs=1e-8)
-    assert float(slope) == pytest.approx(-np.exp(-0.7), abs=1e-6)
-    assert float(bend) == pytest.approx(np.exp(-0.7), abs=1e-4)
+    assert float(y) == pytest.approx(np.exp(-0.7), abs=1e-6)
+    assert float(slope) == pytest.approx(-np.exp(-0.7), abs=1e-5)
+    assert float(bend) == pytest.approx(np.exp(-0.7), abs=1e-3)
 
 
 def test_no_step_for_no_time(ode, static):
@@ -79,10 +79,10 @@ def test_no_step_for_no_time(ode, static):
 
 def test_the_network_learns_the_flow(ode, trained):
     field, _, losses = trained
-    assert losses[-1] < 2e-3 * losses[0]
+    assert losses[-1] < 5e-3 * losses[0]
     starts, times = np.array([[0.8, -0.3], [-0.5, 0.4]]), np.array([1.0])
     end, _ = ode.solve(field, paddle.to_tensor(starts.astype("float32")), 1.0, 1e-4)
-    assert np.abs(end.numpy() - ode.flow(starts, times)[0]).max() < 0.05
+    assert np.abs(end.numpy() - ode.flow(starts, times)[0]).max() < 0.1
 
 
 def test_the_training_step_is_one_program(trained):

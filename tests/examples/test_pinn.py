@@ -15,7 +15,7 @@ def pinn(example):
 
 @pytest.fixture(scope="module")
 def trained(pinn):
-    return pinn.train(800)
+    return pinn.train(600)
 
 
 def test_the_solution_solves_the_equation(pinn):
@@ -38,8 +38,15 @@ def test_the_residual_of_the_solution_is_zero(pinn):
 
 def test_the_network_comes_near_the_solution(trained):
     assert trained.errors[0] > 0.5
-    assert trained.errors[-1] < 0.06
-    assert trained.losses[-1] < 1e-3 * trained.losses[0]
+    assert trained.errors[-1] < 0.12
+    assert trained.losses[-1] < 1e-2 * trained.losses[0]
+
+
+@pytest.mark.slow
+def test_a_longer_training_comes_nearer(pinn):
+    longer = pinn.train(3000)
+    assert longer.errors[-1] < 0.01
+    assert longer.losses[-1] < 1e-4 * longer.losses[0]
 
 
 def test_the_training_step_is_one_program(trained):

@@ -44,3 +44,39 @@ def test_derivatives_of_a_converted_function_print_once(mode, capsys):
     found = capsys.readouterr().out
     MODES[mode](turns, x)
     assert found == capsys.readouterr().out
+
+
+def attempts(x):
+    try:
+        if x.sum() > 5:
+            raise ValueError("big")
+        y = paddle.sin(x)
+    except ValueError:
+        y = x * x
+    return y
+
+
+@pytest.mark.parametrize("mode", ["jvp", "vjp", "jet"])
+def test_a_derivative_inside_through_a_try_runs_eagerly(mode):
+    def f(x):
+        return MODES[mode](attempts, x)
+
+    static = paddle.jit.to_static(f)
+    for value in (1.0, 6.0):
+        x = paddle.to_tensor(np.array([value]))
+        want = f(x).numpy()
+        if value == 1.0:
+            with pytest.warns(UserWarning, match="a derivative that is taken inside of a Program goes through 'try'"):
+                got = static(x)
+        else:
+            got = static(x)
+        np.testing.assert_allclose(got.numpy(), want)
+
+
+@pytest.mark.parametrize("mode", ["jvp", "vjp", "jet"])
+def test_a_derivative_outside_through_a_try(mode):
+    static = paddle.jit.to_static(attempts, full_graph=True)
+    for value in (1.0, 6.0):
+        x = paddle.to_tensor(np.array([value]))
+        np.testing.assert_allclose(MODES[mode](static, x).numpy(), MODES[mode](attempts, x).numpy())
+    assert len(static.program_cache) == 1

@@ -1,5 +1,6 @@
 """What a Program depends on outside of the function, and what may not leave it."""
 
+import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from itertools import count
 
@@ -331,3 +332,19 @@ def test_an_exception_comes_after_the_raise_that_stands_before_it():
         f(tensor(1))
     with pytest.raises(KeyError, match="second"):
         f(tensor(-1))
+
+
+def test_a_module_of_the_user_holds_state():
+    settings = types.ModuleType("settings_of_this_test")
+    settings.scale, settings.calls, settings.rows = 2.0, 0, [1]
+
+    @paddle.jit.to_static(full_graph=True)
+    def f(x):
+        settings.calls += 1
+        return x * settings.scale + len(settings.rows)
+
+    assert f(tensor(1)).tolist() == [3]
+    settings.scale = 5.0
+    settings.rows.append(1)
+    assert f(tensor(1)).tolist() == [7]
+    assert settings.calls == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dy2st.functions.broadcasting import repeat_interleave
 from dy2st.functions.creation import ones
 from dy2st.functions.diagonals import tril
 from dy2st.functions.linear_algebra import matmul
@@ -20,12 +21,14 @@ MASKED = 1e9
 
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    training: bool = True, name: str | None = None,
+    training: bool = True, backend: str | None = None, scale: float | None = None, enable_gqa: bool = True,
+    name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return softmax(q k^T / sqrt(features) + mask) v for [batch, length, heads, features] tensors.
+    """Return softmax(q k^T * scale + mask) v for [batch, length, heads, features] tensors.
 
-    A bool mask says which places are seen, a float mask is added to the scores; it broadcasts to
-    [batch, heads, queries, keys]. With `is_causal` a query sees keys up to its own place.
+    `scale` is 1 / sqrt(features) by default. A bool mask says which places are seen, a float mask is added to the
+    scores; it broadcasts to [batch, heads, queries, keys]. With `is_causal` a query sees keys up to its own place. Keys
+    and values may have fewer heads, each for several of the query's (`enable_gqa`). `backend` changes nothing.
 
     >>> import dy2st as paddle
     >>> q = paddle.ones([1, 2, 1, 4])
@@ -42,13 +45,27 @@ def scaled_dot_product_attention(
         seen = tril(ones([query.shape[1], key.shape[1]], "bool"))
         attn_mask = seen if attn_mask is None else as_added(attn_mask, query) + as_added(seen, query)
     q, k, v = (transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
-    out, _ = attend(q, k, v, attn_mask, dropout_p if training else 0.0)
+    k, v = (_shared_heads(x, q, enable_gqa) for x in (k, v))
+    out, _ = attend(q, k, v, attn_mask, dropout_p if training else 0.0, scale)
     return transpose(out, [0, 2, 1, 3])
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Any, drop: float) -> tuple[Tensor, Tensor]:
+def _shared_heads(x: Tensor, query: Tensor, shared: bool) -> Tensor:
+    """Return keys or values with as many heads as the query, each repeated."""
+    ours, wanted = x.shape[1], query.shape[1]
+    if not (isinstance(ours, int) and isinstance(wanted, int)) or ours == wanted:
+        return x
+    if not shared or ours < 1 or wanted % ours:
+        raise ValueError(f"scaled_dot_product_attention: {wanted} heads of the query do not go with {ours} of keys")
+    return repeat_interleave(x, wanted // ours, 1)
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Any, drop: float, scale: float | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the attention of [batch, heads, length, features] tensors and its weights."""
-    scores = matmul(query * (1.0 / math.sqrt(query.shape[-1])), key, transpose_y=True)
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = matmul(query * factor, key, transpose_y=True)
     if mask is not None:
         scores = scores + as_added(mask, query)
     weights = softmax(scores)

@@ -74,7 +74,7 @@ def _nearest(x: Any, size: Any = None, scale_factor: Any = None, data_format: st
 
 
 Upsample = layer_of(
-    "Upsample", resizing.interpolate, resizing.interpolate.__doc__.splitlines()[0], __name__, size=None,
+    "Upsample", resizing.interpolate, (resizing.interpolate.__doc__ or "").partition("\n")[0], __name__, size=None,
     scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None,
     recompute_scale_factor=None,
 )  # fmt: skip
