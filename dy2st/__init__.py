@@ -346,12 +346,14 @@ _BY_MODULE = {
         trapezoid vander
     """,
     "functions.einsum": "einsum",
+    "functions.histograms": "histogram histogram_bin_edges mode nanmedian nanquantile",
     "functions.matrices": "inverse",
     "functions.stacking": """
         atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack hsplit hstack
         row_stack unfold vsplit vstack
     """,
     "functions.written_parts": "diagonal_scatter select_scatter slice_scatter",
+    "nn.summary": "summary",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
     "amp": "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
 }

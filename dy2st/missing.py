@@ -20,16 +20,17 @@ def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError
     text = f"module {module!r} has no attribute {name!r}"
     if _OTHER_HARDWARE.search(name):
         return AttributeError(f"{text}: dy2st runs on CPUs and CUDA devices, not on that hardware", name=name)
+    if name.startswith("_"):
+        return AttributeError(text, name=name)
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return AttributeError(text + hint, name=name)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({module}) lists the names there are"
+    return AttributeError(f"{text}; {hint}", name=name)
 
 
 def missing_in(module: str) -> Callable[[str], Any]:
     """Return a module's `__getattr__`, which has no names of its own."""
 
     def __getattr__(name: str) -> Any:  # noqa: N807
-        known = () if name.startswith("_") else (n for n in vars(sys.modules[module]) if not n.startswith("_"))
-        raise no_attribute(module, name, known)
+        raise no_attribute(module, name, (n for n in vars(sys.modules[module]) if not n.startswith("_")))
 
     return __getattr__

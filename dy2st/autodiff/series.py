@@ -1,8 +1,8 @@
 """Taylor series of ops: the coefficients of what an op gives, one order after the other.
 
-A value that depends on t is x(t) = x0 + x1 t + x2 t**2 + ...; coefficient 0 is the value itself. An op has no rule of
-its own for series: its coefficients follow from the rules that it has already (Griewank and Walther 2008, "Evaluating
-Derivatives", chapter 13, has the recurrences that come out).
+A value that depends on t is x(t) = x0 + x1 t + x2 t**2 + ...; coefficient 0 is the value itself. An op (but `div`) has
+no rule of its own for series: its coefficients follow from the rules that it has already (Griewank and Walther 2008,
+"Evaluating Derivatives", chapter 13, has the recurrences that come out).
 
 1. No derivative: all coefficients but the first are zero.
 2. Linear in what depends on t: the op is applied to each coefficient.
@@ -16,6 +16,7 @@ Order K costs a number of operations that grows as K**2; as K**3 where the rule 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -33,14 +34,14 @@ Coefficients = list[Value | None]
 """Those from order 1 on; None is zero."""
 
 
-class Series:
+class Series(ABC):
     """What depends on t; `at(k)` is its coefficient, None for zero (never of order 0)."""
 
     active = True
 
+    @abstractmethod
     def at(self, k: int) -> Value | None:
         """Return coefficient k."""
-        raise TypeError(f"{type(self).__name__} gives no coefficients")
 
     def value(self) -> Value:
         """Return coefficient 0."""

@@ -200,7 +200,10 @@ class _Unwind:
         mapping |= {a: inner.argument(a.type, a.name) for a in source.arguments[int(counted) :]}
         if counted:
             skipped, turned = inner.child(), inner.child()
-            skipped.block.results = [skipped.use(raised), *(skipped.use(mapping[a]) for a in source.arguments[1 : 1 + carried])]
+            skipped.block.results = [
+                skipped.use(raised),
+                *(skipped.use(mapping[a]) for a in source.arguments[1 : 1 + carried]),
+            ]
             turned.block.results = self.turn(turned, operation, mapping, label, kind, handed)
             inner.block.results = close_cond(inner, _has_raised(inner, raised), skipped, turned)
         else:

@@ -13,10 +13,12 @@ from typing import Any
 from dy2st.autograd.rules import callable_here
 from dy2st.errors import Dy2stError, NeedsPythonValue
 from dy2st.functions.creation import zeros_like
+from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import user_location
 from dy2st.ir.printer import to_text
-from dy2st.ir.program import Program, Value
+from dy2st.ir.program import Program, Value, tensor_type
+from dy2st.ir.types import TensorType
 from dy2st.runtime.tensor import Tensor
 
 
@@ -52,10 +54,7 @@ def _attached(trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: 
     for x, g in zip(inputs, gradients, strict=True):
         if g is None or trace.stops(x):
             continue
-        like = trace.value_of(x).type
-        if not isinstance(g, Value) or g.type != like:
-            raise refused(layer, f"it gives {g.type if isinstance(g, Value) else type(g).__name__} for a {like}")
-        wanted.append((x, child.use(g)))
+        wanted.append((x, _fitted(layer, child, g, trace.value_of(x))))
     child.block.results = [g for _, g in wanted]
     for operation in child.block.operations:
         if operation.blocks or operation.name == "call" or operation.op.effect or not operation.op.saveable:
@@ -87,6 +86,25 @@ def _traced(trace: Any, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[T
         if writes:
             raise refused(layer, "it changes something besides computing gradients")
         return [trace.value_of(g) if isinstance(g, Tensor) else g for g in listed]
+
+
+def _fitted(layer: Any, child: Builder, g: Any, like: Value) -> Value:
+    """Return a gradient in the type of its tensor; extents that may differ are compared when it is computed."""
+    want = tensor_type(like)
+    found = g.type if isinstance(g, Value) else None
+    fits = isinstance(found, TensorType) and found.dtype is want.dtype and found.rank == want.rank
+    pairs = list(zip(found.shape, want.shape, strict=True)) if fits and isinstance(found, TensorType) else []
+    if not fits or any(isinstance(p, int) and isinstance(q, int) and p != q for p, q in pairs):
+        raise refused(layer, f"it gives {type(g).__name__ if found is None else found} for a {want}")
+    value = child.use(g)
+    if found == want:
+        return value
+    extents = child.shape(want)
+    for here, there, (p, q) in zip(child.shape(value), extents, pairs, strict=True):
+        if p != q:
+            same = child.scalar_eq(here, there)
+            child.emit("assert", [same], {"template": (f"{layer.__name__}.backward: a gradient has another shape",)})
+    return child.shaped("reshape", [value], extents)
 
 
 def _has_gradient(t: Any) -> bool:

@@ -91,11 +91,14 @@ def _pop(array: Any, i: Any) -> Any:
     return array.pop(i)
 
 
-for _function in (_write, _read, _length, _pop):
+for _function in (array_write, array_read, array_length, array_pop, _write, _read, _length, _pop):
     _function.__dy2st_convert__ = True  # type: ignore[attr-defined]
 
 
 def _in_trace(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, converted where a Program is being built: places and lengths may be symbolic there."""
+    """Return the function, converted where a Program is being built: places and lengths may be symbolic there.
+
+    The public functions are converted too, where converted code calls them, so that they get the list itself.
+    """
     trace = current().trace
     return function if trace is None else trace.convert(function)

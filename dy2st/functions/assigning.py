@@ -35,7 +35,10 @@ def detach(x: Tensor) -> Tensor:
 def write(x: Tensor, new: Tensor) -> Tensor:
     """Write a result into `x`, in its dtype and broadcast to its shape; return x."""
     new = cast_to(new, x.dtype)
-    if current().trace is None and new._payload.shape != x._payload.shape:
+    if current().trace is not None:
+        return inplace.write(x, new)
+    inplace.refuse_values(x, new)
+    if new._payload.shape != x._payload.shape:
         try:
             np.broadcast_shapes(x._payload.shape, new._payload.shape)
             new = apply(_BROADCAST, new, shape=x._payload.shape)

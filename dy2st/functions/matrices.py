@@ -14,7 +14,7 @@ from dy2st import dtypes
 from dy2st.errors import AutodiffError
 from dy2st.functions import math, reduction
 from dy2st.functions.comparison import where
-from dy2st.functions.creation import eye, zeros_like
+from dy2st.functions.creation import eye, zeros, zeros_like
 from dy2st.functions.joining import stack
 from dy2st.functions.linear_algebra import matmul, matrix_norm, matrix_transpose, one_batch, same_extents
 from dy2st.functions.operands import cast_to, floating, op, pair, tensor
@@ -154,6 +154,8 @@ def pinv(x: Any, rcond: Any = 1e-15, hermitian: bool = False, name: str | None =
     """Return the Moore-Penrose inverses: singular values up to rcond times the largest one count as 0."""
     x = _matrices(x, "pinv")
     x = (x + matrix_transpose(x)) / 2 if hermitian else x
+    if any(isinstance(e, int) and e == 0 for e in x.shape):
+        return matrix_transpose(x)
     u, s, vh = apply(op("svd"), x)
     least = reduction.max(s, -1, True) * _with_axis(rcond, s)
     kept = s > least
@@ -169,6 +171,8 @@ def matrix_rank(
     Without any, rtol is the larger extent times the precision of the dtype.
     """
     x = _matrices(x, "matrix_rank").detach()
+    if any(isinstance(e, int) and e == 0 for e in x.shape):
+        return zeros(x.shape[:-2], "int64")
     s = svdvals((x + matrix_transpose(x)) / 2 if hermitian else x)
     atol = tol if tol is not None else atol
     if rtol is None:
@@ -221,6 +225,8 @@ def _matrices(x: Any, name: str, least: int = 2) -> Tensor:
     x = floating(x, name)
     if x.dtype.kind == "c":
         raise TypeError(f"{name}() of complex matrices is not supported")
+    if x.dtype is dtypes.float16:
+        raise TypeError(f"{name}() of float16 matrices is not supported: LAPACK has none; cast to float32")
     if x.ndim < least:
         raise ValueError(f"{name} needs matrices, not a tensor of shape {x.shape}")
     return x

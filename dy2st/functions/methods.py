@@ -18,6 +18,7 @@ from dy2st.functions import (
     differences,
     gathering,
     gradients,
+    histograms,
     indexing,
     joining,
     linear_algebra,
@@ -83,6 +84,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter reduce_as renorm shard_index sinc
         trapezoid vander
     """),
+    (histograms, "histogram histogram_bin_edges mode nanmedian nanquantile"),
     (written_parts, "diagonal_scatter select_scatter slice_scatter"),
     (matrices, """
         cholesky cholesky_inverse cholesky_solve cond corrcoef eig eigvals eigvalsh inverse lstsq pinv qr slogdet solve

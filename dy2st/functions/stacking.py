@@ -137,7 +137,8 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False, name: str |
     if r < 0:
         raise ValueError(f"combinations: r must not be negative, not {r}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = np.array(list(choose(range(int(x.shape[0])), r)), np.int64).reshape(-1, r)
+    chosen = list(choose(range(int(x.shape[0])), r))
+    places = np.array(chosen, np.int64).reshape(len(chosen), r)
     return reshape_to(index_select(x, constant(places.reshape(-1))), list(places.shape))
 
 

@@ -39,11 +39,12 @@ class Helper:
         else:
             convert_if.if_(trace, trace.truth(test) if isinstance(test, list) else test, then, orelse, get, set, names)
 
-    def if_exp(self, test: Any, then: Thunk, orelse: Thunk) -> Any:
+    def if_exp(self, test: Any, then: Thunk, orelse: Thunk, assigned: Any = None) -> Any:
         trace = current().trace
         if trace is None or not trace.is_symbolic(test):
             return then() if self.plain(trace, test) else orelse()
-        return convert_if.if_exp(trace, trace.truth(test) if isinstance(test, list) else test, then, orelse)
+        test = trace.truth(test) if isinstance(test, list) else test
+        return convert_if.if_exp(trace, test, then, orelse, assigned)
 
     def while_(self, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:
         trace = current().trace
@@ -80,21 +81,25 @@ class Helper:
     def bool_(self, x: Any) -> bool:
         return bool(x)
 
+    def match(self, ask: Callable[[Any], Any], subject: Any) -> Any:
+        trace = current().trace
+        return ask(subject) if trace is None else convert_access.match(trace, ask, subject)
+
     # ---- logic -----------------------------------------------------------------------------------------------------
-    def and_(self, first: Any, *thunks: Thunk) -> Any:
+    def and_(self, first: Any, *thunks: Thunk, assigned: Any = None) -> Any:
         trace = current().trace
         if trace is not None:
-            return convert_logic.and_(trace, first, thunks)
+            return convert_logic.and_(trace, first, thunks, assigned)
         for thunk in thunks:
             if not first:
                 return first
             first = thunk()
         return first
 
-    def or_(self, first: Any, *thunks: Thunk) -> Any:
+    def or_(self, first: Any, *thunks: Thunk, assigned: Any = None) -> Any:
         trace = current().trace
         if trace is not None:
-            return convert_logic.or_(trace, first, thunks)
+            return convert_logic.or_(trace, first, thunks, assigned)
         for thunk in thunks:
             if first:
                 return first
@@ -213,9 +218,7 @@ class Helper:
                 )
             raise UnboundLocalError(Undefined(name).message)
         if isinstance(value, Variant) and len(value.alternatives) == 2:
-            return alternative(
-                current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1
-            )
+            return alternative(current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1)
         if isinstance(value, Variant) and not value.alternatives[0].name:  # type: ignore[attr-defined]
             return Variant(value.value, (Unset(name), *value.alternatives[1:]))
         return value

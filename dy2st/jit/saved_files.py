@@ -47,6 +47,8 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     """
     _check_configs("save", configs, _IGNORED)
     target = _target(path)
+    if input_spec is not None and not isinstance(input_spec, (list, tuple)):
+        raise TypeError(f"input_spec is a list of what the parameters take, not {type(input_spec).__name__}")
     saved = now(layer) if isinstance(layer, TranslatedLayer) else saved_layer(layer, input_spec, reserved)
     program, arrays = to_json(saved.program)
     tensors = {t.name: t.array for t in saved.state.values() if t.same is None}
@@ -63,7 +65,7 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     FileNotFoundError names a file that is not there.
     """
     _check_configs("load", configs, ("model_filename", "params_filename"))
-    target = program_file.found(path)
+    target = program_file.found(_target(path, "load from"))
     metadata, data, arrays = program_file.read(target, private=True)
     try:
         constants = {name: _read_only(array) for name, array in arrays.items() if name.startswith(CONSTANT)}
@@ -118,9 +120,9 @@ def _check_configs(function: str, given: dict[str, Any], known: Sequence[str]) -
             raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
+def _target(path: str | os.PathLike[str], purpose: str = "save to") -> Path:
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"a file to save to is named by a str or a path, not {type(path).__name__}")
+        raise TypeError(f"a file to {purpose} is named by a str or a path, not {type(path).__name__}")
     if not os.path.basename(path):
         raise ValueError(f"{os.fspath(path)!r} names a folder; add the name of the file")
     return Path(path)

@@ -367,7 +367,12 @@ def flat_specs(signature: Any, declared: Sequence[Any]) -> dict[str, InputSpec]:
 
 def bind_specs(signature: Any, declared: Sequence[Any]) -> dict[str, Any]:
     """Bind declarations to parameters in order; defaults fill the rest."""
-    return bind(signature, tuple(declared), {})
+    if not isinstance(declared, (list, tuple)):
+        raise TypeError(f"input_spec is a list of what the parameters take, not {type(declared).__name__}")
+    try:
+        return bind(signature, tuple(declared), {})
+    except TypeError as error:
+        raise TypeError(f"input_spec does not fit the parameters {signature}: {error}") from None
 
 
 def _sample(x: Any) -> Any:

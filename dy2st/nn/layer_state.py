@@ -34,6 +34,8 @@ def state_dict(
 
 def load(layer: Layer, given: dict[str, Any], use_structured_name: bool) -> tuple[list[str], list[str]]:
     """Copy the values of `given` into a layer; return the missing and the unexpected keys."""
+    if not hasattr(given, "keys"):
+        raise TypeError(f"a state dict maps names to tensors, it is not {type(given).__name__} {given!r:.40}")
     missing: list[str] = []
     matched: list[tuple[Tensor, Any]] = []
     used: set[str] = set()

@@ -81,9 +81,9 @@ def grad(
     blocked: list[Tensor] = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
     trace = current().trace
     if trace is not None:
-        found = trace.grad(outs, ins, seeds, blocked)
+        found = trace.grad(outs, ins, seeds, blocked, allow_unused and not create_graph)
         if not create_graph:
-            found = [None if g is None else trace.wrap(trace.detached(trace.value_of(g))) for g in found]
+            found = [trace.wrap(trace.detached(trace.value_of(g))) if isinstance(g, Tensor) else g for g in found]
     else:
         walk = Walk(graph=create_graph, keep=create_graph if retain_graph is None else retain_graph)
         found = walk.gradients(outs, ins, seeds, blocked)

@@ -74,7 +74,7 @@ class Contents:
         """Write the content of a container."""
         if id(x) in self.borrowed:
             raise StructureError(
-                "a container inside of a list whose length only the run tells is changed: put a new one in its place"
+                "a container inside of one whose items only the run tells is changed: put a new one in its place"
             )
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copy.copy(x)
@@ -142,7 +142,11 @@ class Contents:
             self.store(x, alternative)
             return use()
 
-        return switch(self, content, one)
+        known = set(self.first)
+        found = switch(self, content, one)
+        if id(found) in self.first and id(found) not in known:
+            self.lend(found)  # put together anew behind the switch: not the one in the container
+        return found
 
 
 def _same_items(x: Any, known: Any) -> bool:

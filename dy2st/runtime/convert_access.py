@@ -11,7 +11,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.naming import is_plain_module
-from dy2st.runtime.contents import Spliced
+from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items, list_slice
@@ -126,6 +126,20 @@ def _plain_key(trace: Any, key: Any) -> Any:
         return key
     content = trace.content(key)
     return content if isinstance(content, SymbolicList) else list(content)
+
+
+def match(trace: Any, ask: Callable[[Any], Any], subject: Any) -> Any:
+    """Return what `ask` finds out about the subject of a `match`, for each thing that it may be."""
+    if isinstance(subject, Variant):
+        return switch(trace, subject, lambda x: match(trace, ask, x))
+    if not isinstance(subject, CONTAINERS):
+        return ask(subject)
+    content = trace.content(subject)
+    if isinstance(content, Variant):
+        return trace.on_content(subject, switch, lambda: match(trace, ask, subject))
+    if isinstance(content, SymbolicList):
+        raise needs_value("only the run will tell how long this list is, so Python cannot match it")
+    return ask(content if isinstance(content, type(subject)) else subject)
 
 
 def slice_(trace: Any, start: Any, stop: Any, step: Any) -> slice:

@@ -28,6 +28,7 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
 Thunk = Callable[[], Any]
+Assigned = tuple[Thunk, Callable[[Any], None], Sequence[str]]
 
 
 class Diverged(BaseException):
@@ -96,9 +97,12 @@ def if_(trace: Any, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Call
     set(joined)
 
 
-def if_exp(trace: Any, test: Any, then: Thunk, orelse: Thunk) -> Any:
-    """Run a conditional expression whose test is symbolic."""
-    return join_branches(trace, predicate(trace, test), then, orelse, tuple, lambda _: None, ())[1]
+def if_exp(trace: Any, test: Any, then: Thunk, orelse: Thunk, assigned: Assigned | None = None) -> Any:
+    """Run a conditional expression whose test is symbolic; `assigned` are the variables that its parts assign."""
+    get, set, names = assigned or (tuple, lambda _: None, ())
+    joined, result = join_branches(trace, predicate(trace, test), then, orelse, get, set, names)
+    set(joined)
+    return result
 
 
 def predicate(trace: Any, test: Any) -> Value:
@@ -127,8 +131,10 @@ def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thun
     return join_blocks(trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get, set, names)
 
 
-def join_blocks(trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk,
-                get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
+def join_blocks(
+    trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
+    set: Callable[[Any], None], names: Sequence[str],
+) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place."""
     before, place = get(), user_location()
     outer: Builder = trace.builder

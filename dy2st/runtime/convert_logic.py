@@ -8,7 +8,7 @@ from typing import Any
 
 from dy2st.ir.types import TensorType
 from dy2st.runtime.convert_access import users_method
-from dy2st.runtime.convert_if import if_exp, predicate, switch
+from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
@@ -21,24 +21,36 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def and_(trace: Any, first: Any, thunks: Sequence[Thunk]) -> Any:
+def and_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | None = None) -> Any:
     """Return what `first and ...` gives."""
     for i, thunk in enumerate(thunks):
         if trace.is_symbolic(first):
             value = first
-            return if_exp(trace, value, lambda: and_(trace, thunk(), thunks[i + 1 :]), lambda: value)  # noqa: B023
+            return if_exp(
+                trace,
+                value,
+                lambda: and_(trace, thunk(), thunks[i + 1 :], assigned),  # noqa: B023
+                lambda: value,  # noqa: B023
+                assigned,
+            )
         if not first:
             return first
         first = thunk()
     return first
 
 
-def or_(trace: Any, first: Any, thunks: Sequence[Thunk]) -> Any:
+def or_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | None = None) -> Any:
     """Return what `first or ...` gives."""
     for i, thunk in enumerate(thunks):
         if trace.is_symbolic(first):
             value = first
-            return if_exp(trace, value, lambda: value, lambda: or_(trace, thunk(), thunks[i + 1 :]))  # noqa: B023
+            return if_exp(
+                trace,
+                value,
+                lambda: value,  # noqa: B023
+                lambda: or_(trace, thunk(), thunks[i + 1 :], assigned),  # noqa: B023
+                assigned,
+            )
         if first:
             return first
         first = thunk()

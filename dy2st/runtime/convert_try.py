@@ -202,13 +202,39 @@ def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | No
         return
     trace.rollback(mark)
     set(before)
-    finished = _Again(trace, body, handler, kinds, get, set, names).run(count + (error is not None))
+    finished = _traced_again(trace, mark, _Again(trace, body, handler, kinds, get, set, names), count + (error is not None))
     if orelse is None:
         return
     if trace.is_symbolic(finished):
         if_(trace, finished, orelse, lambda: None, get, set, names)
     elif finished:
         orelse()
+
+
+class OtherSites(BaseException):
+    """The body raises at another number of places than was looked for: `count`."""
+
+    def __init__(self, count: int):
+        super().__init__(count)
+        self.count = count
+
+
+def _traced_again(trace: Any, mark: Any, again: _Again, sites: int) -> Any:
+    """Trace a `try` with so many sites, or as many as are found then: guards leave some out and bring others."""
+    before = again.get()
+    for _ in range(4):
+        try:
+            return again.run(sites)
+        except OtherSites as found:
+            trace.rollback(mark)
+            again.set(before)
+            sites = found.count
+    place = user_location()
+    raise StructureError(
+        "the body of this `try` raises at other places whenever it is traced",
+        file=place.file if place else None,
+        line=place.line if place else None,
+    )
 
 
 class _Again:
@@ -218,13 +244,14 @@ class _Again:
                  set: Callable[[Any], None], names: Sequence[str]):  # fmt: skip
         self.trace, self.body, self.handler = trace, body, handler
         self.get, self.set, self.names = get, set, names
+        self.kinds = kinds
         self.attempt = Attempt(trace, get, kinds)
         self.labels: list[int] = []
         self.sites = 0
 
     def run(self, sites: int) -> Any:
         """Trace all; return whether the body came to its end."""
-        self.sites = sites
+        self.sites, self.attempt = sites, Attempt(self.trace, self.get, self.kinds)
         return self.level(sites)
 
     def level(self, n: int) -> Any:
@@ -265,7 +292,7 @@ class _Again:
         trace.builder.guard = None
         self.labels = self.attempt.count(trace.builder.block.operations, True)
         if len(self.labels) != self.sites:
-            raise StructureError("the body of a `try` raises at other places when it is traced again")
+            raise OtherSites(len(self.labels))
         if diverged:
             raise Diverged
         return True

@@ -61,9 +61,9 @@ def refuse_outside(trace: Any, x: Any) -> None:
 
 
 def in_trace() -> bool:
-    """Say whether a function is being traced."""
+    """Say whether a function is being traced (a Program that is built by hand is none)."""
     trace = current().trace
-    return trace is not None and hasattr(trace, "convert")
+    return trace is not None and hasattr(trace, "note_layer")
 
 
 def refuse_in_trace(what: str) -> None:

@@ -41,8 +41,7 @@ def write(x: Tensor, new: Tensor) -> Tensor:
     if context.trace is not None:
         context.trace.write(x, new)
         return x
-    if isinstance(x._payload, Value) or isinstance(new._payload, Value):
-        raise needs_value("a tensor of a Program that is being built was written outside of it")
+    refuse_values(x, new)
     _refuse_misfit(x, new)
     if context.grad:
         refuse_leaf(x)
@@ -158,6 +157,12 @@ def _unview_program(op: Op, kinds: tuple[Any, ...], attributes: tuple[tuple[str,
         values.append(b.argument(TensorType(dtypes.dtype(dtype), shape)))
     b.block.results = [op.unview(b, values[0], values[1], values[2:], **dict(attributes))]
     return Compiled(Program({"main": b.block}))
+
+
+def refuse_values(x: Tensor, new: Tensor) -> None:
+    """Raise NeedsPythonValue where one of the tensors belongs to a Program: outside of it there is nothing to write."""
+    if isinstance(x._payload, Value) or isinstance(new._payload, Value):
+        raise needs_value("a tensor of a Program that is being built was written outside of it")
 
 
 def _refuse_misfit(x: Tensor, new: Tensor) -> None:

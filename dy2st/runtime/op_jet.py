@@ -12,12 +12,11 @@ from typing import Any
 
 from dy2st.autodiff.jet import Given, Pusher, found_in
 from dy2st.autodiff.residuals import BackwardBuilder
-from dy2st.errors import AutodiffError
 from dy2st.ir.program import Program, Value
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, fresh_builder, shape_pattern
-from dy2st.runtime.op_pushforward import _take_result_extents
+from dy2st.runtime.op_pullback import attribute_key, drop_dead, fresh_builder, operand_type, shape_pattern, take_extents
+from dy2st.runtime.op_pushforward import take_result_extents
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ _CACHE: dict[Any, OpJet] = {}
 def op_jet(op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: Given, order: int) -> OpJet:
     """Return what computes the coefficients up to `order` of a call, of whose operands those in `given` are there."""
     pattern = shape_pattern(operands)
-    key = (op.name, _key(attributes), pattern, given, order)
+    key = (op.name, attribute_key(attributes), pattern, given, order)
     found = _CACHE.get(key)
     if found is None:
         found = _CACHE[key] = _derive(op, attributes, pattern, given, order)
@@ -45,7 +44,7 @@ def op_jet(op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: G
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: Given, order: int) -> OpJet:
     b = fresh_builder(pattern)
-    arguments = [b.argument(_type(one)) for one in pattern]
+    arguments = [b.argument(operand_type(one)) for one in pattern]
     out = b.apply(op, arguments, attributes)
     outs: list[Value] = list(out) if isinstance(out, list) else [out]
     ahead = BackwardBuilder(b, None, {})
@@ -55,8 +54,8 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
             here = ahead.argument(value.type)
             ahead.rename(value, here)
             places[here] = (kind, i, 0)
-    _take_extents(ahead, arguments, b.block.operations, places)
-    _take_result_extents(ahead, arguments, outs, places)
+    take_extents(ahead, arguments, b.block.operations, places)
+    take_result_extents(ahead, arguments, outs, places)
     pusher = Pusher(ahead, order, None)
     entering: list[Value] = []
     for i, orders in given:
@@ -65,10 +64,9 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
         pusher.series[arguments[i]] = [here.get(k) for k in range(1, order + 1)]
     pusher.run(b.block)
     found = found_in(pusher, outs)
-    if ahead.residuals:
-        raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
+    assert not ahead.residuals, f"the series of '{op.name}' needs a value that a node does not keep"
     ahead.block.results = [c for i, orders in found for c in pusher.dense(outs[i], orders)]
-    used = _drop_dead(ahead.block)
+    used = drop_dead(ahead.block)
     kept = [a for a in places if a in used]
     ahead.block.arguments[:] = [*kept, *entering]
     return OpJet(Compiled(Program({"main": ahead.block})), tuple(places[a] for a in kept), found)

@@ -74,14 +74,15 @@ def op_pullback(
     pattern = shape_pattern(operands)
     if op.name in TEMPLATED:
         attributes = {"shape": tuple(-1 if e == -1 else None for e in attributes["shape"])}
-    key = (op.name, _key(attributes), pattern, wanted, seeded)
+    key = (op.name, attribute_key(attributes), pattern, wanted, seeded)
     found = _CACHE.get(key)
     if found is None:
         found = _CACHE[key] = _derive(op, attributes, operands, results, pattern, wanted, seeded)
     return found
 
 
-def _key(attributes: dict[str, Any]) -> Any:
+def attribute_key(attributes: dict[str, Any]) -> Any:
+    """Return the attributes of an op as a key of a cache."""
     return tuple(sorted(attributes.items()))
 
 
@@ -110,7 +111,7 @@ def _derive(
     seeded: tuple[int, ...],
 ) -> OpPullback:
     b = fresh_builder(pattern)
-    arguments = [b.argument(_type(one)) for one in pattern]
+    arguments = [b.argument(operand_type(one)) for one in pattern]
     unknown = attributes["shape"].count(None) if op.name in TEMPLATED else 0
     targets = [b.argument(INT) for _ in range(unknown - len(arguments) + 1)]
     out = b.apply(op, [*arguments, *targets], attributes)
@@ -122,7 +123,7 @@ def _derive(
             here = back.argument(value.type)
             back.rename(value, here)
             places[here] = (kind, i, 0)
-    _take_extents(back, arguments, b.block.operations, places)
+    take_extents(back, arguments, b.block.operations, places)
     cts = [back.argument(outs[i].type) for i in seeded]
     given = dict(zip([outs[i] for i in seeded], cts, strict=True))
     pulled = pull_back(back, b.block, [arguments[i] for i in wanted], given)
@@ -130,13 +131,13 @@ def _derive(
     if back.residuals:
         raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
     back.block.results = [back.use(pulled[arguments[i]]) for i in found]
-    used = _drop_dead(back.block)
+    used = drop_dead(back.block)
     kept = [a for a in places if a in used]
     back.block.arguments[:] = [*kept, *cts]
     return OpPullback(Compiled(Program({"main": back.block})), tuple(places[a] for a in kept), found)
 
 
-def _drop_dead(block: Block) -> set[Value]:
+def drop_dead(block: Block) -> set[Value]:
     """Drop operations whose results nobody uses; return the values that are used."""
     used, kept = set(block.results), []
     for operation in reversed(block.operations):
@@ -149,7 +150,7 @@ def _drop_dead(block: Block) -> set[Value]:
     return used
 
 
-def _take_extents(
+def take_extents(
     back: BackwardBuilder,
     arguments: Sequence[Value],
     forward: Sequence[Operation],
@@ -172,7 +173,8 @@ def _take_extents(
             back.rename(operation.results[0], numbers[extent])
 
 
-def _type(one: Any) -> Type:
+def operand_type(one: Any) -> Type:
+    """Return the type that an entry of a shape pattern stands for."""
     if isinstance(one, type):
         return {bool: ScalarType("bool"), int: INT, float: ScalarType("float")}[one]
     dtype, extents = one

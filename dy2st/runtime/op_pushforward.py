@@ -17,7 +17,7 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_pullback import _drop_dead, _key, _take_extents, _type, fresh_builder, shape_pattern
+from dy2st.runtime.op_pullback import attribute_key, drop_dead, fresh_builder, operand_type, shape_pattern, take_extents
 from dy2st.shapes import Dim
 
 
@@ -39,7 +39,7 @@ def op_pushforward(
 ) -> OpPushforward:
     """Return the push-forward of a call on these operands, of which `given` have a tangent."""
     pattern = shape_pattern(operands)
-    key = (op.name, _key(attributes), pattern, given)
+    key = (op.name, attribute_key(attributes), pattern, given)
     found = _CACHE.get(key)
     if found is None:
         found = _CACHE[key] = _derive(op, attributes, pattern, given)
@@ -48,7 +48,7 @@ def op_pushforward(
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: tuple[int, ...]) -> OpPushforward:
     b = fresh_builder(pattern)
-    arguments = [b.argument(_type(one)) for one in pattern]
+    arguments = [b.argument(operand_type(one)) for one in pattern]
     out = b.apply(op, arguments, attributes)
     outs: list[Value] = list(out) if isinstance(out, list) else [out]
     ahead = BackwardBuilder(b, None, {})
@@ -58,8 +58,8 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
             here = ahead.argument(value.type)
             ahead.rename(value, here)
             places[here] = (kind, i, 0)
-    _take_extents(ahead, arguments, b.block.operations, places)
-    _take_result_extents(ahead, arguments, outs, places)
+    take_extents(ahead, arguments, b.block.operations, places)
+    take_result_extents(ahead, arguments, outs, places)
     tangents: Tangents = {arguments[i]: ahead.argument(arguments[i].type) for i in given}
     entering = [tangents[arguments[i]] for i in given]
     push_forward(ahead, b.block, None, tangents)
@@ -67,13 +67,13 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
     if ahead.residuals:
         raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
     ahead.block.results = [ahead.use(tangents[outs[i]]) for i in found]
-    used = _drop_dead(ahead.block)
+    used = drop_dead(ahead.block)
     kept = [a for a in places if a in used]
     ahead.block.arguments[:] = [*kept, *entering]
     return OpPushforward(Compiled(Program({"main": ahead.block})), tuple(places[a] for a in kept), found)
 
 
-def _take_result_extents(
+def take_result_extents(
     ahead: BackwardBuilder, arguments: Sequence[Value], outs: Sequence[Value], places: dict[Value, tuple[str, int, int]]
 ) -> None:
     """Let the extents that only the run tells of results come as numbers."""

@@ -23,7 +23,7 @@ from dy2st.runtime.inplace import refuse_leaf
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor, needs_value
-from dy2st.runtime.traced_gradients import add_to_gradient
+from dy2st.runtime.traced_gradients import add_to_gradient, as_gradient
 from dy2st.runtime.variant import Variant
 
 
@@ -236,9 +236,13 @@ class Recorder:
 
     # ---- derivatives ---------------------------------------------------------------------------------------------
     def grad(
-        self, outs: Sequence[Tensor], ins: Sequence[Tensor], seeds: Sequence[Tensor | None], blocked: Sequence[Tensor]
-    ) -> list[Tensor | None]:
-        """Append the gradients of `outs` with respect to `ins`."""
+        self, outs: Sequence[Tensor], ins: Sequence[Tensor], seeds: Sequence[Tensor | None], blocked: Sequence[Tensor],
+        allow_unused: bool = False,
+    ) -> list[Any]:  # fmt: skip
+        """Append the gradients of `outs` with respect to `ins`; None where there is none.
+
+        What only an untaken branch used has zeros, or with `allow_unused` one of None and a tensor.
+        """
         cts: Cotangents = {}
         for out, seed in zip(outs, seeds, strict=True):
             value = self.builder.use(self.value_of(out))
@@ -246,8 +250,14 @@ class Recorder:
             cts[value] = accumulate(self.builder, cts.get(value), ct)
         stop = {self.value_of(t) for t in blocked}
         found = self.pull(cts, [self.value_of(t) for t in ins], stop)
-        return [None if ct is None else self.wrap(self._dense(ct, self.value_of(x)), False)
-                for ct, x in zip(found, ins, strict=True)]  # fmt: skip
+        return [self._gradient(ct, x, allow_unused) for ct, x in zip(found, ins, strict=True)]
+
+    def _gradient(self, ct: Value | None, x: Tensor, allow_unused: bool) -> Any:
+        if ct is None:
+            return None
+        if allow_unused and is_optional(ct.type):
+            return as_gradient(self, ct)
+        return self.wrap(self._dense(ct, self.value_of(x)), False)
 
     def _dense(self, ct: Value, like: Value) -> Value:
         return self.builder.emit("variant_or_zeros", [ct, like], {"tag": 1}) if is_optional(ct.type) else ct

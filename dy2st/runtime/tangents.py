@@ -32,19 +32,19 @@ def push(outs: Sequence[Tensor], ins: Sequence[Tensor], tangents: Sequence[Tenso
     trace = current().trace
     if trace is not None:
         return traced_tangents.push(trace, outs, ins, tangents)
-    known: dict[Place, Any] = {_place(x): t for x, t in zip(ins, tangents, strict=True)}
+    known: dict[Place, Any] = {place_of_tensor(x): t for x, t in zip(ins, tangents, strict=True)}
     walk = Walk(graph=True, keep=True)
-    for node in _nodes_between(outs, known):
-        given = {i: known[p] for i, p in enumerate(map(_place_of_edge, node.edges)) if p in known}
+    for node in nodes_between(outs, known):
+        given = {i: known[p] for i, p in enumerate(map(place_of_edge, node.edges)) if p in known}
         if given:
             _push_node(walk, node, given, known)
-    return [known.get(_place(out)) for out in outs]
+    return [known.get(place_of_tensor(out)) for out in outs]
 
 
-def _nodes_between(outs: Sequence[Tensor], known: dict[Place, Any]) -> list[Node]:
+def nodes_between(outs: Sequence[Tensor], known: dict[Place, Any]) -> list[Node]:
     """Return the nodes from which `outs` were made, oldest first; what is behind known places is left out."""
     found: set[Node] = set()
-    pending = [out._node for out in outs if out._node is not None and _place(out) not in known]
+    pending = [out._node for out in outs if out._node is not None and place_of_tensor(out) not in known]
     while pending:
         node = pending.pop()
         if node in found:
@@ -71,18 +71,24 @@ def _push_node(walk: Walk, node: Node, given: dict[int, Any], known: dict[Place,
 def _push_op(walk: Walk, node: Node, given: dict[int, Any]) -> dict[int, Any]:
     op, attributes, arrays = node.source
     made = op_pushforward(op, attributes, arrays, tuple(given))
-    node.check_versions([i for kind, i, _ in made.uses if kind == "operand"])
+    return _run(walk, made.compiled, [*used(walk, node, made.uses), *given.values()], made.found)
+
+
+def used(walk: Walk, node: Node, uses: Sequence[tuple[str, int, int]]) -> list[Any]:
+    """Return what a push-forward takes of the operands and results of an op; AutodiffError where they were changed."""
+    node.check_versions([i for kind, i, _ in uses if kind == "operand"])
     if node.overwritten:
-        node.check_results([i for kind, i, _ in made.uses if kind == "result"])
-    arguments: list[Any] = []
-    for kind, i, axis in made.uses:
+        node.check_results([i for kind, i, _ in uses if kind == "result"])
+    arrays = node.source[2]
+    found: list[Any] = []
+    for kind, i, axis in uses:
         if kind == "extent":
-            arguments.append(arrays[i].shape[axis])
+            found.append(arrays[i].shape[axis])
         elif kind == "result extent":
-            arguments.append(node.results[i].shape[axis])
+            found.append(node.results[i].shape[axis])
         else:
-            arguments.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
-    return _run(walk, made.compiled, [*arguments, *given.values()], made.found)
+            found.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
+    return found
 
 
 def _push_program(walk: Walk, node: Node, made: ProgramCall, given: dict[int, Any]) -> dict[int, Any]:
@@ -100,9 +106,11 @@ def _run(walk: Walk, compiled: Compiled, arguments: list[Any], found: Sequence[i
     return dict(zip(found, walk.execute(compiled, arguments, xp), strict=True))
 
 
-def _place(t: Tensor) -> Place:
+def place_of_tensor(t: Tensor) -> Place:
+    """Return what names a tensor on the tape: its node and number, or its identity for a leaf."""
     return id(t) if t._node is None else (t._node, t._index)
 
 
-def _place_of_edge(edge: Any) -> Place:
+def place_of_edge(edge: Any) -> Place:
+    """Return what names the tensor at the end of an edge of the tape."""
     return id(edge) if isinstance(edge, Tensor) else edge

@@ -19,10 +19,10 @@ from dy2st.ir.context import current
 from dy2st.runtime.backward import Walk
 from dy2st.runtime.op_jet import op_jet
 from dy2st.runtime.places import namespace_of
-from dy2st.runtime.tangents import _nodes_between, _place, _place_of_edge
+from dy2st.runtime.tangents import nodes_between, place_of_edge, place_of_tensor, used
 from dy2st.runtime.tape import Node, ProgramCall
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.traced_tangents import _captured, _leading_to, _levels
+from dy2st.runtime.traced_tangents import captured_inside, leading_to, levels_of
 
 Coefficients = list[Tensor | None]
 """Those from order 1 on; None is zero."""
@@ -38,13 +38,13 @@ def push(
     trace = current().trace
     if trace is not None:
         return _push_in_trace(trace, outs, ins, given, order)
-    known: dict[Any, Coefficients] = {_place(x): c for x, c in zip(ins, given, strict=True)}
+    known: dict[Any, Coefficients] = {place_of_tensor(x): c for x, c in zip(ins, given, strict=True)}
     walk = Walk(graph=True, keep=True)
-    for node in _nodes_between(outs, known):
-        series = {i: known[p] for i, p in enumerate(map(_place_of_edge, node.edges)) if p in known}
+    for node in nodes_between(outs, known):
+        series = {i: known[p] for i, p in enumerate(map(place_of_edge, node.edges)) if p in known}
         if series:
             _push_node(walk, node, series, known, order)
-    return [known.get(_place(out)) or [None] * order for out in outs]
+    return [known.get(place_of_tensor(out)) or [None] * order for out in outs]
 
 
 def _push_node(
@@ -76,18 +76,7 @@ def _push_node(
 def _push_op(walk: Walk, node: Node, given: Given, entering: list[Any], order: int) -> tuple[Any, Given]:
     op, attributes, arrays = node.source
     made = op_jet(op, attributes, arrays, given, order)
-    node.check_versions([i for kind, i, _ in made.uses if kind == "operand"])
-    if node.overwritten:
-        node.check_results([i for kind, i, _ in made.uses if kind == "result"])
-    arguments: list[Any] = []
-    for kind, i, axis in made.uses:
-        if kind == "extent":
-            arguments.append(arrays[i].shape[axis])
-        elif kind == "result extent":
-            arguments.append(node.results[i].shape[axis])
-        else:
-            arguments.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
-    arguments += entering
+    arguments = [*used(walk, node, made.uses), *entering]
     payloads = [a._payload if isinstance(a, Tensor) else a for a in arguments]
     xp = next((namespace_of(a) for a in payloads if hasattr(a, "dtype")), np)
     return walk.execute(made.compiled, arguments, xp), made.found
@@ -104,9 +93,9 @@ def _push_in_trace(
         seeds[like] = [c if c is None else conform(b, b.use(recorder.value_of(c)), b.use(like)) for c in coefficients]
     ends = [b.use(recorder.value_of(out)) for out in outs]
     pusher = Pusher(b, order, None)
-    for level, entering in _levels(b):
+    for level, entering in levels_of(b):
         pusher.series.update({a: pusher.series[v] for v, a in entering.items() if v in pusher.series})
         pusher.series.update({v: s for v, s in seeds.items() if v.block is level.block})
-        wanted = ends if level is b else [v for v in _captured(b, level) if v.block is level.block]
-        pusher.run(_leading_to(level.block, wanted, set(pusher.series)))
+        wanted = ends if level is b else [v for v in captured_inside(b, level) if v.block is level.block]
+        pusher.run(leading_to(level.block, wanted, set(pusher.series)))
     return [[c if c is None else recorder.wrap(c, False) for c in pusher.coefficients(v)] for v in ends]

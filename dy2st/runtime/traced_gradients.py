@@ -26,7 +26,7 @@ def add_to_gradient(recorder: Any, leaf: Tensor, ct: Value) -> None:
     if so_far is not None:
         before = _as_cotangent(recorder, so_far) if isinstance(so_far, Variant) else recorder.value_of(so_far)
         ct = accumulate(recorder.builder, before, ct)
-    recorder.log.set(("grad", id(leaf)), leaf, _as_gradient(recorder, ct))
+    recorder.log.set(("grad", id(leaf)), leaf, as_gradient(recorder, ct))
 
 
 def gradient_parts(recorder: Any, gradient: Any, like: Tensor) -> tuple[Tensor, Scalar | None]:
@@ -38,7 +38,8 @@ def gradient_parts(recorder: Any, gradient: Any, like: Tensor) -> tuple[Tensor, 
     return recorder.wrap(dense), Scalar(set_flag(recorder.builder, ct))
 
 
-def _as_gradient(recorder: Any, ct: Value) -> Any:
+def as_gradient(recorder: Any, ct: Value) -> Any:
+    """Return a cotangent as what `x.grad` is: a tensor, or one of None and a tensor."""
     if not is_optional(ct.type):
         return recorder.wrap(ct)
     assert isinstance(ct.type, VariantType)

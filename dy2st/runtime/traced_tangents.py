@@ -24,15 +24,15 @@ def push(recorder: Any, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Se
         seeds[like] = conform(b, b.use(recorder.value_of(t)), b.use(like))
     ends = [b.use(recorder.value_of(out)) for out in outs]
     tangents: Tangents = {}
-    for level, entering in _levels(b):
+    for level, entering in levels_of(b):
         tangents.update({a: tangents[outer] for outer, a in entering.items() if outer in tangents})
         tangents.update({v: t for v, t in seeds.items() if v.block is level.block})
-        wanted = ends if level is b else [v for v in _captured(b, level) if v.block is level.block]
-        push_forward(b, _leading_to(level.block, wanted, set(tangents)), None, tangents)
+        wanted = ends if level is b else [v for v in captured_inside(b, level) if v.block is level.block]
+        push_forward(b, leading_to(level.block, wanted, set(tangents)), None, tangents)
     return [None if v not in tangents else recorder.wrap(tangents[v], False) for v in ends]
 
 
-def _levels(b: Builder) -> list[tuple[Builder, dict[Value, Value]]]:
+def levels_of(b: Builder) -> list[tuple[Builder, dict[Value, Value]]]:
     """Return the builders from the outermost block to this one, with what each has captured so far."""
     found: list[tuple[Builder, dict[Value, Value]]] = []
     level: Builder | None = b
@@ -42,7 +42,7 @@ def _levels(b: Builder) -> list[tuple[Builder, dict[Value, Value]]]:
     return found[::-1]
 
 
-def _captured(b: Builder, outer: Builder) -> list[Value]:
+def captured_inside(b: Builder, outer: Builder) -> list[Value]:
     """Return what the blocks inside of `outer`, down to that of `b`, have captured."""
     found: list[Value] = []
     level: Builder | None = b
@@ -52,7 +52,7 @@ def _captured(b: Builder, outer: Builder) -> list[Value]:
     return found
 
 
-def _leading_to(block: Block, ends: Sequence[Value], known: set[Value]) -> Block:
+def leading_to(block: Block, ends: Sequence[Value], known: set[Value]) -> Block:
     """Return the operations from which `ends` are computed, but not those behind known values."""
     part, needed = Block(), set(ends) - known
     for operation in reversed(block.operations):

@@ -200,6 +200,10 @@ class Tracer(Contents, Recorder):
         """Record that what was just raised is raised where the Program comes to this point."""
         raise error
 
+    def has_written(self) -> bool:
+        """Say whether a run that raises here would leave something written that has to be noted; not by hand."""
+        return False
+
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function whose control flow is recorded; the plain recorder runs it as it is."""
         return function

@@ -48,8 +48,11 @@ class Variant:
     def __len__(self) -> int:
         raise self._needed("its length was needed as a Python int")
 
-    def __format__(self, spec: str) -> str:
+    def __str__(self) -> str:
         raise self._needed("it was needed as text")
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.pysrc import templates
-from dy2st.transformers.rewriter import Rewriter
+from dy2st.transformers.rewriter import Rewriter, walruses
 
 _OPS = {
     "Lt": "<",
@@ -36,9 +36,11 @@ def lower_bool_op(rw: Rewriter, node: Any) -> Any:
     """Lower `and` and `or`."""
     if not rw.can_defer(node.values[1:]):
         return rw.children(node)
-    template = "DY.and_(FIRST, *REST)" if type(node.op).__name__ == "And" else "DY.or_(FIRST, *REST)"
-    first = rw.expr(node.values[0])
-    return rw.make(node, template, FIRST=first, REST=[rw.thunk(value) for value in node.values[1:]])
+    word = "and_" if type(node.op).__name__ == "And" else "or_"
+    first, assigns = rw.expr(node.values[0]), any(walruses(value) for value in node.values[1:])
+    more: dict[str, Any] = {"ASSIGNED": rw.assigned(node.values[1:])} if assigns else {}
+    template = f"DY.{word}(FIRST, *REST, assigned=ASSIGNED)" if assigns else f"DY.{word}(FIRST, *REST)"
+    return rw.make(node, template, FIRST=first, REST=[rw.thunk(value) for value in node.values[1:]], **more)
 
 
 def lower_not(rw: Rewriter, node: Any) -> Any:
@@ -52,8 +54,12 @@ def lower_if_exp(rw: Rewriter, node: Any) -> Any:
     """Lower the ternary."""
     if not rw.can_defer([node.body, node.orelse]):
         return rw.children(node)
-    test = rw.expr(node.test)
-    return rw.make(node, "DY.if_exp(TEST, A, B)", TEST=test, A=rw.thunk(node.body), B=rw.thunk(node.orelse))
+    test, parts = rw.expr(node.test), [node.body, node.orelse]
+    if not any(map(walruses, parts)):
+        return rw.make(node, "DY.if_exp(TEST, A, B)", TEST=test, A=rw.thunk(node.body), B=rw.thunk(node.orelse))
+    assigned = rw.assigned(parts)
+    a, b = map(rw.thunk, parts)
+    return rw.make(node, "DY.if_exp(TEST, A, B, assigned=ASSIGNED)", TEST=test, A=a, B=b, ASSIGNED=assigned)
 
 
 def lower_compare(rw: Rewriter, node: Any) -> Any:

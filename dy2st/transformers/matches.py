@@ -18,7 +18,8 @@ def f(x):
         if n > 9:
             return 'many'
 
-Sequences, mappings and classes are matched by Python, and only the bodies become `if`s:
+Sequences, mappings and classes are matched by Python, in a function that the helper asks for each thing that the
+subject may be; only the bodies become `if`s:
 
 >>> print(preview('''
 ... def f(x):
@@ -28,12 +29,16 @@ Sequences, mappings and classes are matched by Python, and only the bodies becom
 ... ''', "matches"))
 def f(x):
     _subject = x
-    match _subject:
-        case [a, b]:
-            _matched = True
-        case _:
-            _matched = False
-    if _matched:
+    def _match(_here):
+        match _here:
+            case [a, b]:
+                return (True, a, b)
+            case _:
+                return (False, _dy.undefined('a'), _dy.undefined('b'))
+    _found = _dy.match(_match, _subject)
+    if _found[0]:
+        a = _found[1]
+        b = _found[2]
         return a + b
 """
 
@@ -43,6 +48,7 @@ import ast
 from typing import Any
 
 from dy2st.pysrc import origin, templates, tree
+from dy2st.pysrc.scopes import bound
 from dy2st.transformers.context import Context
 
 
@@ -54,7 +60,6 @@ def transform(root: Any, context: Context) -> None:
 class _Matches:
     def __init__(self, context: Context):
         self.context = context
-        self.matched = ""
 
     def blocks(self, node: Any) -> None:
         for owner, field in tree.blocks(node):
@@ -80,7 +85,8 @@ class _Matches:
         case, rest = cases[0], self.chain(cases[1:], subject)
         spot = origin.place(case.pattern)
         if (simple := _simple(case.pattern, subject)) is None:
-            return [*self.by_python(case, subject, spot), *self.tested(case, rest, spot)]
+            asked, test, captures = self.by_python(case, subject, spot)
+            return [*asked, *self.tested(case, test, captures, rest, spot)]
         test, captures = simple
         if test is None and case.guard is None:
             return [*captures, *case.body]
@@ -91,6 +97,12 @@ class _Matches:
         if not captures:
             both = templates.expression(spot, "TEST and GUARD", TEST=test, GUARD=case.guard)
             return [_if(spot, both, case.body, rest)]
+        return self.tested(case, test, captures, rest, spot)
+
+    def tested(self, case: Any, test: Any, captures: list[Any], rest: list[Any], spot: origin.Place) -> list[Any]:
+        """Lower a case with a test and captures, which the guard may read."""
+        if case.guard is None:
+            return [_if(spot, test, [*captures, *case.body], rest)]
         matched = self.context.variable("matched")
         found = templates.statements(
             spot,
@@ -102,22 +114,39 @@ class _Matches:
         )
         return [*found, _if(spot, templates.name(spot, matched), case.body, rest)]
 
-    def by_python(self, case: Any, subject: str, spot: origin.Place) -> list[Any]:
-        self.matched = self.context.variable("matched")
+    def by_python(self, case: Any, subject: str, spot: origin.Place) -> tuple[list[Any], Any, list[Any]]:
+        """Let Python match; return what asks it, the test, and the captures."""
+        here, found = self.context.variable("here"), self.context.variable("found")
+        names = bound(case.pattern)
+        unset = [self.ask(spot, "DY.undefined(NAME)", NAME=templates.literal(spot, name)) for name in names]
         made = templates.statement(
             spot,
-            "match SUBJECT:\n    case 0:\n        MATCHED = True\n    case _:\n        MATCHED = False",
-            SUBJECT=subject,
-            MATCHED=self.matched,
+            "def ASK():\n"
+            "    match HERE:\n"
+            "        case 0:\n            return (True, *NAMES)\n"
+            "        case _:\n            return (False, *UNSET)",
+            ASK=self.context.function("match"),
+            HERE=here,
+            NAMES=[templates.name(spot, name) for name in names],
+            UNSET=unset,
         )
-        made.cases[0].pattern = case.pattern
-        return [made]
+        made.args.args = [templates.name(spot, here, "Param")]
+        made.body[0].cases[0].pattern = case.pattern
+        asked = self.ask(
+            spot, "DY.match(ASK, SUBJECT)", ASK=templates.name(spot, self.context.function("match")), SUBJECT=subject
+        )
+        captures: list[Any] = []
+        for i, name in enumerate(names, 1):
+            at = templates.literal(spot, i)
+            captures += templates.statements(spot, "NAME = FOUND[AT]", NAME=name, FOUND=found, AT=at)
+        start = templates.statements(spot, "FOUND = ASKED", FOUND=found, ASKED=asked)
+        return [made, *start], templates.expression(spot, "FOUND[0]", FOUND=found), captures
 
-    def tested(self, case: Any, rest: list[Any], spot: origin.Place) -> list[Any]:
-        test = templates.name(spot, self.matched)
-        if case.guard is not None:
-            test = templates.expression(spot, "TEST and GUARD", TEST=test, GUARD=case.guard)
-        return [_if(spot, test, case.body, rest)]
+    def ask(self, spot: origin.Place, template: str, **values: Any) -> Any:
+        """Build a call of the helper, which later passes leave as it is."""
+        made = templates.expression(spot, template, DY=self.context.helper, **values)
+        self.context.native.update((made, made.func))
+        return made
 
 
 def _if(spot: origin.Place, test: Any, body: list[Any], orelse: list[Any]) -> Any:

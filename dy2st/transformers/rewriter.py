@@ -114,6 +114,26 @@ class Rewriter:
         )
         return templates.name(spot, name)
 
+    def assigned(self, nodes: list[Any]) -> Any:
+        """Make what reads and writes the variables that deferred expressions assign; None where they assign none."""
+        spot = origin.place(nodes[0])
+        names = list(dict.fromkeys(name for node in nodes for name in walruses(node)))
+        if not names or any(self.scope.resolve(name) is None for name in names):
+            return templates.literal(spot, None)
+        assign, values = self.context.function("assign", shared=False), self.context.shared("values")
+        self.before += templates.statements(
+            spot,
+            "def ASSIGN(VALUES):\n    nonlocal NONLOCALS\n    [*ITEMS] = VALUES",
+            ASSIGN=assign,
+            VALUES=values,
+            NONLOCALS=names,
+            ITEMS=[templates.name(spot, name, "Store") for name in names],
+        )
+        get = templates.expression(spot, "lambda: (*ITEMS,)", ITEMS=_reads(spot, names))
+        self.context.thunks.add(get)
+        shown = templates.literal(spot, tuple(names))
+        return templates.expression(spot, "(GET, ASSIGN, NAMES)", GET=get, ASSIGN=assign, NAMES=shown)
+
     def part(self, spot: Any, part: str, body: list[Any], plan: Plan, parameter: str | None = None) -> list[Any]:
         """Make the function of a branch or loop body."""
         inside = self.bindings.names(body)

@@ -17,7 +17,7 @@ def f(x):
         nonlocal y
         [y] = _values
     _dy.try_(_try, _except, None, None, lambda: (ValueError,), lambda: (y,), _set, ('y',))
-    return _dy.load(y, 'y')
+    return y
 
 A `try` that must stay (see pinned), or catches groups, stays.
 """

@@ -1,5 +1,7 @@
 """Automatic casts and loss scaling: which dtypes ops get, eager as static, and how the scale follows gradients."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -195,3 +197,39 @@ def test_unscaling_twice_is_noticed(trained):
     scaler.unscale_(sgd)
     with pytest.raises(RuntimeError, match=r"unscale_\(\) was called twice"):
         scaler.unscale_(sgd)
+
+
+def test_casts_begin_and_end_inside_of_a_program():
+    @paddle.jit.to_static(full_graph=True)
+    def f(x):
+        y = x
+        for _ in range(2):
+            with amp.auto_cast():
+                y = y @ x
+        if y.sum() > 0:
+            y = y @ x
+        return y
+
+    x = paddle.to_tensor(np.abs(X[:3]))
+    want = x
+    with amp.auto_cast():
+        want = (want @ x) @ x
+    want = want @ x
+    np.testing.assert_allclose(f(x).numpy(), want.numpy(), rtol=1e-3)
+    assert f(x).dtype == "float32"
+
+
+def test_threads_have_settings_of_their_own():
+    seen = {}
+
+    def work(low):
+        for _ in range(50):
+            with amp.auto_cast(enable=low):
+                seen.setdefault(low, set()).add((paddle.ones([2, 2]) @ paddle.ones([2, 2])).dtype.name)
+
+    threads = [threading.Thread(target=work, args=(low,)) for low in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == {True: {"float16"}, False: {"float32"}}

@@ -67,6 +67,39 @@ class OfOutput(PyLayer):
         return dy * y * 2
 
 
+class Masked(PyLayer):
+    """What backward needs stands in attributes; a branch in forward; gradients whose extents come from broadcasting."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.mask, ctx.both = x > 0, [x, w]
+        if x.sum() > 100:
+            return x * 0
+        return paddle.where(ctx.mask, x * w, x * 0)
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, w = ctx.both
+        return paddle.where(ctx.mask, dy * w, dy * 0), (dy * x * ctx.mask.astype(dy.dtype)).sum().reshape([1])
+
+
+class Reversed(PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        return -dy
+
+
+def in_a_loop(x):
+    w = x.abs().sum().reshape([1]) / 8
+    for _ in range(3):
+        x = Masked.apply(x, w) + Reversed.apply(x) * x
+    return x
+
+
 def branchy(x):
     y = x
     while y.sum() < 50:
@@ -85,6 +118,7 @@ FUNCTIONS = {
     "unused result": lambda x: Swap.apply(x * 2, paddle.sin(x))[2],
     "saved output": lambda x: OfOutput.apply(x * x),
     "control flow": branchy,
+    "attributes": in_a_loop,
 }
 
 
@@ -226,6 +260,16 @@ def test_a_backward_that_is_more_than_arithmetic_is_refused(backward, why):
     static = paddle.jit.to_static(lambda x: layer.apply(x), full_graph=True)
     with pytest.raises(NeedsPythonValue, match=f"its backward cannot be part of a Program: {why}"):
         static(tensor([1.0, 2.0]))
+
+
+def test_extents_that_only_the_run_tells_are_compared_there():
+    layer = refusing(lambda ctx, dy: paddle.masked_select(dy, dy > 0))
+    static = paddle.jit.to_static(lambda x: layer.apply(x), full_graph=True)
+    x = tensor([1.0, 2.0])
+    static(x).backward(tensor([1.0, 1.0]))
+    assert x.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(AssertionError, match=r"Refusing.backward: a gradient has another shape"):
+        static(x).backward(tensor([1.0, -1.0]))
 
 
 def test_gradients_that_are_none_are_refused():

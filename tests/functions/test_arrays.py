@@ -49,7 +49,11 @@ def test_elements_as_lists():
         (lambda: T.create_array("float32", [3]), TypeError, "a tensor array holds Tensors, not int"),
         (lambda: T.create_array("int64", [paddle.ones([1])]), TypeError, "of int64 cannot hold a tensor of float32"),
         (lambda: T.array_write(3, 0), TypeError, "a tensor array holds Tensors, not int"),
-        (lambda: T.array_write(paddle.ones([1]), 1), IndexError, "place 1 is neither in the array nor next to its last"),
+        (
+            lambda: T.array_write(paddle.ones([1]), 1),
+            IndexError,
+            "place 1 is neither in the array nor next to its last",
+        ),
     ],
 )
 def test_wrong_arrays_are_refused(call, kind, text):

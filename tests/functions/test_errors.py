@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.errors import Dy2stError
 from dy2st.functions import creation, defaults, operands
 
 V, M, C = paddle.arange(3.0), paddle.arange(6.0).reshape([2, 3]), paddle.arange(24.0).reshape([2, 3, 4])
@@ -124,6 +125,7 @@ ALGEBRA: list[Case] = [
     (lambda: paddle.tensordot(M, M, [[0, 1], [0]]), ValueError, "tensordot: 2 axes of x against 1 of y"),
     (lambda: paddle.linalg.vector_norm(V, "x"), ValueError, "vector_norm: p is 'x', not a number"),
     (lambda: paddle.linalg.matrix_norm(M, "x"), ValueError, "matrix_norm: p is 'x', not 'fro', 1, -1, inf or -inf"),
+    (lambda: paddle.linalg.matrix_power(M, -1), ValueError, "matrix_power"),
     (lambda: paddle.t(C), ValueError, "t() needs a tensor of rank 2 or less, not [2, 3, 4]"),
     (lambda: V.mT, ValueError, "matrix_transpose needs a tensor of rank 2 or more, not [3]"),
     (lambda: paddle.cross(M, M, 0), ValueError, "cross needs an axis of extent 3, not [2, 3] and [2, 3]"),
@@ -168,4 +170,47 @@ def test_what_a_program_cannot_give_to_python_is_said(use: Callable[[Any], Any],
         return x
 
     with pytest.raises(Exception, match=re.escape(text)):
+        f(V)
+
+
+SYMBOLIC: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda x: paddle.matmul(x.unsqueeze(0), paddle.ones([2, 4]).T @ paddle.ones([3, 1])), "the inner extents differ"),
+    (lambda x: paddle.reshape(paddle.ones([2, 3]), [5]), "cannot reshape a tensor of shape [2, 3]"),
+    (lambda x: paddle.gather_nd(paddle.ones([3]), x.astype("int32")),
+     "gather_nd: the last extent of the index must be known while tracing; reshape it to [..., k]"),
+    (lambda x: paddle.quantile(x, 0.5), "quantile: the extent of the axis must be known while tracing"),
+    (lambda x: paddle.broadcast_tensors([x.unsqueeze(0), paddle.ones([2, 1]), paddle.ones([3, 1])]),
+     "operands could not be broadcast together: extents 2 and 3 differ"),
+    (lambda x: x.unsqueeze(0) + paddle.ones([2, 1]) + paddle.ones([3, 1]), "2 and 3"),
+    (lambda x: paddle.zeros([x.sum()]), "'float' object cannot be interpreted as an integer"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "text"), SYMBOLIC, ids=[case[1] for case in SYMBOLIC])
+def test_shapes_that_do_not_fit_are_found_while_tracing(use: Callable[[Any], Any], text: str) -> None:
+    static = paddle.jit.to_static(use, full_graph=True, input_spec=[paddle.static.InputSpec([None], "float32")])
+    with pytest.raises(Exception, match=re.escape(text)):
+        static(V)
+
+
+SEVERAL: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda v: bool(v()), "its truth was needed as a Python bool"),
+    (lambda v: [1, 2][v()], "it was needed as a Python int (an index or a count)"),
+    (lambda v: list(v()), "Python was to run through it"),
+    (lambda v: len(v()), "its length was needed as a Python int"),
+    (lambda v: str(v()), "it was needed as text"),
+]
+
+
+@pytest.mark.parametrize(("use", "text"), SEVERAL, ids=[case[1] for case in SEVERAL])
+def test_one_of_several_things_is_not_given_to_python(use: Callable[[Any], Any], text: str) -> None:
+    hidden = paddle.jit.not_to_static(use)
+
+    @paddle.jit.to_static(full_graph=True)
+    def f(x: Any) -> Any:
+        v = (1, 2) if x.sum() > 0 else "a"
+        hidden(lambda: v)
+        return x
+
+    with pytest.raises(Dy2stError, match=re.escape(text)):
         f(V)

@@ -21,7 +21,9 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.shapes import symbol
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "polygamma": (1,), "clip": (0.3, 0.6), "clamp": (0.3, 0.6), "lerp": (0.5, 0.5), "scale": (2.0, 1.0),
+    "polygamma": (1,), "multigammaln": (1,), "renorm": (2.0, 0, 0.5),
+    "addmm": (np.ones((1, 2)), np.ones((2, 3))), "baddbmm": (np.ones((1, 2)), np.ones((2, 3))),
+    "clip": (0.3, 0.6), "clamp": (0.3, 0.6), "lerp": (0.5, 0.5), "scale": (2.0, 1.0),
     "cumprod": (0,), "masked_fill": (np.array([True, False, True]), 9.0), "put_along_axis": (np.array([1]), 5.0, 0),
     "masked_scatter": (np.array([True, False, True]), np.array([7.0, 8.0])),
     "index_add": (np.array([1]), 0, np.array([4.0])),
@@ -45,7 +47,7 @@ DRAWN = (
     "zero_",
     "fill_diagonal_",
 )
-BITS = [n for n in INPLACE if n.startswith("bitwise")]
+BITS = [n for n in INPLACE if n.startswith(("bitwise", "gcd", "lcm"))]
 FORMS = [n[:-1] for n in INPLACE if n not in DRAWN and n not in BITS and n[:-1] not in SHAPES]
 
 
@@ -62,7 +64,7 @@ def arguments(name: str) -> tuple[Any, ...]:
 
 def fresh(name: str) -> paddle.Tensor:
     x = np.array([0.25, 0.5, 0.75]) + (1.0 if name == "acosh" else 0.0)
-    return paddle.to_tensor(x.reshape(1, 3) if name in ("tril", "triu") else x)
+    return paddle.to_tensor(x.reshape(1, 3) if name in ("tril", "triu", "addmm", "baddbmm") else x)
 
 
 @pytest.mark.parametrize("name", FORMS)

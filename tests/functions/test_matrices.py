@@ -119,6 +119,9 @@ def test_inverse_is_a_function_and_keeps_float32():
 def test_no_matrices_are_no_results():
     assert linalg.inv(paddle.zeros([0, 3, 3])).shape == [0, 3, 3]
     assert linalg.det(paddle.zeros([2, 0, 0])).tolist() == [1.0, 1.0]
+    assert linalg.pinv(paddle.zeros([0, 3])).shape == [3, 0]
+    assert linalg.matrix_rank(paddle.zeros([2, 0, 3])).tolist() == [0, 0]
+    assert [t.shape for t in linalg.svd(paddle.zeros([2, 0, 3]))] == [[2, 0, 0], [2, 0], [2, 0, 3]]
 
 
 def test_nan_comes_through():
@@ -132,6 +135,7 @@ def test_nan_comes_through():
         (lambda: linalg.inv(paddle.ones([3])), ValueError, r"inverse needs matrices, not a tensor of shape \[3\]"),
         (lambda: linalg.inv(paddle.zeros([2, 2])), ValueError, "Singular matrix"),
         (lambda: linalg.inv(paddle.ones([2, 2], "complex64")), TypeError, "complex matrices is not supported"),
+        (lambda: linalg.inv(paddle.ones([2, 2], "float16")), TypeError, "float16 matrices is not supported"),
         (lambda: linalg.cholesky(paddle.to_tensor(-np.eye(2))), ValueError, "not positive definite"),
         (lambda: linalg.solve(paddle.ones([2, 3]), paddle.ones([2, 2])), ValueError, "solve needs square matrices"),
         (lambda: linalg.solve(paddle.ones([2, 2]), paddle.ones([3, 2])), ValueError, "do not fit 3 rows"),

@@ -97,6 +97,12 @@ def test_einsum_is_numpys(equation):
     np.testing.assert_allclose(static.numpy(), want, rtol=1e-10, atol=1e-12)
 
 
+def test_nothing_can_be_combined():
+    assert paddle.combinations(paddle.to_tensor([1, 2]), 0).shape == [1, 0]
+    assert paddle.combinations(paddle.to_tensor([1, 2]), 3).shape == [0, 3]
+    assert paddle.einsum("ij,jk->ik", paddle.zeros([0, 2]), paddle.ones([2, 3])).shape == [0, 3]
+
+
 def test_einsum_has_gradients():
     a, b = (paddle.to_tensor(x, stop_gradient=False) for x in (A, B))
     paddle.einsum("ij,kj->ik", a, b).sum().backward()

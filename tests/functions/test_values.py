@@ -220,6 +220,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("masked_scatter", (V, np.array([True, False, True, False]), A), {}, np.array([A[0, 0], 1.0, A[0, 1], 5.0])),
     ("nonzero", (I,), {}, np.argwhere(I)),
     ("searchsorted", (np.sort(V), A * 5), {}, np.searchsorted(np.sort(V), A * 5)),
+    ("searchsorted", (V, V), {"sorter": np.argsort(V)}, np.searchsorted(V, V, sorter=np.argsort(V))),
     ("searchsorted", (np.sort(V), V), {"right": True}, np.searchsorted(np.sort(V), V, "right")),
     ("bucketize", (V, np.sort(V)), {"out_int32": True}, np.searchsorted(np.sort(V), V).astype(np.int32)),
     ("slice", (C, [1, 2], [0, -3], [2, 100]), {}, C[:, 0:2, -3:100]),

@@ -1,7 +1,13 @@
 """Models that the tests of saving and loading use; a process without this file loads what they are saved to."""
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
 import dy2st as paddle
 import dy2st.nn.functional as F
+from dy2st.jit import TranslatedLayer
 from dy2st.static.input_spec import InputSpec
 
 
@@ -67,3 +73,14 @@ def refiner(seed: int = 3) -> Refiner:
 
 
 X = InputSpec([None, 3], "float32", "x")
+
+
+def same(a: Any, b: Any) -> None:
+    """Check that two tensors have the same elements, to rounding."""
+    np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+def there_and_back(layer: Any, folder: Path, *specs: Any) -> TranslatedLayer:
+    """Save a layer into a folder and load it again."""
+    paddle.jit.save(layer, folder / "m", input_spec=list(specs) or None)
+    return paddle.jit.load(folder / "m")

@@ -79,7 +79,9 @@ def simple(draw: st.DrawFn, in_loop: bool) -> list[str]:
     made = {
         "vector": lambda: [f"{v} = {draw(vector(2))}"],
         "number": lambda: [f"{s} = {draw(number(2))}"],
-        "augment": lambda: [f"{draw(st.sampled_from([v, s]))} {draw(st.sampled_from(['+=', '-=', '*=']))} {draw(small)}"],
+        "augment": lambda: [
+            f"{draw(st.sampled_from([v, s]))} {draw(st.sampled_from(['+=', '-=', '*=']))} {draw(small)}"
+        ],
         "append": lambda: [f"out.append({draw(vector(1))})"],
         "attribute": lambda: [f"box.state = {draw(vector(1))}"],
         "count": lambda: ["box.count += 1"],

@@ -123,6 +123,24 @@ def a_range_of_floats(x):
     return x
 
 
+OUTSIDE = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+
+
+def a_hook_of_a_traced_tensor(x):
+    y = x * OUTSIDE
+    y.register_hook(lambda g: g)
+    return y
+
+
+def an_outside_tensor_stops(x):
+    OUTSIDE.stop_gradient = True
+    return x * OUTSIDE
+
+
+def a_generator_of_python(x):
+    return sum(y for y in x)
+
+
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (text_of_a_variant, "the text of a value that is one of several things"),
     (text_of_a_named_tuple, "the text of a Pair that holds tensors"),
@@ -136,6 +154,9 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (a_symbolic_key_is_set, "a symbolic int was used as a key of a dict"),
     (ten_different_things, "a value would be one of more than 8 different things"),
     (zip_of_a_dict, "zip() of a dict with something whose length only the run will tell"),
+    (a_hook_of_a_traced_tensor, "register_hook() inside of a function of Programs"),
+    (an_outside_tensor_stops, "stop_gradient of a tensor from outside is changed by a function of Programs"),
+    (a_generator_of_python, "the length of a tensor was needed as a Python int"),
     (no_ordinary_exception, "Stop is raised on a path that only the run will take"),
     (no_ordinary_exception_in_a_loop, "Stop is raised on a path that only the run will take"),
     (a_step_of_zero, "range() arg 3 must not be zero"),
@@ -193,5 +214,28 @@ def test_arguments_of_a_saved_method(tmp_path: Path) -> None:
     paddle.jit.save(Scaled(), path, input_spec=[InputSpec([None], "float32")])
     loaded = paddle.jit.load(path)
     assert loaded(tensor(1)).tolist() == [1.0]
-    with pytest.raises(TypeError, match=r"missing|argument .x. is missing"):
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
         loaded()
+    with pytest.raises(ValueError, match="argument 'by' was saved as None and cannot be 2.0"):
+        loaded(tensor(1), 2.0)
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'q'"):
+        loaded(tensor(1), q=1)
+
+
+class OpenEnded(paddle.nn.Layer):
+    def forward(self, *parts: Any, **named: Any) -> Any:
+        return parts[0] * named["by"]
+
+
+def test_open_arguments_of_a_saved_method(tmp_path: Path) -> None:
+    layer = OpenEnded()
+    static = paddle.jit.to_static(layer)
+    static(tensor(1), by=tensor(2))
+    loaded = paddle.jit.load(paddle.jit.save(static, tmp_path / "open"))
+    assert loaded(tensor(1), by=tensor(2)).tolist() == [2.0]
+    with pytest.raises(
+        ValueError, match="argument 'named' was saved as a dict with the keys 'by', not a dict with the"
+    ):
+        loaded(tensor(1))
+    with pytest.raises(ValueError, match="argument 'parts' was saved as a tuple of 1 items, not a tuple of 2 items"):
+        loaded(tensor(1), tensor(1), by=tensor(2))

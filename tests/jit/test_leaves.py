@@ -208,3 +208,20 @@ def test_freezing_a_tensor_from_outside_falls_back():
     with pytest.warns(FallbackWarning, match="stop_gradient of a tensor from outside is changed"):
         assert f(tensor(1, 1)).stop_gradient
     assert w.stop_gradient
+
+
+def test_an_input_that_only_an_untaken_branch_used_has_no_gradient():
+    @paddle.jit.to_static(full_graph=True)
+    def f(x, y):
+        z = x * 2 if x.sum() > 0 else y * 3
+        first, second = paddle.grad(z.sum(), [x, y], allow_unused=True)
+        if second is None:
+            second = paddle.full([1], -1.0)
+        return first, second
+
+    first, second = f(tensor(1, needs=True), tensor(2, needs=True))
+    assert first.tolist() == [2]
+    assert second.tolist() == [-1]
+    first, second = f(tensor(-1, needs=True), tensor(2, needs=True))
+    assert first is None
+    assert second.tolist() == [3]

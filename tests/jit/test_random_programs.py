@@ -113,7 +113,7 @@ def _finite(seen: dict[str, Any]) -> bool:
 quiet = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
-@settings(max_examples=60, **quiet)
+@settings(max_examples=20, **quiet)
 @given(tensor_programs.programs())
 def test_random_programs_are_the_same(text: str) -> None:
     agree(text)

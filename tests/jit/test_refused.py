@@ -102,3 +102,32 @@ def test_one_of_several_things_that_python_needs():
 
     with pytest.raises(NeedsPythonValue, match="needed as a Python int"):
         refused(f, tensor(1))
+
+
+def test_a_list_in_a_dict_of_which_only_the_run_tells_the_items():
+    def f(x):
+        rows = {}
+        if x.sum() > 0:
+            rows["all"] = []
+        else:
+            rows["all"], rows["up"] = [], 1
+        rows["all"].append(x)
+        return len(rows["all"])
+
+    with pytest.raises(StructureError, match="a container inside of one whose items only the run tells is changed"):
+        refused(f, tensor(1))
+
+
+def test_one_kind_of_call_that_cannot_be_traced_leaves_the_others_static():
+    def f(x, how):
+        if how == "numpy":
+            return x * len(x.numpy())
+        return x * 2 if x.sum() > 0 else x
+
+    static = paddle.jit.to_static(f)
+    with pytest.warns(paddle.jit.static_function.FallbackWarning, match="runs eagerly, without a Program: numpy"):
+        assert static(tensor(1, 2), "numpy").tolist() == [2, 4]
+    assert static(tensor(1, 2), "plain").tolist() == [2, 4]
+    assert static(tensor(3, 2), "numpy").tolist() == [6, 4]
+    assert len(static.program_cache) == 1
+    assert len(static.explain().fallbacks) == 1

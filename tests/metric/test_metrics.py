@@ -5,6 +5,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.metric import Accuracy, Auc, Metric, Precision, Recall, accuracy
+from dy2st.metric.binary import _Counts
 
 SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3], [0.1, 0.2, 0.7], [0.3, 0.4, 0.3]], np.float32)
 
@@ -86,6 +87,14 @@ def test_predictions_of_another_type():
 def test_a_metric_that_lacks_a_method_says_so(method):
     with pytest.raises(NotImplementedError, match=f"define `{method}`"):
         getattr(Metric(), method)()
+
+
+def test_a_count_that_does_not_say_its_mistakes():
+    class Count(_Counts):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Count does not say which mistakes it counts"):
+        Count().update(np.array([0.9]), np.array([1]))
 
 
 def test_compute_gives_its_arguments_back():

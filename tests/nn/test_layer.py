@@ -215,3 +215,8 @@ def test_containers_are_lists_and_dicts():
     assert len(parameters.append(paddle.create_parameter([2], "float32"))) == 2
     assert [p.shape for p in parameters] == [[1], [2]]
     assert nn.ParameterDict({"w": parameters[0]})["w"] is parameters[0]
+
+
+def test_a_state_dict_that_is_no_dict():
+    with pytest.raises(TypeError, match="a state dict maps names to tensors, it is not int 3"):
+        paddle.nn.Linear(2, 2).set_state_dict(3)

@@ -18,6 +18,17 @@ def attention(q, k, v, mask):
     return softmax(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + mask) @ v
 
 
+def test_attention_scales_and_shares_heads(rng):
+    q, k = rng.normal(size=(1, 3, 4, 2)), rng.normal(size=(1, 5, 2, 2))
+    out = F.scaled_dot_product_attention(*map(paddle.to_tensor, (q, k, k)), scale=0.3).numpy()
+    for head in range(4):
+        scores = np.exp(0.3 * q[0, :, head] @ k[0, :, head // 2].T)
+        want = scores / scores.sum(-1, keepdims=True) @ k[0, :, head // 2]
+        np.testing.assert_allclose(out[0, :, head], want, rtol=1e-10)
+    with pytest.raises(ValueError, match="4 heads of the query do not go with 2 of keys"):
+        F.scaled_dot_product_attention(*map(paddle.to_tensor, (q, k, k)), enable_gqa=False)
+
+
 @pytest.mark.parametrize("kind", ["none", "bool", "float", "int", "causal", "causal and bool"])
 def test_scaled_dot_product_attention(kind, rng):
     q, k, v = (rng.normal(size=(2, 5, 3, 4)) for _ in range(3))

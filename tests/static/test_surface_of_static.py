@@ -60,7 +60,7 @@ def test_an_assertion_in_eager_mode_shows_a_few_elements():
     static.nn.control_flow.Assert(paddle.to_tensor([True]))
     with pytest.raises(AssertionError, match=r"^\[\[0\.0, 1\.0\], 'text'\]$"):
         static.nn.control_flow.Assert(paddle.to_tensor(False), [paddle.arange(5.0), "text"], summarize=2)
-    with pytest.raises(AssertionError, match="^$"):
+    with pytest.raises(AssertionError, match=r"^$"):
         static.nn.control_flow.Assert(paddle.to_tensor(False))
     with pytest.raises(TypeError, match="data must be a list or tuple of tensors, not int"):
         static.nn.control_flow.Assert(paddle.to_tensor(True), 3)

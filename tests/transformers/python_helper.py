@@ -53,7 +53,7 @@ class PythonHelper:
         chosen()
         self.touch(get, set, names)
 
-    def if_exp(self, test, then, orelse):
+    def if_exp(self, test, then, orelse, assigned=None):
         return then() if test else orelse()
 
     def while_(self, test, body, get, set, names):
@@ -76,14 +76,14 @@ class PythonHelper:
     def bool_(self, x):
         return bool(x)
 
-    def and_(self, value, *thunks):
+    def and_(self, value, *thunks, assigned=None):
         for thunk in thunks:
             if not value:
                 return value
             value = thunk()
         return value
 
-    def or_(self, value, *thunks):
+    def or_(self, value, *thunks, assigned=None):
         for thunk in thunks:
             if value:
                 return value
@@ -166,6 +166,9 @@ class PythonHelper:
             if final is not None:
                 final()
         self.touch(get, set, names)
+
+    def match(self, ask, subject):
+        return ask(subject)
 
     def context(self, manager):
         return manager

@@ -1,0 +1,147 @@
+"""Counts of elements in cells, the most frequent elements, and quantiles that leave NaN out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dy2st import dtypes
+from dy2st.functions import math, reduction
+from dy2st.functions.broadcasting import expand
+from dy2st.functions.comparison import where
+from dy2st.functions.creation import arange, linspace, zeros
+from dy2st.functions.gathering import put_along_axis, take_along_axis
+from dy2st.functions.joining import stack
+from dy2st.functions.manipulation import reshape, transpose
+from dy2st.functions.operands import all_axes, cast_to, constant, floating, one_axis, op, tensor
+from dy2st.runtime.dispatch import apply
+from dy2st.runtime.tensor import Tensor
+
+
+def histogram(
+    input: Any, bins: int = 100, min: float = 0.0, max: float = 0.0, weight: Any = None, density: bool = False,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return how many elements fall into each of `bins` cells of equal width from min to max, as int64.
+
+    Where min and max are equal, the cells reach from the least to the largest element; elements outside are not
+    counted. With `weight` the weights are summed, with `density` the result is a density; both are floats.
+
+    >>> import dy2st as paddle
+    >>> paddle.histogram(paddle.to_tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
+    [0, 2, 1, 0]
+    """
+    x = reshape(floating(input, "histogram"), [-1])
+    low, high = _bounds(x, bins, min, max, "histogram")
+    place = math.floor((x - low) / (high - low) * float(bins))
+    inside = (x >= low).logical_and(x <= high)
+    place = cast_to(math.minimum(where(inside, place, 0.0), float(bins - 1)), dtypes.int64)
+    if weight is None:
+        value = cast_to(inside, x.dtype if density else dtypes.int64)
+    else:
+        value = where(inside, reshape(floating(weight, "histogram"), [-1]), 0.0)
+    counts = put_along_axis(zeros([bins], value.dtype), place, value, 0, "add")
+    if not density:
+        return counts
+    return counts / (reduction.sum(counts) * ((high - low) / float(bins)))
+
+
+def histogram_bin_edges(
+    input: Any, bins: int = 100, min: float = 0.0, max: float = 0.0, name: str | None = None
+) -> Tensor:
+    """Return the bins + 1 bounds of the cells that `histogram` counts in."""
+    x = reshape(floating(input, "histogram_bin_edges"), [-1])
+    low, high = _bounds(x, bins, min, max, "histogram_bin_edges")
+    return low + (high - low) * linspace(0.0, 1.0, bins + 1, x.dtype)
+
+
+def _bounds(x: Tensor, bins: int, low: float, high: float, name: str) -> tuple[Tensor, Tensor]:
+    if bins < 1:
+        raise ValueError(f"{name}: bins must be positive, not {bins}")
+    if low > high:
+        raise ValueError(f"{name}: min {low} is above max {high}")
+    empty = isinstance(x.shape[0], int) and x.shape[0] == 0
+    if low != high or empty:
+        spread = (low, high) if low != high else (low, low + 1.0)
+        first, last = (tensor(float(e), name, x.dtype) for e in spread)
+        return first, last
+    first, last = reduction.min(x), reduction.max(x)
+    same = first == last
+    return where(same, first - 0.5, first), where(same, last + 0.5, last)
+
+
+def nanquantile(x: Any, q: Any, axis: Any = None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
+    """Return quantiles over an axis (all when None) of the elements that are no NaN; NaN where all are.
+
+    `q` is a number, or a list of them, which gives a first axis. `interpolation` is "linear", "lower", "higher",
+    "midpoint" or "nearest".
+    """
+    if isinstance(q, Tensor):
+        q = q.tolist()
+    if isinstance(q, (list, tuple)):
+        return stack([nanquantile(x, one, axis, keepdim, interpolation) for one in q], 0)
+    if not 0 <= q <= 1:
+        raise ValueError(f"nanquantile: q must be from 0 to 1, not {q}")
+    if interpolation not in _BETWEEN:
+        raise ValueError(f"nanquantile: interpolation is {interpolation!r}, not one of {', '.join(_BETWEEN)}")
+    x = floating(x, "nanquantile")
+    axes = all_axes(axis, x.ndim, "nanquantile")
+    rest = [i for i in range(x.ndim) if i not in axes]
+    line = reshape(transpose(x, [*rest, *axes]), [*(x.shape[i] for i in rest), -1])
+    found = _of_last_axis(line, q, _BETWEEN[interpolation])
+    return reshape(found, [1 if i in axes else e for i, e in enumerate(x.shape)]) if keepdim else found
+
+
+_BETWEEN: dict[str, Any] = {
+    "linear": lambda place: place,
+    "lower": math.floor,
+    "higher": math.ceil,
+    "midpoint": lambda place: (math.floor(place) + math.ceil(place)) * 0.5,
+    "nearest": lambda place: _half_to_even(place),
+}
+"""Where to look, for a quantile that falls on a place between elements."""
+
+
+def _half_to_even(place: Tensor) -> Tensor:
+    """Return the nearest whole numbers, of two the even one."""
+    low = math.floor(place)
+    share = place - low
+    return low + where(share == 0.5, low % 2.0, cast_to(share > 0.5, place.dtype))
+
+
+def nanmedian(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Tensor:
+    """Return the middle of the elements that are no NaN; mode "avg" takes the mean of two, "min" the lower one."""
+    if mode not in ("avg", "min"):
+        raise ValueError(f"nanmedian: mode is {mode!r}, not 'avg' or 'min'")
+    return nanquantile(x, 0.5, axis, keepdim, "linear" if mode == "avg" else "lower")
+
+
+def _of_last_axis(x: Tensor, q: float, between: Any) -> Tensor:
+    """Return the quantile of each row without its NaN: sorting puts those last."""
+    ordered = apply(op("sort"), x, axis=x.ndim - 1, descending=False)
+    count = reduction.sum(cast_to(x == x, dtypes.int64), -1, keepdim=True)
+    last = math.maximum(count - 1, 0)
+    place = between(cast_to(last, dtypes.float64) * q)
+    low = math.floor(place)
+    share = cast_to(place - low, x.dtype)
+    below, above = (
+        take_along_axis(ordered, math.minimum(cast_to(low, dtypes.int64) + shift, last), -1) for shift in (0, 1)
+    )
+    found = where(share == 0, below, below + (above - below) * share)
+    return reshape(where(count == 0, float("nan"), found), x.shape[:-1])
+
+
+def mode(x: Any, axis: int = -1, keepdim: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return the most frequent element along an axis (the least of several) and the place of its last occurrence."""
+    x = tensor(x, "mode")
+    axis = one_axis(axis, x.ndim, "mode")
+    moved = x.moveaxis(axis, -1)
+    ordered = apply(op("sort"), moved, axis=moved.ndim - 1, descending=False)
+    counts = reduction.sum(cast_to(ordered.unsqueeze(-1) == ordered.unsqueeze(-2), dtypes.int64), -1)
+    best = reduction.argmax(counts, -1, keepdim=True)
+    value = take_along_axis(ordered, best, -1)
+    numbers = expand(arange(moved.shape[-1]), moved.shape)
+    place = reduction.max(where(moved == value, numbers, constant(np.asarray(-1, np.int64))), -1, True)
+    value, place = (t.moveaxis(-1, axis) for t in (value, place))
+    return (value, place) if keepdim else (value.squeeze(axis), place.squeeze(axis))
