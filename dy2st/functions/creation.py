@@ -29,7 +29,7 @@ from dy2st.functions.operands import (
 from dy2st.ir.context import current
 from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import Scalar, split_shape
+from dy2st.runtime.scalar import Scalar, is_number, split_shape
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList
 
@@ -257,6 +257,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
 def _number_of(x: Any) -> Any:
     if isinstance(x, (Tensor, np.generic)):
         return x.item()
+    if not is_number(x):
+        raise TypeError(f"a bound of a range is a number, not {type(x).__name__} {x!r:.40}")
     return x
 
 

@@ -62,6 +62,8 @@ def not_to_static(func: Callable[..., Any] | None = None) -> Any:
     """Mark a function that must run as it is when converted code calls it; return it."""
     if func is None:
         return not_to_static
+    if not callable(func):
+        raise TypeError(f"not_to_static marks a function, not {type(func).__name__} {func!r:.40}")
     func.__dy2st_not_to_static__ = True  # type: ignore[attr-defined]
     return func
 

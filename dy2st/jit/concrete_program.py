@@ -183,9 +183,16 @@ def _fixed_numbers(made: Flattened) -> dict[str, Any]:
 def _write_back(writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]) -> None:
     """Write what a run left to the real objects."""
     rest = iter(values)
-    for key, owner, template in writes:
-        target = owner.of(leaves, containers) if isinstance(owner, ArgumentSlot) else owner
+    targets = [_target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
+    for (key, _, template), target in zip(writes, targets, strict=True):
         commit(key, target, restore(rest, template))
+
+
+def _target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
+    """Return the object that a write goes to in this call."""
+    if isinstance(owner, ArgumentSlot):
+        return owner.of(leaves, containers)
+    return owner.fetch() if isinstance(owner, StateSlot) else owner
 
 
 def commit(key: Key, owner: Any, value: Any) -> None:

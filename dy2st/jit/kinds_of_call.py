@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.signature import rebuild
-from dy2st.jit.static_function import StaticFunction, bind_specs, flat_specs
+from dy2st.jit.static_function import StaticFunction
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tensor import Tensor
 from dy2st.static.input_spec import InputSpec
 
 
@@ -67,7 +65,7 @@ def kinds_of_call(static: StaticFunction, input_spec: Sequence[Any] | None) -> l
     declared = static._input_spec if input_spec is None else input_spec
     if declared is not None:
         values = bind_specs(static._signature, list(declared))
-        return [KindOfCall(_samples(values), flat_specs(static._signature, list(declared)), set())]
+        return [KindOfCall(sample_of(values), flat_specs(static._signature, list(declared)), set())]
     found: dict[str, KindOfCall] = {}
     for program in static._cache:
         found.setdefault(*_kind_of(program))
@@ -87,22 +85,10 @@ def _kind_of(program: ConcreteProgram) -> tuple[str, KindOfCall]:
         if isinstance(kind, TensorType):
             spec = InputSpec([e if isinstance(e, int) else None for e in kind.shape], kind.dtype)
             specs[name] = spec
-            leaves.append(_sample(spec))
+            leaves.append(sample_of(spec))
         else:
             assert isinstance(kind, ScalarType)
             numbers.add(name)
             leaves.append({"int": 1, "float": 1.0, "bool": True}[kind.kind])
     values = {name: rebuild(tree, leaves) for name, tree in program.tree.items()}
     return f"{program.tree}{specs}{sorted(numbers)}", KindOfCall(values, specs, numbers)
-
-
-def _samples(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(_samples, x))
-    if isinstance(x, dict):
-        return {k: _samples(v) for k, v in x.items()}
-    return _sample(x) if isinstance(x, InputSpec) else x
-
-
-def _sample(spec: InputSpec) -> Tensor:
-    return Tensor(np.ones([1 if e < 0 else e for e in spec.shape], spec.dtype.numpy), spec.stop_gradient)

@@ -148,6 +148,7 @@ class _Saver:
         for key, owner, template in traced.writes:
             values = block.results[at : at + len(types_of(template))]
             at += len(values)
+            owner = owner.fetch() if isinstance(owner, StateSlot) else owner
             target = self._target(key, owner)
             if target is None:
                 self._warn(f"a loaded layer will not change {_shown(key, owner)}, as forward does")

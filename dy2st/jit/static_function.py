@@ -11,14 +11,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from dy2st.errors import ConversionError, Dy2stError, TraceError
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Program, Value
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
 from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.program_cache import Explanation, ProgramCache, quick_key
 from dy2st.jit.signature import (
     Flattened,
@@ -310,7 +309,7 @@ class StaticFunction:
         if declared is None:
             return self._cache.last()
         values = bind_specs(self._signature, declared)
-        made = flatten({n: _sample(x) for n, x in values.items()}, self._open_numbers)
+        made = flatten({n: sample_of(x) for n, x in values.items()}, self._open_numbers)
         program = self._program_from(made, values)
         if program is None:
             raise TraceError(f"`{self._function.__qualname__}` cannot become a Program: {self._fallbacks[-1]}")
@@ -344,44 +343,6 @@ class StaticFunction:
 def rebuild_values(made: Flattened) -> dict[str, Any]:
     """Return the arguments of a call again."""
     return {name: rebuild(tree, made.leaves, dict(enumerate(made.containers))) for name, tree in made.tree.items()}
-
-
-def flat_specs(signature: Any, declared: Sequence[Any]) -> dict[str, InputSpec]:
-    """Return the declarations by the names that leaves have."""
-    found: dict[str, InputSpec] = {}
-
-    def visit(x: Any, name: str) -> None:
-        if isinstance(x, InputSpec):
-            found[name] = x
-        elif isinstance(x, (list, tuple)):
-            for i, item in enumerate(x):
-                visit(item, f"{name}_{i}")
-        elif isinstance(x, dict):
-            for k, item in x.items():
-                visit(item, f"{name}_{k}")
-
-    for name, x in bind_specs(signature, declared).items():
-        visit(x, name)
-    return found
-
-
-def bind_specs(signature: Any, declared: Sequence[Any]) -> dict[str, Any]:
-    """Bind declarations to parameters in order; defaults fill the rest."""
-    if not isinstance(declared, (list, tuple)):
-        raise TypeError(f"input_spec is a list of what the parameters take, not {type(declared).__name__}")
-    try:
-        return bind(signature, tuple(declared), {})
-    except TypeError as error:
-        raise TypeError(f"input_spec does not fit the parameters {signature}: {error}") from None
-
-
-def _sample(x: Any) -> Any:
-    """Return a tensor of one element an axis that fits a declaration."""
-    if isinstance(x, InputSpec):
-        return Tensor(np.ones([1 if e < 0 else e for e in x.shape], x.dtype.numpy), x.stop_gradient)
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(_sample, x))
-    return {k: _sample(v) for k, v in x.items()} if isinstance(x, dict) else x
 
 
 def _amp_key(amp: Any) -> Any:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.errors import Dy2stError
+from dy2st.errors import Dy2stError, InvalidProgram, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
+from dy2st.ir.verifier import verify
 from dy2st.jit import code_log
 from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot
 from dy2st.jit.helper import HELPER
@@ -71,6 +72,8 @@ class Trace(Leaves):
         self.rebound = Rebound(self)
         self.slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]] = {}
         self.sources: dict[int, StateSlot] = {}
+        self.stand_ins: dict[int, Tensor] = {}
+        self.viewed: dict[int, Tensor] = {}
         self.guards: dict[Any, Any] = {}
         self.external: dict[int, Any] = {}
         self.arguments: dict[int, ArgumentSlot] = {}
@@ -142,6 +145,7 @@ class Trace(Leaves):
         """Remember a value from outside; return what the trace sees of it."""
         if isinstance(value, Tensor):
             if not isinstance(value._payload, Value):
+                value = self._stand_in(value)
                 self.sources.setdefault(id(value), slot)
                 self.log.keep(value)
             return value
@@ -151,6 +155,23 @@ class Trace(Leaves):
             return self._number_argument(key, slot, type(value))
         self.guards.setdefault(key, guard)
         return value
+
+    def _stand_in(self, t: Tensor) -> Tensor:
+        """Return what the trace sees of a tensor outside: a view of something else is a state of its own.
+
+        What it is a view of may be gone at the next call. Both of them in one trace are refused.
+        """
+        if id(t) in self.viewed:
+            raise StructureError("a tensor is read of which the trace also reads a view, kept in an attribute")
+        base = None if t._view is None else t._view.base
+        if base is None or id(base) in self.sources or id(base) in self.slots or isinstance(base._payload, Value):
+            return t
+        if id(t) not in self.stand_ins:
+            made = self.stand_ins[id(t)] = Tensor(t._payload, t.stop_gradient)
+            self.viewed[id(base)] = base
+            self.log.keep(t)
+            self.log.keep(made)
+        return self.stand_ins[id(t)]
 
     def _number_argument(self, key: tuple[int, str], slot: StateSlot, kind: type) -> Scalar:
         """Return a Python number from outside whose value is open."""
@@ -251,6 +272,8 @@ class Trace(Leaves):
                 continue
             owner = self.log.owner(key)
             owner = self.arguments.get(id(owner), owner)
+            if key[0] in ("data", "grad"):  # the tensor that stands there in each call
+                owner = self.sources.get(id(owner), owner)
             if key[0] == "data" and _is_leaf(self.log.owner(key)):
                 value = self.wrap(self.detached(self.value_of(value)))
             if key[0] == "grad" and key[1] in self.summed:
@@ -299,8 +322,10 @@ class Trace(Leaves):
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
         block.results = [self.root.use(v) for v in results]
+        program = Program({"main": block, **self.functions})
+        self._check(program)
         return Traced(
-            Program({"main": block, **self.functions}),
+            program,
             [(slot, t) for slot, _, t in self.slots.values()],
             template,
             count,
@@ -312,6 +337,15 @@ class Trace(Leaves):
             tuple(sorted(self.grad_free)),
             None if thrown is None else thrown[0],
         )
+
+    def _check(self, program: Program) -> None:
+        """Refuse a Program with a `try` in which a value of the first trace of its body was kept somewhere."""
+        if not any(o.name == "try" for function in program.functions.values() for o in function.walk()):
+            return
+        try:
+            verify(program)
+        except InvalidProgram as error:
+            raise StructureError(f"a `try` keeps a value of a trace of its body that was given up: {error}") from error
 
     def did_something(self) -> bool:
         """Say whether a call does more than to compute: an effect, or a write."""

@@ -85,4 +85,7 @@ def guarded(
     for way in (body, handler):
         way.block.arguments[:] = [way.use(v) for v in outer]
     again = {"label": None, "kinds": (kinds[-1].__name__,)}
-    return b.operation("try", outer, again, [body.block, handler.block])
+    caught = b.operation("try", outer, again, [body.block, handler.block])
+    for value, inner in zip(caught.results, made.results, strict=True):
+        b.retype(value, inner.type)  # the handler gives nothing: what is known of extents in the body holds
+    return caught

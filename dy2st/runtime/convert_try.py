@@ -211,7 +211,7 @@ def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | No
         orelse()
 
 
-class OtherSites(BaseException):
+class OtherSites(Dy2stError):
     """The body raises at another number of places than was looked for: `count`."""
 
     def __init__(self, count: int):

@@ -216,7 +216,7 @@ def test_arguments_of_a_saved_method(tmp_path: Path) -> None:
     assert loaded(tensor(1)).tolist() == [1.0]
     with pytest.raises(TypeError, match="missing a required argument: 'x'"):
         loaded()
-    with pytest.raises(ValueError, match="argument 'by' was saved as None and cannot be 2.0"):
+    with pytest.raises(ValueError, match=r"argument 'by' was saved as None and cannot be 2\.0"):
         loaded(tensor(1), 2.0)
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'q'"):
         loaded(tensor(1), q=1)
@@ -233,9 +233,7 @@ def test_open_arguments_of_a_saved_method(tmp_path: Path) -> None:
     static(tensor(1), by=tensor(2))
     loaded = paddle.jit.load(paddle.jit.save(static, tmp_path / "open"))
     assert loaded(tensor(1), by=tensor(2)).tolist() == [2.0]
-    with pytest.raises(
-        ValueError, match="argument 'named' was saved as a dict with the keys 'by', not a dict with the"
-    ):
+    with pytest.raises(ValueError, match="argument 'named' was saved as a dict with the keys 'by', not a dict"):
         loaded(tensor(1))
     with pytest.raises(ValueError, match="argument 'parts' was saved as a tuple of 1 items, not a tuple of 2 items"):
         loaded(tensor(1), tensor(1), by=tensor(2))

@@ -3,6 +3,7 @@
 import types
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -348,3 +349,51 @@ def test_a_module_of_the_user_holds_state():
     settings.rows.append(1)
     assert f(tensor(1)).tolist() == [7]
     assert settings.calls == 2
+
+
+class Keeper:
+    def __init__(self) -> None:
+        self.buffer = paddle.zeros([2])
+        self.whole = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+        self.state: Any = self.whole[0]
+
+
+def test_a_write_in_place_goes_to_the_tensor_that_stands_there_now() -> None:
+    keeper = Keeper()
+
+    @paddle.jit.to_static(full_graph=True)
+    def add(x: Any) -> Any:
+        keeper.buffer.add_(x)
+        return keeper.buffer * 1
+
+    first = keeper.buffer
+    add(paddle.ones([2]))
+    keeper.buffer = paddle.full([2], 10.0)
+    add(paddle.ones([2]))
+    assert (first.numpy().tolist(), keeper.buffer.numpy().tolist()) == ([1.0, 1.0], [11.0, 11.0])
+    assert len(add.program_cache) == 1
+
+
+def test_a_view_kept_in_an_attribute_is_read_anew_at_each_call() -> None:
+    keeper = Keeper()
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x: Any) -> Any:
+        keeper.state = paddle.stack([keeper.state + x, x])[0]
+        return keeper.state
+
+    assert [step(paddle.ones([2])).numpy().tolist() for _ in range(3)] == [[2.0, 3.0], [3.0, 4.0], [4.0, 5.0]]
+    keeper.state = keeper.whole[1]
+    assert step(paddle.ones([2])).numpy().tolist() == [4.0, 5.0]
+    assert len(step.program_cache) == 1
+
+
+def test_a_tensor_and_a_view_of_it_in_attributes_are_refused_together() -> None:
+    keeper = Keeper()
+
+    @paddle.jit.to_static(full_graph=True)
+    def both(x: Any) -> Any:
+        return keeper.state + keeper.whole.sum() + x
+
+    with pytest.raises(StructureError, match="a tensor is read of which the trace also reads a view"):
+        both(paddle.ones([2]))

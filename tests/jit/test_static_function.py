@@ -256,3 +256,8 @@ def test_the_same_tensor_twice_is_another_kind_of_call():
     a, b = tensor(1), tensor(2)
     assert [both(a, b).tolist(), both(a, a).tolist(), both(b, a).tolist()] == [[3.0], [2.0], [3.0]]
     assert len(both.program_cache) == 2
+
+
+def test_not_to_static_of_something_that_is_no_function():
+    with pytest.raises(TypeError, match="not_to_static marks a function, not int 3"):
+        paddle.jit.not_to_static(3)

@@ -10,6 +10,7 @@ import dy2st as paddle
 from dy2st import nn
 from dy2st.nn import functional as F
 from dy2st.nn import initializer as I
+from dy2st.nn.clip import ClipGradBase
 
 V, M, C = paddle.arange(3.0), paddle.arange(6.0).reshape([2, 3]), paddle.arange(24.0).reshape([2, 3, 4])
 IMAGE, KERNEL, INT = paddle.ones([1, 2, 4, 4]), paddle.ones([2, 2, 3, 3]), paddle.arange(3)
@@ -128,6 +129,7 @@ INITIALIZERS: list[Case] = [
     (lambda: initial(I.Dirac(2), [3, 3, 3]), ValueError, "Dirac: 3 filters do not divide into 2 groups"),
     (lambda: initial(I.Bilinear(), [2]), ValueError, "Bilinear needs a weight of shape [c, c, k, k], not [2]"),
     (lambda: I.TruncatedNormal(a=2.0, b=1.0), ValueError, "TruncatedNormal: a must be below b, not 2.0 and 1.0"),
+    (lambda: ClipGradBase()([(V, V)]), NotImplementedError, "ClipGradBase does not say how it clips: define `clipped`"),
     (lambda: setattr(nn.Linear(1, 1).weight, "trainable", 1), ValueError, "trainable must be True or False, not 1"),
 ]  # fmt: skip
 ALL = [*ACTIVATION, *WINDOWS, *NORM, *LOSSES, *RESIZING, *INITIALIZERS]

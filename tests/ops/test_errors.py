@@ -12,7 +12,7 @@ from dy2st import dtypes
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import REGISTRY, OpDef, lookup
 from dy2st.ir.program import Block, Value, tensor_type
-from dy2st.ir.types import BOOL, UNSET, ConstType, ScalarType, TensorType, VariantType
+from dy2st.ir.types import BOOL, INT, UNSET, ConstType, ScalarType, TensorType, VariantType
 from dy2st.ops.base import Op
 from dy2st.ops.control import check_arguments
 from dy2st.ops.elementwise import Unary
@@ -85,6 +85,13 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "Nonsense is not a built-in exception"),
     (lambda: structure("try", [F2], [block_of(F2, results=1), block_of(F2)], label=None, kinds=()), TypeError,
      "try: the body has 1 results, the handler 0"),
+    (lambda: infer("transpose", MATRIX, perm=(0, 0)), ValueError, "perm [0, 0] is not a permutation of the 2 axes"),
+    (lambda: structure("cond", [BOOL, F2], [block_of(F2, results=1), block_of(F2)]), TypeError,
+     "cond: one branch has 1 results, the other 0"),
+    (lambda: structure("counted_while", [INT, F2], [block_of(INT, F2)], carried=1, reverse=False), TypeError,
+     "counted_while: the block gives 0 carried values, not 1"),
+    (lambda: structure("counted_while", [INT, FLOAT], [block_of(INT, FLOAT, results=1)], carried=1, reverse=False),
+     TypeError, "counted_while: carried value 0 enters as float and leaves as int"),
     (lambda: infer("gather_tree", INTS, INTS), ValueError, "gather_tree needs ids and parents of 3 axes"),
     (lambda: infer("solve", SQUARE, CUBE), ValueError, "solve needs operands of one rank and batch, not"),
     (lambda: evaluate("list_get", [1], 3), IndexError, "list index 3 is out of range for a list of 1"),
