@@ -202,7 +202,9 @@ def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | No
         return
     trace.rollback(mark)
     set(before)
-    finished = _traced_again(trace, mark, _Again(trace, body, handler, kinds, get, set, names), count + (error is not None))
+    finished = _traced_again(
+        trace, mark, _Again(trace, body, handler, kinds, get, set, names), count + (error is not None)
+    )
     if orelse is None:
         return
     if trace.is_symbolic(finished):

@@ -98,7 +98,7 @@ def agree(text: str) -> None:
         assert outcomes[1] == outcomes[0], f"{text}\n{converted.source}"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(programs())
 def test_random_programs_act_the_same(text: str) -> None:
     agree(text)
