@@ -29,16 +29,23 @@ Thunk = Callable[[], Any]
 SHORT = 4
 """Loops over at most so many Python values are unrolled."""
 MOST_ATTEMPTS = 16
+MOST_TURNS = 10_000
+"""A `while` whose test stays a Python value is given up after so many turns that all recorded something."""
 
 
 def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:
     """Run a `while` statement; Python turns are run as they come, from the first symbolic test on it is a loop op."""
-    go = test()
+    go, turns, before = test(), 0, len(trace.builder.block.operations)
     while not trace.is_symbolic(go):
         if not go:
             return
         body()
-        go = test()
+        go, turns = test(), turns + 1
+        if turns % MOST_TURNS == 0 and len(trace.builder.block.operations) - before >= turns:
+            raise StructureError(
+                f"this `while` recorded operations for {turns:,} turns and its test is still a Python value: "
+                "a test on a tensor makes it one loop of the Program"
+            )
 
     def turn() -> Any:
         body()

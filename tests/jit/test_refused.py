@@ -5,6 +5,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import NeedsPythonValue, StructureError
+from dy2st.runtime import convert_loop
 
 
 def tensor(*values):
@@ -131,3 +132,18 @@ def test_one_kind_of_call_that_cannot_be_traced_leaves_the_others_static():
     assert static(tensor(3, 2), "numpy").tolist() == [6, 4]
     assert len(static.program_cache) == 1
     assert len(static.explain().fallbacks) == 1
+
+
+def test_a_while_that_no_test_ends_while_it_is_traced(monkeypatch):
+    def f(x):
+        at = 0
+        try:
+            while True:
+                x[at] + 1
+                at += 1
+        except IndexError:
+            return at
+
+    monkeypatch.setattr(convert_loop, "MOST_TURNS", 100)
+    with pytest.raises(StructureError, match="recorded operations for 100 turns and its test is still a Python value"):
+        refused(f, tensor(1, 2))
