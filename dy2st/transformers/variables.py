@@ -37,6 +37,7 @@ class _Function:
         self.live = Liveness(scopes, scope, context.comprehensions, context.loop_tests)
         self.definite = Definite(scopes, scope)
         self.late: set[str] = set()
+        self.kept: frozenset[str] = frozenset()
         self.bindings = Bindings()
 
     def plan(self) -> None:
@@ -64,9 +65,12 @@ class _Function:
             for stmt in getattr(owner, field):
                 if not tree.is_compound(stmt):
                     continue
+                kept = self.kept
                 if type(stmt).__name__ in _CONVERTED and stmt not in self.context.native:
                     self.construct(stmt)
+                    self.kept = kept | frozenset(self.context.plans[stmt].names)
                 self.blocks(stmt)
+                self.kept = kept
 
     def construct(self, stmt: Any) -> None:
         if type(stmt).__name__ == "Try":
@@ -78,6 +82,7 @@ class _Function:
         assigned = [name for name in self.bindings.names([stmt]) if name in inside]  # target before body
         rebound = sorted(self.scopes.rebound[self.scope] - inside) if self.bindings.calls(parts) else []
         wanted = self.live.after[stmt] | self.live.head.get(stmt, frozenset()) | self.scopes.captured[self.scope]
+        wanted |= self.kept  # constructs around this one read these at the end of their bodies
         if type(stmt).__name__ == "If":  # one branch must not see what the other one assigned
             wanted |= self.live.before[stmt] & frozenset(self.bindings.names(stmt.body)) & _read(stmt.orelse)
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
@@ -102,7 +107,7 @@ class _Function:
         caught = [tree.handler_name(handler) for handler in stmt.handlers]
         for handler, name in zip(stmt.handlers, caught, strict=True):
             wanted |= _read(handler.body) - {name.id if name else ""}
-        wanted |= self.live.before[stmt]  # the body may be traced twice
+        wanted |= self.live.before[stmt] | self.kept  # the body may be traced twice
         rebound = sorted(self.scopes.rebound[self.scope] - {*assigned}) if self.bindings.calls([stmt]) else []
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
         outer = [name for name in assigned if name in self.scope.globals]

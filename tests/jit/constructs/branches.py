@@ -449,3 +449,15 @@ def list_made_in_branch_holds_a_list(x):
 def number_used_as_axis_and_extent(x):
     k = 1 if x.sum() > 0 else 2
     return x.reshape([1] * 2 + [-1]).sum(axis=k), paddle.zeros([k, 2])
+
+
+@case(POS, NEG, f(0.1, 0.2), holds="cond")
+def assigned_in_both_and_read_in_the_other(x):
+    a = x * 1.0
+    if a.sum() > 2:
+        a = a
+    else:
+        if a.sum() > 0.1:
+            a = (a + a) + (a + a)
+    a = x + x
+    return a
