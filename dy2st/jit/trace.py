@@ -64,6 +64,8 @@ class Traced:
 class Trace(Leaves):
     """Trace a function; converted functions that it calls become part of the Program."""
 
+    of_function = True
+
     def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset()) -> None:
         super().__init__(Builder())
         self.open_state = open_state

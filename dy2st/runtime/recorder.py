@@ -30,6 +30,9 @@ from dy2st.runtime.variant import Variant
 class Recorder:
     """Record operations on tensors; `builder` stands where the next one goes."""
 
+    of_function = False
+    """Whether a call of a function is recorded, which later calls stand for."""
+
     def __init__(self, builder: Builder):
         self.root = builder
         self.builder = builder

@@ -236,6 +236,12 @@ class Tensor(TensorMethods):
             return str(self)
         return format(self.item(), spec) if self.ndim == 0 or self.size == 1 else str(self)
 
+    def __str__(self) -> str:
+        trace = current().trace
+        if isinstance(self._payload, Value) or (trace is not None and trace.of_function):
+            raise needs_value("the text of a tensor was needed while a Program is built (print and f-strings can wait)")
+        return repr(self)
+
     def __repr__(self) -> str:
         if isinstance(self._payload, Value):
             return f"Tensor(symbolic, {self._payload.type}, stop_gradient={self.stop_gradient})"

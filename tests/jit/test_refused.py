@@ -147,3 +147,18 @@ def test_a_while_that_no_test_ends_while_it_is_traced(monkeypatch):
     monkeypatch.setattr(convert_loop, "MOST_TURNS", 100)
     with pytest.raises(StructureError, match="recorded operations for 100 turns and its test is still a Python value"):
         refused(f, tensor(1, 2))
+
+
+@pytest.mark.parametrize("text", ["%s", "{}"])
+def test_the_text_of_a_tensor_is_not_frozen(text):
+    weight = tensor(1, 2)
+
+    def f(x):
+        return (text % (x,) if text == "%s" else text.format(x)), x
+
+    def g(x):
+        return (text % (weight,) if text == "%s" else text.format(weight)), x
+
+    for function in (f, g):
+        with pytest.raises(NeedsPythonValue, match="the text of a tensor was needed while a Program is built"):
+            refused(function, tensor(1, 2))
