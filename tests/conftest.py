@@ -104,3 +104,19 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             pytest.fail("\n".join([*lines, "(right as it is now? run with --update-golden)"]), pytrace=False)
 
     return compare
+
+
+SHARES = {"test_registry.py": 4, "test_jet.py": 4, "test_derivatives.py": 3, "test_constructs.py": 2,
+          "test_same_as_python.py": 3}  # fmt: skip
+"""Files of which `dev.py test --fast` runs every n-th case; the whole suite runs all."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    seen: dict[str, int] = {}
+    for item in items:
+        every = SHARES.get(item.path.name)
+        if every is not None and hasattr(item, "callspec"):
+            seen[item.path.name] = seen.get(item.path.name, -1) + 1
+            if seen[item.path.name] % every:
+                item.add_marker(pytest.mark.slow)
