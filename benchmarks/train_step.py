@@ -148,6 +148,43 @@ def torch_step() -> Job:
     return step
 
 
+def policy_step(static: bool) -> Callable[[], Job]:
+    """Make a step of the policy network of seed 001: a second layer by the input's sign, dropout, softmax, Adam."""
+
+    def prepare() -> Job:
+        paddle = importlib.import_module("dy2st")
+        functional = paddle.nn.functional
+
+        class Policy(paddle.nn.Layer):
+            def __init__(self):
+                super().__init__()
+                self.affine1, self.affine2 = paddle.nn.Linear(4, 128), paddle.nn.Linear(128, 2)
+                self.extra = paddle.nn.Linear(128, 128)
+
+            def forward(self, x):
+                hidden = functional.relu(functional.dropout(self.affine1(x), 0.6))
+                if x.sum() > 0:
+                    hidden = functional.relu(self.extra(hidden))
+                self.seen = hidden
+                return functional.softmax(self.affine2(hidden), axis=1)
+
+        paddle.seed(0)
+        policy = paddle.jit.to_static(Policy()) if static else Policy()
+        optimizer = paddle.optimizer.Adam(learning_rate=1e-3, parameters=policy.parameters())
+        states = [paddle.to_tensor(x) for x in RANDOM.standard_normal((16, 1, 4)).astype("float32")]
+        turn = [0]
+
+        def step() -> None:
+            turn[0] += 1
+            (-paddle.log(policy(states[turn[0] % 16])[0, 0])).backward()
+            optimizer.step()
+            optimizer.clear_grad(set_to_zero=False)
+
+        return step
+
+    return prepare
+
+
 ROWS = (
     Row(
         f"dygraph tutorial, a step of SGD, batch {BATCH}",
@@ -162,5 +199,9 @@ ROWS = (
             "paddle to_static": paddle_step("paddle", static=True),
             "paddle executor": executor_step("paddle"),
         },
+    ),
+    Row(
+        "policy of seed 001, a step of Adam, batch 1",
+        {"dy2st eager": policy_step(static=False), "dy2st to_static": policy_step(static=True)},
     ),
 )
