@@ -252,6 +252,7 @@ from dy2st.functions.math import (
     rsqrt,
     scale,
     sgn,
+    sigmoid,
     sign,
     sin,
     sinh,

@@ -9,6 +9,7 @@
     |- ProgramSyntaxError     the parser's findings
     |- FileFormatError        a file that is damaged, newer, or not ours (also a ValueError)
     |- AutodiffError          a derivative that does not exist (also a RuntimeError)
+    |- Mismatch               `jit.verify` found that eager and static differ (also an AssertionError)
     `- MissingExtraError      an optional package that is not installed (also an ImportError)
 
 What a user does wrong with values (shapes, dtypes, indices) raises Python's own ValueError, TypeError, IndexError.
@@ -59,6 +60,10 @@ class FileFormatError(Dy2stError, ValueError):
 
 class AutodiffError(Dy2stError, RuntimeError):
     """A derivative that does not exist or cannot be computed any more."""
+
+
+class Mismatch(Dy2stError, AssertionError):
+    """A function that does not do the same eagerly and as a Program."""
 
 
 class MissingExtraError(Dy2stError, ImportError):

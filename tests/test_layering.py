@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "ir",
         "ops",
         "passes",
-        "autodiff",
+        "autodiff batching",
         "runtime",
         "files",
         "functions",

@@ -6,6 +6,7 @@ import dy2st as paddle
 from dy2st.missing import missing_in, no_attribute
 from tests.surface import is_here, lacking_arguments, resolve, tier
 from tests.surface_gaps import MISSING, OTHER_ARGUMENTS
+from tests.values.proven import proven_names
 
 TIER_1, TIER_2 = tier(1), tier(2)
 
@@ -22,6 +23,14 @@ def test_a_name_that_users_need_is_here_with_its_arguments(name):
 
 def test_most_other_names_are_here():
     assert sum(is_here(name.path) for name in TIER_2) >= 1130
+
+
+def test_most_other_names_have_their_values_tested():
+    assert sum(name.path in proven_names() for name in TIER_2) >= 600
+
+
+def test_what_is_marked_as_proven_is_a_name_of_the_table():
+    assert sorted(proven_names() - {name.path for name in (*TIER_1, *TIER_2)}) == []
 
 
 def test_what_is_missing_is_listed_with_a_reason():

@@ -15,7 +15,7 @@ from dy2st.autodiff.reverse import CONTROL, Frontier, pull_block
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import Type, VariantType, matches, optional
+from dy2st.ir.types import ScalarType, TensorType, Type, VariantType, matches, optional
 
 
 def pull_cond(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:
@@ -48,6 +48,7 @@ def pull_cond(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
 def _store(operation: Operation, sides: Sequence[BackwardBuilder]) -> None:
     """Make the residuals of both branches results of the forward `cond`."""
     for which, side in enumerate(sides):
+        read_extents(operation, side)
         for value, argument in list(side.residuals.items()):
             _store_in_branch(operation, which, side, value, argument)
 
@@ -88,6 +89,15 @@ def behind(block: Block, operation: Operation) -> Builder:
     return b
 
 
+def put_before(operation: Operation, name: str, operands: Sequence[Value], attributes: dict[str, object]) -> Value:
+    """Put an operation with one result in front of a forward operation; return that result."""
+    op, block = lookup(name), operation.operands[0].block
+    made = Operation(op, list(operands), attributes, [], operation.location)
+    made.results.append(Value(op.infer_operation([v.type for v in operands], attributes, ()), block, made))
+    block.operations.insert(block.operations.index(operation), made)
+    return made.results[0]
+
+
 def new_result(operation: Operation, kind: Type) -> Value:
     """Give a control operation one more result."""
     result = Value(kind, operation.operands[0].block, operation)
@@ -104,6 +114,20 @@ def define(
     value.operation = made
     made.results.append(value)
     block.operations.insert(0, made)
+
+
+def read_extents(forward: Operation, side: BackwardBuilder) -> None:
+    """Read residuals that are extents of tensors which a backward block has anyway from those: they are not stored."""
+    tellers: dict[str, tuple[Value, int]] = {}
+    for value in side.block.arguments:
+        if isinstance(value.type, TensorType):
+            for axis, extent in enumerate(value.type.shape):
+                tellers.setdefault(str(extent), (value, axis))
+    for value, argument in list(side.residuals.items()):
+        if isinstance(value.type, ScalarType) and str(value.type.extent) in tellers:
+            teller, axis = tellers[str(value.type.extent)]
+            del side.residuals[value]
+            define(forward, side.block, argument, "dim", [teller], {"axis": axis})
 
 
 CONTROL["cond"] = pull_cond

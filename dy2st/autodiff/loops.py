@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dy2st.autodiff.activity import active_carried
-from dy2st.autodiff.control import behind, define, new_result
+from dy2st.autodiff.control import behind, define, new_result, put_before, read_extents
 from dy2st.autodiff.cotangents import Cotangents, accumulate, as_optional, enter, may_miss, missing
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import CONTROL, Frontier, pull_block
 from dy2st.autodiff.scatter import pour_chain
+from dy2st.autodiff.segments import cut
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
-from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import INT, ListType, TensorType, Type, optional, tangent_type
 from dy2st.ops.cotangent import zeros_of
@@ -80,6 +80,7 @@ class Slot:
 
 def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:
     """Emit the backward counted loop of a loop."""
+    cts = [*cts, *[None] * cut(frontier.b, operation)]
     carried: int = operation.attributes["carried"]
     operands = operation.operands[1:]
     so_far = _take_sums(frontier, operation)
@@ -98,6 +99,7 @@ def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
     side = turn.side
     side.block.results = [slot.after for slot in slots]
     turns = operation.operands[0] if operation.name == "counted_while" else _count_turns(operation)
+    read_extents(operation, side)
     for value, argument in list(side.residuals.items()):
         _store_on_tape(operation, side, turn.index, value, argument)
     side.block.arguments[:] = [turn.index, *(slot.before for slot in slots), *side.captures.values()]
@@ -239,7 +241,7 @@ def _sum_slot(b: Builder, turn: Turn, i: int, so_far: Value | None, operand: Val
 def _count_turns(operation: Operation) -> Value:
     """Carry a counter through a `while_loop`; return its final value."""
     body = operation.blocks[0]
-    zero = _insert_before(operation, "scalar_constant", {"value": 0}, INT)
+    zero = put_before(operation, "scalar_constant", [], {"value": 0})
     argument, result = _carry(operation, zero, INT)
     inner = behind(body, operation)
     body.results.append(inner.scalar_add(argument, inner.scalar(1)))
@@ -250,7 +252,7 @@ def _store_on_tape(operation: Operation, side: BackwardBuilder, index: Value, va
     """Append a value of the body to a list at every turn; the backward body reads its slot."""
     body = operation.blocks[0]
     kind = ListType(side.around(operation, value.type))
-    empty = _insert_before(operation, "list_new", {"type": kind}, kind)
+    empty = put_before(operation, "list_new", [], {"type": kind})
     tape, result = _carry(operation, empty, kind)
     body.results.append(behind(body, operation).emit("list_append", [tape, value]))
     stored = side.argument(kind)
@@ -268,14 +270,6 @@ def _carry(operation: Operation, initial: Value, kind: Type) -> tuple[Value, Val
     operation.operands.insert(1 + carried, initial)
     operation.attributes["carried"] = carried + 1
     return argument, new_result(operation, kind)
-
-
-def _insert_before(operation: Operation, name: str, attributes: dict[str, object], kind: Type) -> Value:
-    block = operation.operands[0].block
-    made = Operation(lookup(name), [], attributes, [], operation.location)
-    made.results.append(Value(kind, block, made))
-    block.operations.insert(block.operations.index(operation), made)
-    return made.results[0]
 
 
 CONTROL["while_loop"] = pull_loop

@@ -6,7 +6,9 @@ value that the backward block uses is, in this order of preference,
 1. the operand of the control operation that entered the forward block as an argument (nothing is stored),
 2. computed again, when it is a constant or depends on such operands only (nothing is stored),
 3. for a number that is an extent which is known outside: that extent,
-4. a residual: stored by the forward block, an argument of the backward block.
+4. made again of another forward value that takes no more memory: a view, a cast to a wider dtype,
+5. a residual: stored by the forward block, an argument of the backward block. A number that is an extent of a tensor
+   which is there anyway is read from that one in the end.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from dy2st.shapes import Dim, Extent, symbol
 
 CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))
 """Ops without arithmetic, which cost less to run again than to store."""
+VIEWS = frozenset(("broadcast", "detach", "expand_dims", "reshape", "transpose"))
+"""Ops that give another view of their first operand: keeping that one in place of the view costs no memory."""
 TOLD_FORWARD = frozenset(("list_len", "list_index", "list_popped"))
 """Ops that tell a number of a list, which is kept in place of the list."""
 
@@ -50,19 +54,35 @@ class BackwardBuilder(Builder):
         if value in self.entering:
             return self._entered(value, self.entering[value])
         if self._invariant(value):
-            made = value.operation
-            assert made is not None
-            copies = super().operation(made.op, made.operands, made.attributes, (), made.location).results
-            for old, new in zip(made.results, copies, strict=True):
-                self.retype(new, old.type)
-                self._again[old] = new
-            return self._again[value]
+            return self._run_again(value)
         if self._told_outside(value.type):
             found = self._again[value] = self.scalar(self.extent(value.type.extent))  # type: ignore[union-attr]
             return found
+        if self._is_widened(value):
+            return self._run_again(value)
         argument = self.argument(value.type, value.name)
         self.residuals[value] = argument
         return argument
+
+    def _run_again(self, value: Value) -> Value:
+        """Emit the operation that makes a forward value here too."""
+        made = value.operation
+        assert made is not None
+        copies = super().operation(made.op, made.operands, made.attributes, (), made.location).results
+        for old, new in zip(made.results, copies, strict=True):
+            self.retype(new, old.type)
+            self._again[old] = new
+        return self._again[value]
+
+    def _is_widened(self, value: Value) -> bool:
+        """Say whether a value is a view, or a cast to a wider dtype, of one that takes no more memory."""
+        made = value.operation
+        if made is None or not made.operands or made.operands[0].block is not self.source.block:
+            return False
+        before, after = made.operands[0].type, value.type
+        if made.name == "cast" and isinstance(before, TensorType) and isinstance(after, TensorType):
+            return before.dtype.itemsize < after.dtype.itemsize
+        return made.name in VIEWS
 
     def _told_outside(self, type: Type) -> bool:
         """Say whether a number is an extent that is the same around this block, so that no turn need store it."""

@@ -53,7 +53,7 @@ def into(out: Tensor | None, result: Any) -> Any:
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """Return a copy of a tensor, array, list or number; with `output`, write it there and return that.
+    """Return a copy of a tensor, array, list or number (floats in float64); with `output`, write it there and return that.
 
     >>> import dy2st as paddle
     >>> paddle.assign([1, 2]).tolist()
@@ -62,16 +62,8 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     if isinstance(x, Tensor):
         copied = clone(x)
     else:
-        from_python = np.asarray(x) if not isinstance(x, np.ndarray) else x
-        copied = tensor(_narrowed(from_python, x), "assign")
+        copied = tensor(np.array(x), "assign")
     return into(output, copied)
-
-
-def _narrowed(array: np.ndarray, given: Any) -> np.ndarray:
-    """Return Python floats in float32, as `to_tensor` does; arrays keep their dtype."""
-    if isinstance(given, np.ndarray) or array.dtype != np.float64:
-        return np.array(array)
-    return array.astype(np.float32)
 
 
 def set_value(x: Tensor, value: Any) -> Tensor:

@@ -126,11 +126,11 @@ def _first_odd(data: Any) -> str:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Return a tensor of a shape with one value everywhere; its dtype is that of the value, floats in the default one.
+    """Return a tensor of a shape with one value everywhere, in the default dtype unless it is a bool or complex.
 
     >>> import dy2st as paddle
-    >>> paddle.full([2], 7).tolist()
-    [7, 7]
+    >>> paddle.full([2], 7).tolist(), paddle.full([2], 7, "int64").tolist()
+    ([7.0, 7.0], [7, 7])
     """
     if isinstance(fill_value, np.generic):
         fill_value = fill_value.item()
@@ -138,10 +138,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
         fill_value = float(fill_value)
     if dtype is not None:
         wanted = as_dtype(dtype)
-    elif isinstance(fill_value, Tensor):
-        wanted = fill_value.dtype
     else:
-        wanted = dtype_of_kind(kind_of(fill_value)) if isinstance(fill_value, NUMBERS) else default_dtype()
+        known = isinstance(fill_value, (Tensor, np.ndarray))
+        given = as_dtype(fill_value.dtype) if known else dtype_of_kind(kind_of(fill_value))
+        wanted = default_dtype() if given.is_integer else given
     return _filled(shape, fill_value, wanted)
 
 
@@ -308,7 +308,7 @@ def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any =
 
 
 def shape(input: Tensor) -> Tensor:
-    """Return the extents of a tensor as an int32 tensor.
+    """Return the extents of a tensor as an int64 tensor.
 
     >>> import dy2st as paddle
     >>> paddle.shape(paddle.zeros([2, 3])).tolist()
@@ -316,8 +316,8 @@ def shape(input: Tensor) -> Tensor:
     """
     extents = input.shape
     if not any(isinstance(e, Scalar) for e in extents):
-        return constant(np.asarray(extents, np.int32))
-    return apply(op("stack"), *(number(e, dtypes.int32) for e in extents), axis=0)
+        return constant(np.asarray(extents, np.int64))
+    return apply(op("stack"), *(number(e, dtypes.int64) for e in extents), axis=0)
 
 
 def numel(x: Tensor, name: str | None = None) -> Tensor:

@@ -8,6 +8,8 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.functions import broadcasting, joining, manipulation
+from dy2st.functions.assigning import clone
+from dy2st.functions.indexing import setitem
 from dy2st.functions.operands import cast_to, number, one_axis, op, pair, tensor
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
@@ -132,11 +134,13 @@ def index_sample(x: Any, index: Any) -> Tensor:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int, broadcast: bool = True) -> Tensor:
-    """Return the elements at indices along an axis; the other axes are broadcast together."""
+    """Return the elements at indices along an axis; the other axes are broadcast together, or else begin alike."""
     arr, indices = tensor(arr, "take_along_axis"), tensor(indices, "take_along_axis")
     axis = one_axis(axis, arr.ndim, "take_along_axis")
     if broadcast:
         arr, indices = _broadcast_but(arr, indices, axis)
+    elif (part := _beginning(arr, indices, axis)) is not None:
+        arr = arr[part]
     return apply(_TAKE_ALONG, arr, indices, axis=axis)
 
 
@@ -153,6 +157,15 @@ def _broadcast_but(arr: Tensor, indices: Tensor, axis: int) -> tuple[Tensor, Ten
     return _expanded(arr, wide_a), _expanded(indices, wide_b)
 
 
+def _beginning(arr: Tensor, indices: Tensor, axis: int | None) -> tuple[slice, ...] | None:
+    """Return the slices of `arr` that the indices cover on the axes but one; None where that is all of it."""
+    if arr.ndim != indices.ndim:
+        raise ValueError(f"indices of shape {indices.shape} have not the rank of the tensor, {arr.shape}")
+    rest = [i for i in range(arr.ndim) if i != axis and arr.shape[i] is not indices.shape[i]]
+    cut = [i for i in rest if not (isinstance(arr.shape[i], int) and arr.shape[i] == indices.shape[i])]
+    return tuple(slice(indices.shape[i]) if i in cut else slice(None) for i in range(arr.ndim)) if cut else None
+
+
 def _expanded(x: Tensor, shape: list[Any]) -> Tensor:
     same = all(isinstance(e, int) and e == f for e, f in zip(shape, x.shape, strict=True))
     return x if same else broadcasting.expand(x, shape)
@@ -164,19 +177,31 @@ def put_along_axis(
 ) -> Tensor:  # fmt: skip
     """Return arr with values put at indices along an axis, or combined with what is there.
 
-    `reduce` is "assign", "add", "mul" (or "multiply"), "amax", "amin" or "mean".
+    `reduce` is "assign", "add", "mul" (or "multiply"), "amax", "amin" or "mean". The other axes of the indices are
+    broadcast; without `broadcast` they and those of the values may be longer or shorter, and begin alike.
     """
     arr, indices = tensor(arr, "put_along_axis"), tensor(indices, "put_along_axis")
     axis = one_axis(axis, arr.ndim, "put_along_axis")
     values = tensor(values, "put_along_axis", arr.dtype)
+    mode = {"multiply": "mul", "sum": "add", "prod": "mul"}.get(reduce, reduce)
+    if mode not in ("assign", "add", "mul", "amax", "amin", "mean"):
+        raise ValueError(f"put_along_axis: reduce is {reduce!r}, not assign, add, mul, amax, amin or mean")
     if broadcast:
         shape = list(arr.shape)
         shape[axis] = indices.shape[axis]
         indices = _expanded(indices, shape)
+    elif values.ndim and (part := _beginning(values, indices, None)) is not None:
+        values = values[part]
     values = broadcasting.expand(values, indices.shape)
-    mode = {"multiply": "mul", "sum": "add", "prod": "mul"}.get(reduce, reduce)
-    if mode not in ("assign", "add", "mul", "amax", "amin", "mean"):
-        raise ValueError(f"put_along_axis: reduce is {reduce!r}, not assign, add, mul, amax, amin or mean")
+    part = None if broadcast else _beginning(arr, indices, axis)
+    if part is None:
+        return _put(arr, indices, values, axis, mode, include_self)
+    made = clone(arr)
+    setitem(made, part, _put(arr[part], indices, values, axis, mode, include_self))
+    return made
+
+
+def _put(arr: Tensor, indices: Tensor, values: Tensor, axis: int, mode: str, include_self: bool) -> Tensor:
     if mode == "mean":
         return _mean_along(arr, indices, values, axis, include_self)
     if not include_self and mode != "assign":
@@ -196,8 +221,8 @@ def _limit(x: Tensor, mode: str) -> Any:
 
 def _mean_along(arr: Tensor, indices: Tensor, values: Tensor, axis: int, include_self: bool) -> Tensor:
     one = apply(op("ones_like"), values)
-    total = put_along_axis(arr, indices, values, axis, "add", include_self, broadcast=False)
-    count = put_along_axis(apply(op("ones_like"), arr), indices, one, axis, "add", include_self, broadcast=False)
+    total = _put(arr, indices, values, axis, "add", include_self)
+    count = _put(apply(op("ones_like"), arr), indices, one, axis, "add", include_self)
     return cast_to(total / count, arr.dtype) if arr.dtype.kind == "f" else total // count
 
 

@@ -110,11 +110,19 @@ def _half_to_even(place: Tensor) -> Tensor:
     return low + where(share == 0.5, low % 2.0, cast_to(share > 0.5, place.dtype))
 
 
-def nanmedian(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Tensor:
-    """Return the middle of the elements that are no NaN; mode "avg" takes the mean of two, "min" the lower one."""
+def nanmedian(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
+    """Return the middle of the elements that are no NaN: by mode "avg" the mean of two, by "min" the lower one.
+
+    Mode "min" along one axis gives the place of the element too, the first of several.
+    """
     if mode not in ("avg", "min"):
         raise ValueError(f"nanmedian: mode is {mode!r}, not 'avg' or 'min'")
-    return nanquantile(x, 0.5, axis, keepdim, "linear" if mode == "avg" else "lower")
+    if mode == "avg" or axis is None:
+        return nanquantile(x, 0.5, axis, keepdim, "linear" if mode == "avg" else "lower")
+    x = tensor(x, "nanmedian")
+    value = nanquantile(x, 0.5, axis, True, "lower")
+    place = reduction.argmax(cast_to((x == value) | (value != value), dtypes.int32), axis, keepdim)
+    return (value, place) if keepdim else (value.squeeze(axis), place)
 
 
 def _of_last_axis(x: Tensor, q: float, between: Any) -> Tensor:

@@ -1,6 +1,7 @@
 """In-place forms, generated from one table: `x.add_(y)` computes `add(x, y)` and writes the result into x.
 
-The dtype and the shape stay (reshape_, squeeze_ and the like change the shape and share the memory).
+The shape stays (reshape_, squeeze_ and the like change it and share the memory), and so does the dtype, unless the
+result is of another kind: `less_than_` leaves bools, `divide_` of integers floats, on memory of their own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     (math, """
         abs exp expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh
         acosh atanh erf erfinv lgamma gammaln digamma square floor ceil round frac scale clip clamp lerp hypot ldexp
-        copysign nan_to_num logit polygamma stanh
+        copysign nan_to_num logit polygamma stanh sigmoid
     """),
     (comparison, """
         equal not_equal less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor
@@ -48,7 +49,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     (linear_algebra, "addmm baddbmm"),
     (gathering, "masked_fill masked_scatter index_add index_fill index_put put_along_axis scatter scatter_add"),
 )  # fmt: skip
-_SHAPES = ("reshape", "squeeze", "unsqueeze", "flatten", "transpose")
+_SHAPES = ((manipulation, "reshape squeeze unsqueeze flatten transpose"), (linear_algebra, "t"))
 
 
 def _form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
@@ -56,12 +57,13 @@ def _form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
 
     def in_place(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
         refuse(x)
-        return write(x, function(before(x), *args, **keywords))
+        new = function(before(x), *args, **keywords)
+        return write(x, new) if new.dtype.kind == x.dtype.kind else _recast(x, new, name)
 
     functools.update_wrapper(in_place, function)
     in_place.__name__ = in_place.__qualname__ = f"{name}_"
     in_place.__module__ = __name__
-    in_place.__doc__ = f"Do what `{name}` does in place: write the result into x, which keeps its dtype; return x."
+    in_place.__doc__ = f"Do what `{name}` does in place: write the result into x; return x."
     return in_place
 
 
@@ -80,6 +82,14 @@ def _shape_form(function: Callable[..., Tensor], name: str) -> Callable[..., Ten
     in_place.__name__ = in_place.__qualname__ = f"{name}_"
     in_place.__doc__ = f"Do what `{name}` does in place: x gets the new shape, on the same memory; return x."
     return in_place
+
+
+def _recast(x: Tensor, new: Tensor, name: str) -> Tensor:
+    _refuse_trace(name)
+    if new.shape != x.shape:
+        raise ValueError(f"a value of shape {new.shape} cannot be written into a tensor of {x.shape}")
+    _become(x, new)
+    return x
 
 
 def _become(x: Tensor, made: Tensor) -> None:
@@ -126,9 +136,7 @@ def copy_(x: Tensor, other: Any, blocking: bool = True) -> Tensor:
 def cast_(x: Tensor, dtype: Any) -> Tensor:
     """Give x another dtype, on memory of its own; return it."""
     refuse(x)
-    _refuse_trace("cast")
-    _become(x, manipulation.cast(x, dtype))
-    return x
+    return _recast(x, manipulation.cast(x, dtype), "cast")
 
 
 def where_(condition: Any, x: Tensor, y: Any, name: str | None = None) -> Tensor:
@@ -175,7 +183,8 @@ INPLACE: dict[str, Callable[..., Tensor]] = {}
 for _module, _names in _NAMES:
     for _name in _names.split():
         INPLACE[f"{_name}_"] = _form(getattr(_module, _name), _name)
-for _name in _SHAPES:
-    INPLACE[f"{_name}_"] = _shape_form(getattr(manipulation, _name), _name)
+for _module, _names in _SHAPES:
+    for _name in _names.split():
+        INPLACE[f"{_name}_"] = _shape_form(getattr(_module, _name), _name)
 for _made in (zero_, fill_, copy_, cast_, where_, uniform_, normal_, exponential_, bernoulli_, fill_diagonal_):
     INPLACE[_made.__name__] = _made

@@ -161,7 +161,7 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Return the p-norm over axes (all when None): p may be a number, infinity, or "fro".
 
-    For two axes, p of 1, -1, 2, -2 or "nuc" would be a matrix norm; only "fro", 1, -1, inf and -inf are computed there.
+    Over two axes, 1, -1, 2, -2, infinity and "nuc" are norms of matrices.
 
     >>> import dy2st as paddle
     >>> paddle.norm(paddle.to_tensor([3.0, 4.0])).item()
@@ -199,17 +199,33 @@ def vector_norm(
 
 
 def matrix_norm(x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None) -> Tensor:
-    """Return a norm of the matrices over two axes: "fro", 1, -1, inf, -inf."""
+    """Return a norm of the matrices over two axes: "fro", of sums (1, -1, inf, -inf), of singular values (2, -2, "nuc").
+
+    >>> import dy2st as paddle
+    >>> paddle.linalg.matrix_norm(paddle.eye(3), "nuc").item()
+    3.0
+    """
     x = floating(x, "matrix_norm")
     if p == "fro":
         return vector_norm(x, 2.0, axis, keepdim)
     rows, columns = (one_axis(a, x.ndim, "matrix_norm") for a in axis)
+    if p in ("nuc", 2, -2):
+        return _spectral_norm(x, p, (rows, columns), keepdim)
     if p not in (1, -1, float("inf"), -float("inf")):
-        raise ValueError(f"matrix_norm: p is {p!r}, not 'fro', 1, -1, inf or -inf")
+        raise ValueError(f"matrix_norm: p is {p!r}, not 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     summed, over = (rows, columns) if p in (1, -1) else (columns, rows)
     sums = apply(_SUM, math.abs(x), axis=(summed,), keepdim=True)
     best = apply(op("max") if p > 0 else op("min"), sums, axis=(over,), keepdim=True)
     return best if keepdim else apply(_SQUEEZE, best, axes=tuple(sorted((rows, columns))))
+
+
+def _spectral_norm(x: Tensor, p: Any, axes: tuple[int, int], keepdim: bool) -> Tensor:
+    rest = [i for i in range(x.ndim) if i not in axes]
+    values = apply(op("svd"), manipulation.transpose(x, [*rest, *axes]))[1]
+    found = reduction.sum(values, -1) if p == "nuc" else values[..., 0 if p == 2 else -1]
+    for axis in sorted(axes) if keepdim else ():
+        found = apply(_EXPAND, found, axes=(axis,))
+    return found
 
 
 def dist(x: Any, y: Any, p: float = 2, name: str | None = None) -> Tensor:
@@ -227,10 +243,10 @@ def multi_dot(x: list[Tensor], name: str | None = None) -> Tensor:
 
 
 def matrix_power(x: Any, n: int, name: str | None = None) -> Tensor:
-    """Return the product of n copies of square matrices, n >= 0, by repeated squaring."""
+    """Return the product of n copies of square matrices (of -n copies of their inverses), by repeated squaring."""
     x = floating(x, "matrix_power")
     if n < 0:
-        raise ValueError(f"matrix_power: n must not be negative, not {n}")
+        x, n = apply(op("inverse"), x), -n
     result: Tensor | None = None
     factor = x
     while n:
@@ -293,13 +309,30 @@ def kron(x: Any, y: Any, name: str | None = None) -> Tensor:
 def cov(
     x: Any, rowvar: bool = True, ddof: bool = True, fweights: Any = None, aweights: Any = None, name: str | None = None
 ) -> Tensor:
-    """Return the covariances of rows (columns without `rowvar`); without weights."""
-    if fweights is not None or aweights is not None:
-        raise ValueError("cov: weights are not supported")
+    """Return the covariances of rows (columns without `rowvar`), 0-D for one row.
+
+    `fweights` say how often each observation was made, `aweights` how much it counts. Without `ddof` the divisor is the
+    number of observations, not one less.
+    """
     x = floating(x, "cov")
-    x = manipulation.reshape(x, [1, -1]) if x.ndim == 1 else x
-    x = x if rowvar else t(x)
-    centred = x - reduction.mean(x, 1, True)
-    count = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
-    result = matmul(centred, centred, transpose_y=True) / count
-    return manipulation.reshape(result, []) if result.shape == [1, 1] else result
+    x = manipulation.reshape(x, [1, -1]) if x.ndim == 1 else x if rowvar else t(x)
+    weights = [tensor(w, "cov", x.dtype) for w in (fweights, aweights) if w is not None]
+    if weights:
+        spread, centred, divisor = _weighed(x, weights, ddof, aweights is not None)
+    else:
+        spread = centred = x - reduction.mean(x, 1, True)
+        divisor = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
+    result = matmul(spread, centred, transpose_y=True) / divisor
+    return manipulation.reshape(result, []) if isinstance(x.shape[0], int) and x.shape[0] == 1 else result
+
+
+def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return deviations from the weighed means times their weights, the deviations, and the divisor of `cov`.
+
+    With weights that are no counts (`graded`, the last ones), one observation less is sum(w a) / sum(w) of them.
+    """
+    w = cast_to(weights[0] if len(weights) == 1 else weights[0] * weights[1], x.dtype)
+    total = reduction.sum(w)
+    centred = x - reduction.sum(x * w, 1, keepdim=True) / total
+    less = reduction.sum(w * cast_to(weights[-1], x.dtype)) / total if graded else 1.0
+    return centred * w, centred, total - less if ddof else total

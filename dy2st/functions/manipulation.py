@@ -66,8 +66,17 @@ def filled(template: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
 
 
 def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
-    """Return x under another shape, sharing memory."""
-    return reshape(x, shape_or_dtype)
+    """Return x under another shape, sharing memory, or its bits under another dtype.
+
+    A wider or narrower dtype makes the last axis shorter or longer.
+
+    >>> import dy2st as paddle
+    >>> paddle.ones([2]).view("int32").tolist()
+    [1065353216, 1065353216]
+    """
+    if isinstance(shape_or_dtype, (list, tuple, Tensor)):
+        return reshape(x, shape_or_dtype)
+    return apply(op("bitcast"), x, dtype=as_dtype(shape_or_dtype))
 
 
 def view_as(x: Tensor, other: Tensor, name: str | None = None) -> Tensor:

@@ -200,16 +200,16 @@ def lerp(x: Any, y: Any, weight: Any, name: str | None = None) -> Tensor:
 
 
 def hypot(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return sqrt(x * x + y * y)."""
-    x, y = pair(floating(x, "hypot"), y, "hypot")
-    return sqrt(square(x) + square(y))
+    """Return sqrt(x * x + y * y) without overflow."""
+    return apply(op("hypot"), *pair(floating(x, "hypot"), y, "hypot"))
 
 
 def logaddexp(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return log(e ** x + e ** y) without overflow."""
     x, y = pair(floating(x, "logaddexp"), y, "logaddexp")
-    difference = x - y
-    return maximum(x, y) + log1p(exp(-abs(difference)))
+    distance = apply(_WHERE, x > y, x - y, y - x)  # not abs, whose slope at a tie is not that of the sum
+    distance = apply(_WHERE, distance != distance, number(0.0, x.dtype, x), distance)  # of equal infinities
+    return maximum(x, y) + log1p(exp(-distance))
 
 
 def ldexp(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -223,7 +223,7 @@ exp2 = _float_function("exp2", "2 ** x")
 def heaviside(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return 0 where x is negative, y where it is 0, 1 where it is positive."""
     x, y = pair(x, y, "heaviside")
-    step = cast_to(x > 0, x.dtype)
+    step = apply(_WHERE, x != x, x, cast_to(x > 0, x.dtype))
     return apply(_WHERE, x == 0, y, step)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dy2st import dtypes
@@ -229,27 +230,45 @@ def _along(x: Any, axis: Any, name: str) -> tuple[Tensor, int]:
     return x, one_axis(axis, x.ndim, name)
 
 
-def median(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Tensor:
-    """Return the middle element over an axis (all when None); mode "avg" takes the mean of two, "min" the lower one."""
+def median(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None, *,
+           out: Any = None) -> Any:  # fmt: skip
+    """Return the middle element over an axis (all when None): by mode "avg" the mean of two, by "min" the lower one.
+
+    Mode "min" along an axis gives the place of the element too, the first of several. `out` is written into: one tensor,
+    or two where there are two results.
+
+    >>> import dy2st as paddle
+    >>> paddle.median(paddle.to_tensor([1.0, 4.0, 2.0, 3.0])).item()
+    2.5
+    """
     if mode not in ("avg", "min"):
         raise ValueError(f"median: mode is {mode!r}, not 'avg' or 'min'")
     given = tensor(x, "median")
-    rank = given.ndim
     x, axis_of = _along(given, axis, "median")
-    count = x.shape[axis_of]
-    ordered = apply(op("sort"), x, axis=axis_of, descending=False)
-    low = _pick(ordered, axis_of, (count - 1) // 2)
+    low, value = _middle(x, axis_of, mode)
+    if keepdim:
+        shape = [1] * given.ndim if axis is None else [1 if i == axis_of else e for i, e in enumerate(given.shape)]
+        value = value.reshape(shape)
+    if mode == "avg" or axis is None:
+        return _into(out, value)
+    same = (x == low) | (x != x)  # where there is a NaN, it is the median
+    place = argmax(cast_to(same, dtypes.int32), axis_of, keepdim)
+    return (value, place) if out is None else (_into(out[0], value), _into(out[1], place))
+
+
+def _middle(x: Tensor, axis: int, mode: str) -> tuple[Tensor, Tensor]:
+    """Return the lower middle element, its axis kept, and the median, NaN where there is one."""
+    count = x.shape[axis]
+    ordered = apply(op("sort"), x, axis=axis, descending=False)
+    found = lower = _pick(ordered, axis, (count - 1) // 2)
     if mode == "avg":
-        other = _pick(ordered, axis_of, count // 2)
+        other = _pick(ordered, axis, count // 2)
         dtype = dtypes.true_divide(x.dtype, default_dtype())
-        low = cast_to(low, dtype) * 0.5 + cast_to(other, dtype) * 0.5
+        found = cast_to(lower, dtype) * 0.5 + cast_to(other, dtype) * 0.5
     if x.dtype.kind == "f":
-        some = apply(_ANY, x != x, axis=(axis_of,), keepdim=False)
-        low = apply(op("where"), some, number(float("nan"), low.dtype, low), low)
-    if not keepdim:
-        return low
-    shape = [1] * rank if axis is None else [1 if i == axis_of else e for i, e in enumerate(given.shape)]
-    return low.reshape(shape)
+        some = apply(_ANY, x != x, axis=(axis,), keepdim=False)
+        found = apply(op("where"), some, number(float("nan"), found.dtype, found), found)
+    return apply(op("expand_dims"), lower, axes=(axis,)), found
 
 
 def quantile(
@@ -287,22 +306,17 @@ def quantile(
 
 def _quantile(x: Tensor, axis: int, q: float, interpolation: str) -> Tensor:
     ordered = apply(op("sort"), x, axis=axis, descending=False)
-    count = whole(x.shape[axis], "quantile")
-    if not isinstance(count, int):
-        raise ValueError("quantile: the extent of the axis must be known while tracing")
-    place = q * (count - 1)
-    below = int(place)
-    share = place - below
-    if interpolation == "nearest":
-        below = round(place)
-    elif interpolation == "higher":
-        below += share > 0
-    low = _pick(ordered, axis, below)
-    if interpolation in ("linear", "midpoint") and share > 0:
-        weight = 0.5 if interpolation == "midpoint" else share
-        low = low + (_pick(ordered, axis, below + 1) - low) * weight
+    place = (whole(x.shape[axis], "quantile") - 1) * float(q)
+    low, high = _pick(ordered, axis, math.floor(place)), _pick(ordered, axis, math.ceil(place))
+    if interpolation in ("linear", "midpoint"):
+        share = 0.5 if interpolation == "midpoint" else place - math.floor(place)
+        found = apply(op("where"), low == high, low, low + (high - low) * share)
+    elif interpolation == "nearest":
+        found = _pick(ordered, axis, round(place))
+    else:
+        found = low if interpolation == "lower" else high
     some = apply(_ANY, x != x, axis=(axis,), keepdim=False)
-    return apply(op("where"), some, number(float("nan"), low.dtype, low), low)
+    return apply(op("where"), some, number(float("nan"), found.dtype, found), found)
 
 
 def _pick(x: Tensor, axis: int, place: Any) -> Tensor:

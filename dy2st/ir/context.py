@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from dy2st.ir.checkpoint import KEEP_ALL
+
 
 @dataclass
 class Process:
@@ -40,7 +42,8 @@ class Context:
 
     `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
     to_static trace or a hand-built Program. `static` is the pair (main, startup) of hand-built Programs, `layer` the
-    innermost running nn.Layer, `saved` the hooks on what the tape keeps.
+    innermost running nn.Layer, `saved` the hooks on what the tape keeps, `checkpoint` what gradients keep of the turns
+    of loops (`ir/checkpoint.py`).
     """
 
     trace: Any = None
@@ -49,6 +52,7 @@ class Context:
     amp: Any = None
     layer: Any = None
     saved: Any = None
+    checkpoint: str | int = KEEP_ALL
     process: Process = field(default_factory=Process)
 
 

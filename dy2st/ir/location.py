@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from dataclasses import dataclass
-from types import FrameType
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
 
+from dy2st.ir.context import current
+
+MOST_CALLS = 50
+"""A location remembers no more calls than this."""
 _HOUSE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in the user's source: file, line and the function's name."""
+    """A place in the user's source: file, line and the function's name.
+
+    What was recorded in this process also knows how it came there: the code and the instruction of each of the user's
+    functions that were running, innermost first. Programs are compared, printed and saved without that.
+    """
 
     file: str
     line: int
     function: str = ""
+    calls: tuple[tuple[CodeType, int], ...] = field(default=(), compare=False, repr=False)
 
     def source(self) -> str:
         """Return the text of the line, "" when it cannot be read."""
@@ -41,6 +50,14 @@ def is_user_frame(frame: FrameType) -> bool:
 
 
 def user_location() -> Location | None:
-    """Return the line of the user's code that is running now."""
+    """Return the line of the user's code that is running now, and inside of a trace the calls that led there."""
     frame = user_frame()
-    return None if frame is None else Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    if frame is None:
+        return None
+    place, calls = frame, [(frame.f_code, frame.f_lasti)]
+    bottom = getattr(current().trace, "bottom", None)
+    while bottom is not None and frame is not None and frame is not bottom and len(calls) < MOST_CALLS:
+        frame = frame.f_back
+        if frame is not None and is_user_frame(frame):
+            calls.append((frame.f_code, frame.f_lasti))
+    return Location(place.f_code.co_filename, place.f_lineno, place.f_code.co_name, tuple(calls))

@@ -18,6 +18,8 @@ class OpDef:
 
     name: ClassVar[str] = ""
     attributes: ClassVar[tuple[str, ...]] = ()
+    may_lack: ClassVar[tuple[str, ...]] = ()
+    """Attributes that need not be there: the op says what it does without."""
     blocks: ClassVar[int] = 0
     """How many sub-blocks the op has."""
     may_raise: ClassVar[bool] = False

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, cast
 
 from dy2st.dtypes import DType
 from dy2st.errors import InvalidProgram, located
+from dy2st.ir.checkpoint import KEEP_ALL, wrong_checkpoint
 from dy2st.ir.literals import is_array
 from dy2st.ir.opdef import REGISTRY, OpDef
 from dy2st.ir.printer import label, operation_to_text, value_names
@@ -105,7 +106,7 @@ class _Verifier:
 
     def attributes(self, operation: Operation) -> None:
         declared, found = set(operation.op.attributes), set(operation.attributes)
-        if missing := sorted(declared - found):
+        if missing := sorted(declared - found - set(operation.op.may_lack)):
             self.refuse(f"{operation.name} lacks the attribute {', '.join(missing)}", operation)
         if extra := sorted(found - declared):
             self.refuse(f"{operation.name} has no attribute {', '.join(extra)}", operation)
@@ -190,6 +191,8 @@ class _Verifier:
         name, carried, body = operation.name, operation.attributes["carried"], operation.blocks[0]
         if type(carried) is not int or not 0 <= carried < len(operation.operands):
             self.refuse(f"{name} carries {carried!r} of its {len(operation.operands) - 1} values", operation)
+        if (reason := wrong_checkpoint(operation.attributes.get("checkpoint", KEEP_ALL))) is not None:
+            self.refuse(f"{name}: {reason}", operation)
         results = [v.type for v in body.results]
         if name == "while_loop" and not (results and type(results[0]) is type(first)):
             self.refuse(f"the body of while_loop gives the next predicate, {first}, first", operation)

@@ -5,6 +5,7 @@ from dy2st.jit.code_log import set_code_level, set_verbosity
 from dy2st.jit.saved_files import load, load_state, save, save_state
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.translated_layer import TranslatedLayer
+from dy2st.jit.verifying.verify import verify
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)
@@ -22,4 +23,5 @@ __all__ = [
     "set_code_level",
     "set_verbosity",
     "to_static",
+    "verify",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from dy2st.ir.context import current
 from dy2st.jit.static_function import StaticFunction
 from dy2st.nn.layer import Layer
+from dy2st.runtime.checkpointing import Policy, valid_policy
 
 
 def to_static(
@@ -18,12 +19,14 @@ def to_static(
     backend: Any = None,
     *,
     full_graph: bool = False,
+    checkpoint: Policy | None = None,
     **keywords: Any,
 ) -> Any:
     """Turn a function, a method, a Layer or a Layer class into one whose calls run as a Program.
 
     `input_spec` declares the inputs (`paddle.static.InputSpec`). What cannot be converted runs eagerly with one
-    warning, or raises with `full_graph=True`. `build_strategy` and `backend` are accepted and change nothing.
+    warning, or raises with `full_graph=True`. `checkpoint` says what gradients keep of the turns of loops, as in
+    `autograd.checkpoint_policy`. `build_strategy` and `backend` are accepted and change nothing.
 
     >>> import dy2st as paddle
     >>> @paddle.jit.to_static
@@ -35,8 +38,10 @@ def to_static(
     for name in keywords:
         if name not in ("property", "for_inference", "check_trace"):
             raise TypeError(f"to_static() got an unexpected keyword argument '{name}'")
+    if checkpoint is not None:
+        valid_policy(checkpoint)
     if function is None:
-        return lambda f: to_static(f, input_spec, build_strategy, backend, full_graph=full_graph)
+        return lambda f: to_static(f, input_spec, build_strategy, backend, full_graph=full_graph, checkpoint=checkpoint)
     if isinstance(function, StaticFunction):
         return function
     if isinstance(function, Layer):
@@ -44,18 +49,20 @@ def to_static(
         if not isinstance(forward, StaticFunction):
             plain = forward.__func__ if isinstance(forward, types.MethodType) else forward
             instance = function if isinstance(forward, types.MethodType) else None
-            function.forward = StaticFunction(plain, input_spec, full_graph, instance)  # type: ignore[method-assign]
+            function.forward = StaticFunction(plain, input_spec, full_graph, instance, checkpoint)  # type: ignore[method-assign]
         return function
     if isinstance(function, type) and issubclass(function, Layer):
-        function.forward = StaticFunction(function.forward, input_spec, full_graph)  # type: ignore[method-assign]
+        function.forward = StaticFunction(  # type: ignore[method-assign]
+            function.forward, input_spec, full_graph, checkpoint=checkpoint
+        )
         return function
     if isinstance(function, types.MethodType):
-        return StaticFunction(function.__func__, input_spec, full_graph, function.__self__)
+        return StaticFunction(function.__func__, input_spec, full_graph, function.__self__, checkpoint)
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(to_static(function.__func__, input_spec, full_graph=full_graph))
+        return type(function)(to_static(function.__func__, input_spec, full_graph=full_graph, checkpoint=checkpoint))
     if not callable(function):
         raise TypeError(f"to_static takes a function, a method or a Layer, not {type(function).__name__}")
-    return StaticFunction(function, input_spec, full_graph)
+    return StaticFunction(function, input_spec, full_graph, checkpoint=checkpoint)
 
 
 def not_to_static(func: Callable[..., Any] | None = None) -> Any:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_try
-from dy2st.runtime.convert_call import callable_for, context_manager
-from dy2st.runtime.convert_checks import assert_, raise_
+from dy2st.runtime.convert_call import callable_for
+from dy2st.runtime.convert_checks import assert_, loaded, raise_
+from dy2st.runtime.convert_with import context_manager
 from dy2st.runtime.impure import refuse_outside
-from dy2st.runtime.structure import alternative
-from dy2st.runtime.templates import Unset
 from dy2st.runtime.text import fstring
+from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.unpacking import unpack
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -175,6 +175,10 @@ class Helper:
         trace = current().trace
         return value if trace is None else unpack(trace, value, before, after)
 
+    def generator(self, made: Iterator[Any]) -> Iterator[Any]:
+        trace = current().trace
+        return made if trace is None else made_here(trace, made)
+
     def slice_(self, start: Any, stop: Any, step: Any) -> slice:
         trace = current().trace
         return slice(start, stop, step) if trace is None else convert_access.slice_(trace, start, stop, step)
@@ -217,11 +221,7 @@ class Helper:
                     f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
                 )
             raise UnboundLocalError(Undefined(name).message)
-        if isinstance(value, Variant) and len(value.alternatives) == 2:
-            return alternative(current().trace, Variant(value.value, (Unset(name), *value.alternatives[1:])), 1)
-        if isinstance(value, Variant) and not value.alternatives[0].name:  # type: ignore[attr-defined]
-            return Variant(value.value, (Unset(name), *value.alternatives[1:]))
-        return value
+        return loaded(current().trace, value, name) if isinstance(value, Variant) else value
 
     def is_undefined(self, x: Any) -> bool:
         return isinstance(x, Undefined)

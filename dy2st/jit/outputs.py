@@ -20,6 +20,7 @@ from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.symbolic_range import SymbolicIterable
 from dy2st.runtime.tape import call
 from dy2st.runtime.templates import (
     Const,
@@ -37,6 +38,7 @@ from dy2st.runtime.templates import (
 )
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.text import Text
+from dy2st.runtime.traced_iterator import TracedIterator, is_own
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -46,6 +48,8 @@ PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, ty
 
 def output_template(trace: Any, x: Any) -> Template:
     """Return the template of something that leaves the Program: containers made in the trace are taken apart."""
+    if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable)):
+        raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
     if type(x) in CONTAINERS and id(x) not in trace.external:
         content = trace.content(x)
         if isinstance(content, (SymbolicList, Variant)):

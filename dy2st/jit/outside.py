@@ -14,6 +14,7 @@ import numpy as np
 from dy2st.ir.program import Value
 from dy2st.jit.guards import ArrayGuard, ItemSlot
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.tensor import Tensor
 
 
@@ -27,7 +28,7 @@ def mark(trace: Any, x: Any) -> None:
     elif isinstance(x, np.ndarray):
         trace.mark_external(x)
         trace.guards.setdefault((id(x), "elements"), ArrayGuard(x, x.copy()))
-    elif isinstance(x, Iterator):
+    elif isinstance(x, Iterator) or is_plain_object(x):
         trace.mark_external(x)
 
 

@@ -68,7 +68,7 @@ class _Saver:
             return layer(*args, **keywords)
 
         forward.__signature__ = static._signature  # type: ignore[attr-defined]
-        return StaticFunction(forward, static._input_spec, True)
+        return StaticFunction(forward, static._input_spec, True, checkpoint=static.checkpoint)
 
     def method(self, kinds: list[KindOfCall]) -> SavedMethod:
         made = SavedMethod(self.static._signature)
@@ -113,7 +113,7 @@ class _Saver:
         context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
         try:
             with replaced(trace=None, grad=True, **context):
-                fresh = StaticFunction(self.static._function, None, True, self.static._instance)
+                fresh = StaticFunction(self.static._function, None, True, self.static._instance, self.static.checkpoint)
                 found = fresh._traced(made, kind.specs)  # a function of its own: the user's stays as it is
         except (ConversionError, TraceError) as error:
             name = self.static._function.__qualname__

@@ -18,6 +18,7 @@ from dy2st import dtypes
 from dy2st.errors import ConversionError
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.traced_iterator import Pulled, is_own
 from dy2st.shapes import Extent, symbol
 from dy2st.static.input_spec import InputSpec
 
@@ -36,11 +37,13 @@ class Spot:
 class Flattened:
     """One call's arguments: `leaves` in order, and a `key` of everything else."""
 
-    __slots__ = ("containers", "key", "leaves", "names", "numbers", "tree")
+    __slots__ = ("containers", "iterators", "key", "leaves", "names", "numbers", "tree")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
         self.containers: list[Any] = []
+        self.iterators: list[Pulled] = []
+        """Iterators, which a call uses up: a Program serves the one call that it was traced for."""
         self.names: list[str] = []
         self.numbers: list[int] = []
         """The leaves that are Python numbers of which the value was left open."""
@@ -87,6 +90,10 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         return Branch(kind, items, None, -1)
     if kind is list or kind is dict or kind is OrderedDict:
         return _container(x, name, made, seen, keys, open_numbers)
+    if is_own(x) or kind is Pulled:
+        made.iterators.append(x if kind is Pulled else Pulled(x))
+        keys.append(("iterator", type(made.iterators[-1].real)))
+        return Moving(len(made.iterators) - 1)
     keys.append(_key_of(kind, x))
     return Fixed(x)
 
@@ -144,6 +151,13 @@ class Leaf:
 
 
 @dataclass
+class Moving:
+    """Iterator number `index`."""
+
+    index: int
+
+
+@dataclass
 class Fixed:
     """A Python value that the Program depends on."""
 
@@ -161,9 +175,13 @@ class Branch:
     """The number of a list or dict among the containers of a call; -1 for a tuple."""
 
 
-def rebuild(tree: Any, leaves: Sequence[Any], containers: dict[int, Any] | None = None) -> Any:
+def rebuild(
+    tree: Any, leaves: Sequence[Any], containers: dict[int, Any] | None = None, iterators: Sequence[Any] = ()
+) -> Any:
     """Put leaves back into the structure of the arguments; `containers` takes the lists and dicts, by number."""
     containers = {} if containers is None else containers
+    if isinstance(tree, Moving):
+        return iterators[tree.index]
     if isinstance(tree, Leaf):
         return leaves[tree.index]
     if isinstance(tree, Fixed):
@@ -171,12 +189,12 @@ def rebuild(tree: Any, leaves: Sequence[Any], containers: dict[int, Any] | None 
     if tree.index >= 0 and tree.index in containers:
         return containers[tree.index]
     if issubclass(tree.kind, tuple):
-        items = [rebuild(i, leaves, containers) for i in tree.items]
+        items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
         return tuple(items) if tree.kind is tuple else tree.kind(*items)
     made = tree.kind()
     if tree.index >= 0:
         containers[tree.index] = made
-    items = [rebuild(i, leaves, containers) for i in tree.items]
+    items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
     if tree.keys is not None:
         made.update(zip(tree.keys, items, strict=True))
     else:

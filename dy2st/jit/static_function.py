@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.errors import ConversionError, Dy2stError, TraceError
-from dy2st.ir.context import current
+from dy2st.ir.checkpoint import KEEP_ALL
+from dy2st.ir.context import Context, current
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Program, Value
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
@@ -30,6 +31,7 @@ from dy2st.jit.signature import (
     type_of_leaf,
 )
 from dy2st.jit.trace import Trace, trace
+from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
@@ -55,11 +57,14 @@ class StaticFunction:
         input_spec: Sequence[Any] | None = None,
         full_graph: bool = False,
         instance: Any = None,
+        checkpoint: Policy | None = None,
     ):
         self._function = function
         self._input_spec = input_spec
         self._full_graph = full_graph
         self._instance = None if instance is None else instance
+        self.checkpoint = checkpoint
+        """What gradients keep of the turns of loops; None: what is current when a call is traced."""
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
         self._cache = ProgramCache()
         self._lock = threading.RLock()
@@ -96,7 +101,7 @@ class StaticFunction:
         return found
 
     def _bound_to(self, instance: Any) -> StaticFunction:
-        return StaticFunction(self._function, self._input_spec, self._full_graph, instance)
+        return StaticFunction(self._function, self._input_spec, self._full_graph, instance, self.checkpoint)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
         """A copy of an object has Programs of its own."""
@@ -108,9 +113,9 @@ class StaticFunction:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         context = current()
         if context.trace is not None:
-            return context.trace.callable(self.__dy2st_function__)(*args, **keywords)
+            return context.trace.callable(self)(*args, **keywords)
         quick = None
-        if not keywords and context.amp is None and context.process.to_static_enabled:
+        if not keywords and _modes(context) is None and context.process.to_static_enabled:
             quick = quick_key(args, context.grad)
             for program in self._quick.get(quick, ()):
                 if program.holds():
@@ -118,23 +123,26 @@ class StaticFunction:
                     try:
                         return program.run_quietly(args)
                     except Exception as error:
-                        raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+                        error.__traceback__ = user_traceback(error.__traceback__)
+                        raise  # a bare `raise` adds no frame of this file
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
         try:
-            try:
-                values = bind(self._signature, args, keywords)
-            except TypeError:  # Python words it better: the call raises before the function begins
+            values = bind(self._signature, args, keywords)
+            if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
             made = flatten(values, self._open_numbers)
             program, made = self._program(made)
             if program is None:
+                if made.iterators:  # some items may have been pulled
+                    args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
                 return self.dygraph_function(*args, **keywords)
             if quick is not None and program.quiet and self._input_spec is None:
                 self._remember_quick(quick, program, args, made)
             return program.run(made.leaves, made.containers)
         except Exception as error:
-            raise error.with_traceback(user_traceback(error.__traceback__)) from error.__cause__
+            error.__traceback__ = user_traceback(error.__traceback__)
+            raise
 
     def _remember_quick(self, key: Any, program: ConcreteProgram, args: Sequence[Any], made: Flattened) -> None:
         """Let calls of this kind find the Program by what `quick_key` sees of them."""
@@ -157,7 +165,7 @@ class StaticFunction:
         if specs:
             check_specs(specs, made)
         context = current()
-        key = (made.key, context.grad, _amp_key(context.amp))
+        key = (made.key, context.grad, _modes(context))
         program = self._cache.find(key)
         if program is not None and program.fits(made.leaves):
             self._last = program
@@ -192,7 +200,7 @@ class StaticFunction:
                 return self._program(flatten(rebuild_values(made), self._open_numbers))
             self._fall_back(key, error)
             return None, made
-        if program.traced.failed is not None:  # it serves this call only: the next one may not raise
+        if program.traced.failed is not None or made.iterators:  # it serves this call only
             return program, made
         self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}: {why}")
         self._cache.add(key, program)
@@ -207,13 +215,15 @@ class StaticFunction:
                 inputs.append(value)
                 leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else Scalar(value))
             containers: dict[int, Any] = {}
-            values = {name: rebuild(tree, leaves, containers) for name, tree in made.tree.items()}
+            iterators = [t.iterator(x) for x in made.iterators]
+            values = {name: rebuild(tree, leaves, containers, iterators) for name, tree in made.tree.items()}
             t.note_arguments(leaves, containers)
             return inputs, *call_arguments(self._signature, values)
 
         made_trace = Trace(frozenset(self._open_state))
         try:
-            traced = trace(self.__dy2st_function__, make_inputs, made_trace)
+            with chosen_policy(self.checkpoint):
+                traced = trace(self.__dy2st_function__, make_inputs, made_trace)
         except TraceError:
             if not made_trace.opened:
                 raise
@@ -318,7 +328,7 @@ class StaticFunction:
     def _program_from(self, made: Flattened, values: dict[str, Any]) -> ConcreteProgram | None:
         specs = {n: x for n, x in values.items() if isinstance(x, InputSpec)}
         context = current()
-        key = (made.key, context.grad, _amp_key(context.amp))
+        key = (made.key, context.grad, _modes(context))
         with self._lock:
             program = self._cache.find(key) or self._trace(key, made, {**self._specs(), **specs})[0]
             self._last = program
@@ -342,11 +352,15 @@ class StaticFunction:
 
 def rebuild_values(made: Flattened) -> dict[str, Any]:
     """Return the arguments of a call again."""
-    return {name: rebuild(tree, made.leaves, dict(enumerate(made.containers))) for name, tree in made.tree.items()}
+    containers = dict(enumerate(made.containers))
+    return {name: rebuild(tree, made.leaves, containers, made.iterators) for name, tree in made.tree.items()}
 
 
-def _amp_key(amp: Any) -> Any:
-    return None if amp is None else repr(amp)
+def _modes(context: Context) -> Any:
+    """Return what is in force that makes another Program of the same call; None for what mostly is."""
+    if context.amp is None and context.checkpoint == KEEP_ALL:
+        return None
+    return repr(context.amp), context.checkpoint
 
 
 def _describe(made: Flattened) -> str:

@@ -29,6 +29,7 @@ from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.convert_try import functions_inside
+from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, encode
@@ -373,7 +374,7 @@ def trace(
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
     inputs, args, keywords = make_inputs(made)
-    made.outermost = sys._getframe()
+    made.outermost = made.bottom = sys._getframe()
     with replaced(trace=made, grad=current().grad):
         try:
             output = callable_for(made, function)(*args, **keywords)
@@ -382,9 +383,10 @@ def trace(
         except Dy2stError:
             raise
         except Exception as error:
+            refuse_fault(error)
             if not made.did_something():
                 raise
             return made.finish(inputs, None, error)
         finally:
-            made.outermost = None
+            made.outermost = made.bottom = None
         return made.finish(inputs, output)

@@ -98,12 +98,16 @@ class Detach(Op):
 
     name = "detach"
     differentiable = False
+    is_view = True
 
     def infer(self, x: Type) -> Type:
         return x
 
     def eval(self, xp: Any, x: Any) -> Any:
         return x
+
+    def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value]) -> Value:
+        return b.renew(new, base)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((rng.normal(size=(2,)),))

@@ -47,11 +47,13 @@ class WhileLoop(Op):
     """Repeat the block while the predicate is true.
 
     Operands are the predicate, `carried` values and invariants; the block takes the carried values and the invariants
-    and gives the next predicate and the next carried values.
+    and gives the next predicate and the next carried values. `checkpoint` says what reverse mode keeps of the turns
+    (`ir/checkpoint.py`); without it, all that it needs.
     """
 
     name = "while_loop"
-    attributes = ("carried",)
+    attributes = ("carried", "checkpoint")
+    may_lack = ("checkpoint",)
     blocks = 1
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
@@ -64,11 +66,13 @@ class CountedWhile(Op):
     """Repeat the block `n` times.
 
     Operands are the count, `carried` values and invariants; the block takes the turn's number (0 .. n-1, or n-1 .. 0
-    with `reverse`), the carried values and the invariants, and gives the next carried values.
+    with `reverse`), the carried values and the invariants, and gives the next carried values. `checkpoint` is that of
+    `while_loop`.
     """
 
     name = "counted_while"
-    attributes = ("carried", "reverse")
+    attributes = ("carried", "reverse", "checkpoint")
+    may_lack = ("checkpoint",)
     blocks = 1
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:

@@ -380,7 +380,10 @@ class Item(Op):
 
     def eval(self, xp: Any, x: Any) -> Any:
         if x.size != 1:
-            raise ValueError(f"only a tensor of one element has a Python value, this one has shape {list(x.shape)}")
+            raise ValueError(
+                f"only a tensor of one element has a Python value, this one has shape {list(x.shape)}; "
+                "reduce it first, by any(), all() or sum()"
+            )
         return x.item()
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

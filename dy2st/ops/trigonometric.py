@@ -94,6 +94,22 @@ class Atan2(Ufunc):
         return in_x if in_y is None else b.add(in_y, in_x)
 
 
+class Hypot(Ufunc):
+    """The distance of the point (x, y) from the origin, where its derivative is taken as 0."""
+
+    name = "hypot"
+    function = "hypot"
+    arity = 2
+    domain = (0.5, 2.0)
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        at_origin = b.eq(outs[0], 0)
+        distance = b.where(at_origin, b.ones_like(outs[0]), outs[0])
+        terms = [b.mul(t, b.div(x, distance)) for x, t in zip(primals, tangents, strict=True) if t is not None]
+        return terms[0] if len(terms) == 1 else b.add(*terms)
+
+
 class Sinh(Unary):
     """The hyperbolic sine."""
 

@@ -30,6 +30,21 @@ def silence(block: Block, functions: dict[str, Block]) -> None:
             silence(inner, functions)
 
 
+def runs_twice_unseen(block: Block, functions: dict[str, Block]) -> bool:
+    """Say whether nobody sees that a block runs a second time, silenced: it calls no Python functions."""
+    pending: list[Block] = [block]
+    known: set[str] = set()
+    while pending:
+        for operation in pending.pop().walk():
+            if operation.op.name == "call":
+                name = operation.attributes["function"]
+                pending += [functions[name]] if name in functions and name not in known else []
+                known.add(name)
+            elif operation.op.effect and not _is_print(operation) and operation.op.name != "raise":
+                return False
+    return True
+
+
 def _quiet(name: str, functions: dict[str, Block]) -> str:
     """Return the name of a function that does what another does, without its prints."""
     made = f"{name}__quiet"

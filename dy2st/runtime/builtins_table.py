@@ -11,9 +11,9 @@ from dy2st.formatting import Part
 from dy2st.ir.program import Value
 from dy2st.runtime.convert_access import attr, set_attr, users_method
 from dy2st.runtime.convert_if import switch
+from dy2st.runtime.convert_iter import filter_, iter_, list_, map_, must_roll, next_, sorted_, tuple_
 from dy2st.runtime.convert_logic import and_, as_bool, or_
 from dy2st.runtime.convert_loop import for_
-from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
@@ -34,7 +34,7 @@ def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\
            flush: bool = False) -> None:  # fmt: skip
     """Print when the Program runs."""
     if file is not None:
-        raise needs_value("print(file=...) inside a Program")
+        raise needs_value("print(file=...) inside a Program", "print without `file`, or return the value and print it")
     template: list[Part] = []
     operands: list[Value] = []
     variant = next((i for i, x in enumerate(values) if isinstance(x, Variant)), None)
@@ -130,7 +130,7 @@ def _extreme(name: str, op: str) -> Callable[..., Any]:
     python = getattr(builtins, name)
 
     def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 1 and not keywords and _must_roll(trace, args[0]):
+        if len(args) == 1 and not keywords and must_roll(trace, args[0]):
             return _extreme_of_unknown_length(trace, name, op, args[0])
         items = list(trace.iterate(args[0])) if len(args) == 1 else list(args)
         if keywords or not any(map(trace.is_symbolic, items)):
@@ -140,12 +140,6 @@ def _extreme(name: str, op: str) -> Callable[..., Any]:
         return functools.reduce(lambda a, b: _pick(trace, op, a, b), items)
 
     return convert
-
-
-def _must_roll(trace: Any, x: Any) -> bool:
-    """Say whether only the run will tell how many items there are."""
-    found = iterable_of(trace, x)
-    return found is not None and found.must_roll
 
 
 def _extreme_of_unknown_length(trace: Any, name: str, op: str, x: Any) -> Any:
@@ -187,7 +181,7 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
     content = trace.content(items)
     if isinstance(content, Tensor) and not isinstance(content.shape[0], int):
         return content.sum(0) + start
-    if _must_roll(trace, items):
+    if must_roll(trace, items):
         return fold(trace, items, start, lambda a, b: a + b)
     total = start
     for item in trace.iterate(items):
@@ -197,7 +191,7 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
 
 def any_(trace: Any, items: Any) -> Any:
     """Return `any(...)`."""
-    if _must_roll(trace, items):
+    if must_roll(trace, items):
         return _of_unknown_length(trace, items, False)
     found = or_(trace, False, [lambda x=x: x for x in trace.iterate(items)])
     return bool_(trace, found)
@@ -205,7 +199,7 @@ def any_(trace: Any, items: Any) -> Any:
 
 def all_(trace: Any, items: Any) -> Any:
     """Return `all(...)`."""
-    if _must_roll(trace, items):
+    if must_roll(trace, items):
         return _of_unknown_length(trace, items, True)
     found = and_(trace, True, [lambda x=x: x for x in trace.iterate(items)])
     return bool_(trace, found)
@@ -232,33 +226,6 @@ def abs_(trace: Any, x: Any) -> Any:
     return switch(trace, x, abs) if isinstance(x, Variant) else abs(x)
 
 
-def list_(trace: Any, *items: Any) -> Any:
-    """Return `list(...)`; a list of unknown length is copied as such."""
-    if not items:
-        return []
-    if isinstance(items[0], Variant):
-        return switch(trace, items[0], lambda x: list_(trace, x))
-    content = trace.content(items[0])
-    if not isinstance(content, SymbolicList):
-        return list(trace.iterate(items[0]))
-    made: list[Any] = []
-    trace.store(made, content)
-    return made
-
-
-def tuple_(trace: Any, *items: Any) -> Any:
-    """Return `tuple(...)`."""
-    if items and isinstance(items[0], Variant):
-        return switch(trace, items[0], lambda x: tuple_(trace, x))
-    return tuple(trace.iterate(items[0])) if items else ()
-
-
-def next_(trace: Any, *args: Any) -> Any:
-    """Return `next(...)` of a Python iterator."""
-    refuse_outside(trace, args[0])
-    return next(*args)
-
-
 def str_(trace: Any, *args: Any) -> Any:
     """Return `str(x)`, text with symbolic values where x is symbolic."""
     return (
@@ -268,19 +235,9 @@ def str_(trace: Any, *args: Any) -> Any:
     )
 
 
-def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
-    """Return `map(...)` of a converted function."""
-    return map(trace.callable(f), *(trace.iterate(x) for x in iterables))
-
-
 def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
     """Do `setattr(...)`."""
     set_attr(trace, obj, name, value)
-
-
-def sorted_(trace: Any, items: Any, **keywords: Any) -> Any:
-    """Return `sorted(...)` of Python values."""
-    return sorted(trace.iterate(items), **keywords)
 
 
 def hash_(trace: Any, x: Any) -> int:
@@ -300,6 +257,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     isinstance: isinstance_, type: type_, getattr: getattr_, setattr: setattr_, hasattr: hasattr_,
     min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
-    reversed: symbolic_reversed, next: next_, map: map_, sorted: sorted_, dict: dict_,
+    reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: sorted_, dict: dict_,
     hash: hash_,
 }  # fmt: skip

@@ -14,7 +14,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
 from dy2st.passes.silence import silenced
-from dy2st.runtime.plan import Plan, compile_plan
+from dy2st.runtime.backend import Runnable, ready
 
 
 class Compiled:
@@ -23,7 +23,7 @@ class Compiled:
     def __init__(self, program: Program, optimised: Program | None = None):
         self.program = program
         self._lock = threading.RLock()
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, Runnable] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
         self._pushforwards: dict[tuple[int, ...], tuple[Compiled, tuple[int, ...]]] = {}
         self._jets: dict[tuple[Given, int], tuple[Compiled, Given]] = {}
@@ -59,7 +59,7 @@ class Compiled:
         plan = self._plans.get(xp)
         if plan is None:
             with self._lock:
-                plan = self._plans.setdefault(xp, compile_plan(self.optimised, xp))
+                plan = self._plans.setdefault(xp, ready(self.optimised, xp))
         return plan.run(inputs)
 
     def pullback(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:

@@ -44,6 +44,8 @@ class Contents:
     def __init__(self) -> None:
         self.outermost: FrameType | None = None
         """The frame that began the trace; what its callers hold is outside."""
+        self.bottom: FrameType | None = None
+        """The frame that began the function of the Program that is being traced; locations list the calls above it."""
         self.first: dict[int, Any] = {}
         """What a container made in the trace held before its first entry in the log."""
         self.borrowed: dict[int, Any] = {}

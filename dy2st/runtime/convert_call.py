@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -12,6 +11,7 @@ from typing import Any, cast
 from dy2st.errors import NeedsPythonValue
 from dy2st.naming import is_plain_module
 from dy2st.runtime.builtins_table import BUILTINS
+from dy2st.runtime.checkpointing import under_policy
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_recursion import call_function
@@ -19,6 +19,7 @@ from dy2st.runtime.impure import refuse_impure
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.variant import Variant
 
 
@@ -35,47 +36,30 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
     if isinstance(f, types.MethodType) and convertible(f.__func__):
-        return functools.partial(call_function, trace, f.__func__, f.__self__)
+        return functools.partial(_call_of(trace, f.__func__), f.__self__)
     if convertible(f):
-        if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
-            return contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
-        return functools.partial(call_function, trace, f)
+        return _call_of(trace, f)
     inner = getattr(f, "__dy2st_function__", None)
     if inner is not None:
-        return callable_for(trace, inner)
+        return under_policy(getattr(f, "checkpoint", None), callable_for(trace, inner))
     call = getattr(type(f), "__call__", None)  # noqa: B004 (the method itself is wanted, not whether there is one)
     if not isinstance(f, type) and isinstance(call, types.FunctionType) and convertible(call):
         return functools.partial(call_function, trace, call, f)
     return functools.partial(foreign_call, trace, f)
 
 
-class ConvertedManager:
-    """A user's context manager whose methods run converted."""
-
-    def __init__(self, trace: Any, manager: Any):
-        self.trace, self.manager = trace, manager
-
-    def __enter__(self) -> Any:
-        return call_function(self.trace, type(self.manager).__enter__, self.manager)
-
-    def __exit__(self, *what: Any) -> Any:
-        return call_function(self.trace, type(self.manager).__exit__, self.manager, *what)
-
-
-def context_manager(trace: Any, manager: Any) -> Any:
-    """Return what `with` takes in place of `manager`."""
-    kind = type(manager)
-    methods = getattr(kind, "__enter__", None), getattr(kind, "__exit__", None)
-    return ConvertedManager(trace, manager) if all(map(convertible, methods)) else manager
+def _call_of(trace: Any, f: types.FunctionType) -> Callable[..., Any]:
+    """Return the call of a function of the user's in its converted form."""
+    if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
+        return contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
+    return functools.partial(call_function, trace, f)
 
 
 def convertible(f: Any) -> bool:
     """Say whether `f` is a function of the user's."""
     if not isinstance(f, types.FunctionType) or getattr(f, "__dy2st_not_to_static__", False):
         return False
-    if is_plain_module(f.__module__) and not getattr(f, "__dy2st_convert__", False):
-        return False
-    return not (f.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
+    return not is_plain_module(f.__module__) or getattr(f, "__dy2st_convert__", False)
 
 
 def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
@@ -83,7 +67,7 @@ def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: An
     for x in args:
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
             return trace.on_content(x, switch, lambda: _special(trace, special, *args, **keywords))
-    return special(trace, *args, **keywords)
+    return made_here(trace, special(trace, *args, **keywords))
 
 
 def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
@@ -106,10 +90,10 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     words = {k: plain(trace, v) for k, v in keywords.items()}
     number = _find(trace, (args, keywords), Scalar)
     if number is None:
-        return f(*made, **words)
+        return made_here(trace, f(*made, **words))
     mark = trace.checkpoint()
     try:
-        return f(*made, **words)
+        return made_here(trace, f(*made, **words))
     except NeedsPythonValue:
         trace.rollback(mark)
     return _each_choice(trace, number, number.choices, lambda y: foreign_call(

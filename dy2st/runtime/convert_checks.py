@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.formatting import render
-from dy2st.ir.location import Location, is_user_frame, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType
 from dy2st.ops.control import RAISABLE
 from dy2st.runtime.caught import RunError
 from dy2st.runtime.convert_if import if_exp, predicate
+from dy2st.runtime.faults import place_of
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.structure import alternative
+from dy2st.runtime.templates import Unset, types_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.text import Text, text_part
+from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import Variant
 
 Thunk = Callable[[], Any]
@@ -62,6 +64,22 @@ def raise_(trace: Any, exception: Thunk, cause: Thunk | None) -> None:
     if isinstance(error, Variant):
         error = trace.each(error, lambda e: _thrown(e, cause))
     _thrown(error, cause)
+
+
+def loaded(trace: Any, variant: Variant, name: str) -> Any:
+    """Return what a variable holds that may be unset: UnboundLocalError where it is."""
+    unset, rest = variant.alternatives[0], variant.alternatives[1:]
+    named = Variant(variant.value, (Unset(name), *rest))
+    if len(rest) == 1 and types_of(rest[0]):
+        return alternative(trace, named, 1)  # asks by itself
+    if len(rest) == 1 or unset.name:
+        is_unset = Scalar(trace.emit("variant_tag", [variant.value])) == 0
+        if_exp(trace, is_unset, lambda: _unbound(name), lambda: None)
+    return alternative(trace, named, 1) if len(rest) == 1 else named
+
+
+def _unbound(name: str) -> None:
+    raise UnboundLocalError(Undefined(name).message)
 
 
 def _thrown(error: Any, cause: Thunk | None) -> None:
@@ -225,14 +243,3 @@ def _takes_text(kind: type[BaseException]) -> bool:
     except TypeError:
         return False
     return True
-
-
-def place_of(traceback: TracebackType | None) -> Location | None:
-    """Return the innermost line of the user's that a traceback names."""
-    found = None
-    while traceback is not None:
-        if is_user_frame(traceback.tb_frame):
-            code = traceback.tb_frame.f_code
-            found = Location(code.co_filename, traceback.tb_lineno, code.co_name)
-        traceback = traceback.tb_next
-    return found or user_location()

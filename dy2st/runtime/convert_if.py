@@ -17,6 +17,7 @@ from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
@@ -56,6 +57,7 @@ class Branch:
             except (Dy2stError, RecursionError, KeyboardInterrupt):
                 raise
             except BaseException as error:  # eager would raise it too, but only where this branch is taken
+                refuse_fault(error)
                 self.trace.raise_later(error)
                 self.diverged = True
             self.locals = get()

@@ -7,7 +7,8 @@ general as needed. Loops over Python numbers are rolled likewise, and unrolled w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError
@@ -15,7 +16,10 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
+from dy2st.runtime.checkpointing import Policy, loop_attributes
+from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, predicate, seen_template
+from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
@@ -24,6 +28,7 @@ from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
 from dy2st.runtime.templates import Template, types_of
+from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
 
 Thunk = Callable[[], Any]
 SHORT = 4
@@ -33,7 +38,8 @@ MOST_TURNS = 10_000
 """A `while` whose test stays a Python value is given up after so many turns that all recorded something."""
 
 
-def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:
+def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+           checkpoint: Policy | None = None) -> None:  # fmt: skip
     """Run a `while` statement; Python turns are run as they come, from the first symbolic test on it is a loop op."""
     go, turns, before = test(), 0, len(trace.builder.block.operations)
     while not trace.is_symbolic(go):
@@ -51,13 +57,16 @@ def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any]
         body()
         return test()
 
-    Loop(trace, get, set, names).run_while(go, turn)
+    Loop(trace, get, set, names, checkpoint).run_while(go, turn)
 
 
 def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
          names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     """Run a `for` statement; `test` is False once it was left by `break`."""
     symbolic = iterable_of(trace, iterable)
+    if symbolic is None and (own := users_method(trace, iterable, "__iter__")) is not None:
+        iterable = own()
+        symbolic = iterable_of(trace, iterable)
     if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
         unrolled(trace, iterable, body, get, set, names, test)
         return
@@ -76,14 +85,32 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
 def unrolled(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
              names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     """Run the turns of a Python iterable one after the other; after a symbolic `break` each stands under a `cond`."""
-    for item in trace.iterate(iterable):
+    if isinstance(iterable, TracedIterator):
+        items = iterable_of(trace, iterable)
+        turns: Any = _pulls(iterable) if items is None else (partial(items.get, i) for i in range(items.length))
+    else:
+        turns = (partial(_given, item) for item in trace.iterate(iterable))
+    while True:
         go = True if test is None else test()
-        if trace.is_symbolic(go):
-            if_(trace, go, lambda item=item: body(item), lambda: None, get, set, names)
-        elif go:
-            body(item)
-        else:
+        if not trace.is_symbolic(go) and not go:
             return
+        take = next(turns, None)
+        if take is None:
+            return
+        if trace.is_symbolic(go):
+            spoil(trace, iterable)
+            if_(trace, go, lambda take=take: body(take()), lambda: None, get, set, names)
+        else:
+            body(take())
+
+
+def _given(item: Any) -> Any:
+    return item
+
+
+def _pulls(iterator: PulledIterator) -> Iterator[Thunk]:
+    while iterator.reaches(iterator.position + 1):
+        yield partial(next, iterator)
 
 
 def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
@@ -100,9 +127,11 @@ class RaisesAlways(Exception):
 class Loop:
     """One symbolic loop while it is traced."""
 
-    def __init__(self, trace: Any, get: Thunk, set: Callable[[Any], None], names: Sequence[str]):
+    def __init__(self, trace: Any, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+                 checkpoint: Policy | None = None):  # fmt: skip
         self.trace, self.get, self.set, self.names = trace, get, set, list(names)
         self.place = user_location()
+        self.attributes = loop_attributes(checkpoint)
         self.before = tuple(get())
         self.keys: list[Key] = []
         self.entering: dict[Any, Any] = dict(enumerate(self.before))
@@ -210,7 +239,8 @@ class Loop:
                 after = turn()
             except (Dy2stError, KeyboardInterrupt):
                 raise
-            except BaseException:
+            except BaseException as error:
+                refuse_fault(error)
                 raise RaisesAlways from None
             left = {i: by_value(trace, x, self.old) for i, x in enumerate(self.get())}
             self.writes.update({k: by_value(trace, x, self.old) for k, x in self.writes.items()})
@@ -263,7 +293,7 @@ class Loop:
         child.block.arguments[:] = [*turn, *self.entries, *child.captures.values()]
         before, b.location = b.location, self.place
         operands = [head, *initial, *child.captures]
-        made = b.operation(op, operands, {"carried": len(initial), **attributes}, [child.block])
+        made = b.operation(op, operands, {"carried": len(initial), **attributes, **self.attributes}, [child.block])
         b.location = before
         values = iter(made.results)
         joined = {slot: decode(trace, values, t) for slot, t in self.templates.items()}

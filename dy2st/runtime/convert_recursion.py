@@ -3,15 +3,17 @@
 Calls are traced in line. A call that comes back to a function that is being traced, with arguments of the same kind and
 deeper inside of branches, would do so forever: from there on it is the op `call`. What the function takes and gives
 back is found as for loops: it is traced until that settles, at first with only the paths that do not call again.
+A Python number that is another one in each call (a depth) is a value of the run then.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.errors import StructureError
+from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
@@ -33,8 +35,11 @@ from dy2st.runtime.templates import (
     template_of,
     types_of,
 )
+from dy2st.runtime.traced_iterator import made_here
 
 MOST_ATTEMPTS = 16
+MANY = 4
+"""Calls of one function inside of each other, each in a branch of its own, after which changing numbers are opened."""
 DEEPEST = 200
 """Calls of one function inside of each other, in line, after which a trace gives up."""
 
@@ -66,20 +71,37 @@ def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any
     """Call a function of the user's in its converted form."""
     made = trace.convert(function)
     arguments = (*args, *keywords.values())
-    depth = 0
-    for active in reversed(trace.active):
-        if active.function is not function:
-            continue
-        depth += 1
-        if active.builder is not trace.builder and _same_kind(trace, active.arguments, arguments):
-            return _call(trace, function, made, args, keywords)
-    if depth > DEEPEST:
+    around = [active for active in reversed(trace.active) if active.function is function]
+    further_out = [active for active in around if active.builder is not trace.builder]
+    if any(_same_kind(trace, active.arguments, arguments) for active in further_out):
+        return _call(trace, function, made, args, keywords)
+    if len(further_out) >= MANY:
+        changing = _numbers_left_open(trace, further_out[0].arguments, arguments)
+        if changing is not None:
+            mark, functions = trace.checkpoint(), len(trace.recursions)
+            words = dict(zip(keywords, changing[len(args) :], strict=True))
+            try:
+                return _call(trace, function, made, changing[: len(args)], words)
+            except NeedsPythonValue:
+                trace.rollback(mark)
+                del trace.recursions[functions:]
+    if len(around) > DEEPEST:
         raise _error(f"`{function.__name__}` calls itself more than {DEEPEST} times while it is traced")
     trace.active.append(Active(function, arguments, trace.builder))
     try:
-        return made(*args, **keywords)
+        return made_here(trace, made(*args, **keywords))
     finally:
         trace.active.pop()
+
+
+def _numbers_left_open(trace: Any, before: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the arguments with numbers that the call further out had otherwise as values of the run, None without."""
+    if len(before) != len(arguments):
+        return None
+    changed = [type(x) in (int, float) and type(y) is type(x) and x != y for x, y in zip(arguments, before, strict=True)]
+    if not any(changed):
+        return None
+    return tuple(trace.as_scalar(x) if open_ else x for x, open_ in zip(arguments, changed, strict=True))
 
 
 def _same_kind(trace: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
@@ -180,12 +202,14 @@ def _attempt(trace: Any, found: Recursion, child: Builder, body: Callable[[Any],
             values += entering
             trace.commit_joined(key, decode(trace, iter(entering), template))
         trace.active.append(Active(found.function, arguments, child))
+        bottom, trace.bottom = trace.bottom, sys._getframe()
         try:
             result = body(arguments)
         except Diverged:
             raise _error(f"`{found.function.__name__}` calls itself on every path: it never ends") from None
         finally:
             trace.active.pop()
+            trace.bottom = bottom
         template = opened(made_template(trace, result, old))
         leaving = {key: opened(seen_template(trace, key, x)) for key, x in writes.items()}
     met = template if found.result is None else opened(meet(found.result, template, trace))

@@ -25,6 +25,7 @@ from dy2st.ops.control import outward, visible_symbols
 from dy2st.runtime.caught import RunError, guarded, kinds_raised
 from dy2st.runtime.convert_checks import Raised
 from dy2st.runtime.convert_if import Diverged, if_, join_blocks, seen_template
+from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import is_plain_object, made_content, made_template, old_objects
 from dy2st.runtime.structure import decode, encode
@@ -190,6 +191,7 @@ def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | No
         except (Dy2stError, RecursionError):
             raise
         except BaseException as found:
+            refuse_fault(found)
             error = found
     count = len(attempt.count(trace.builder.since(mark[0]), False))
     if not count:
@@ -289,6 +291,7 @@ class _Again:
             except (Dy2stError, RecursionError):
                 raise
             except Exception as error:
+                refuse_fault(error)
                 trace.raise_later(error)
                 diverged = True
         trace.builder.guard = None

@@ -58,7 +58,7 @@ def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, An
         out = op.eval(xp, *arrays, **attributes)
     if isinstance(out, tuple):
         return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
-    if (op.is_view and op.makes_view(**attributes)) or op.name == "detach":
+    if op.is_view and op.makes_view(**attributes):
         made = Tensor(out)
         _note_view(op, operands, attributes, made)
         return made
@@ -175,7 +175,7 @@ class View:
     @property
     def keeps_history(self) -> bool:
         """Whether gradients flow between view and base (not through `detach`)."""
-        return self.op.is_view
+        return self.op.differentiable
 
     def refresh(self, view: Tensor) -> None:
         """Give a view whose base was written since it was made the history of the base as it is now."""

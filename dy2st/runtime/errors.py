@@ -7,6 +7,8 @@ Python prints the user's source line. A call of a function of the Program adds t
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import NoReturn, TypeVar
@@ -19,7 +21,7 @@ _HOUSE = __name__.partition(".")[0]
 _LIBRARIES = frozenset({"numpy", "cupy", "cupyx"})
 _DEEP = "maximum recursion depth exceeded"
 _SYNTHETIC = "__dy2st_line__"
-_NO_COLUMNS = 0x80 | 13 << 3  # an entry of CPython's line table: a line and no columns, so that no caret is drawn
+_ENTRY, _NO_COLUMNS, _LONG_FORM = 0x80, 13, 14  # of CPython's line table (Objects/locations.md)
 
 
 def raise_at(error: BaseException, location: Location | None) -> NoReturn:
@@ -35,7 +37,7 @@ def located(error: E, location: Location | None, calling: bool = False) -> E:
     """
     frames = _kept(error.__traceback__)
     if location is not None and (calling or not any(_SYNTHETIC in f.f_globals for f, _ in frames)):
-        frames = [(_frame(location), location.line), *frames]
+        frames = [*_frames_of(location), *frames]
     return error.with_traceback(_linked(frames))
 
 
@@ -65,17 +67,63 @@ def _kept(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
 
 
 def _linked(frames: list[tuple[FrameType, int]]) -> TracebackType | None:
+    """Return a traceback of frames; of the parts of one converted function that hold each other, the innermost."""
     traceback: TracebackType | None = None
+    inner: CodeType | None = None
     for frame, line in reversed(frames):
-        lasti = -1 if _SYNTHETIC in frame.f_globals else frame.f_lasti
-        traceback = TracebackType(traceback, frame, lasti, line)
+        code = frame.f_globals.get(_SYNTHETIC, frame.f_code)
+        if inner is None or not _is_part(inner, code):
+            traceback = TracebackType(traceback, frame, frame.f_lasti if _SYNTHETIC not in frame.f_globals else 0, line)
+        inner = code
     return traceback
 
 
-def _frame(location: Location) -> FrameType:
-    """Return a frame that has stopped at `location`."""
+def _is_part(inner: CodeType, outer: CodeType) -> bool:
+    """Say whether `inner` is a branch or the body of a loop in the converted form of the function of `outer`."""
+    return inner.co_qualname == outer.co_qualname and inner in _inside(outer)
+
+
+@lru_cache(maxsize=1024)
+def _inside(code: CodeType) -> frozenset[CodeType]:
+    found = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(found).union(*map(_inside, found))
+
+
+def _frames_of(location: Location) -> list[tuple[FrameType, int]]:
+    """Return a synthetic frame for each call that led to a location, outermost first."""
+    if not location.calls:
+        return [(_frame(_Spot(location.file, location.function, location.line)), location.line)]
+    spots = [(code, _spot(code, instruction)) for code, instruction in reversed(location.calls)]
+    return [(_frame(spot, code), spot.line) for code, spot in spots]
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A part of a line; without columns, the whole line."""
+
+    file: str
+    function: str
+    line: int
+    end_line: int = 0
+    column: int | None = None
+    end_column: int = 0
+
+
+def _spot(code: CodeType, instruction: int) -> _Spot:
+    """Return the part of the source that an instruction stands for."""
+    positions = next(itertools.islice(code.co_positions(), instruction // 2, None))
+    line, end_line, column, end_column = positions
+    name = code.co_name
+    if line is None or column is None or end_line is None or end_column is None:
+        return _Spot(code.co_filename, name, line or code.co_firstlineno)
+    return _Spot(code.co_filename, name, line, end_line, column, end_column)
+
+
+def _frame(spot: _Spot, code: CodeType | None = None) -> FrameType:
+    """Return a frame that has stopped at a spot; `code` is the user's that it stands for."""
+    made = _code(spot)
     try:
-        FunctionType(_code(location), {_SYNTHETIC: True, "__name__": location.function})(_Stop())
+        FunctionType(made, {_SYNTHETIC: code or made, "__name__": spot.function})(_Stop())
     except _Stop as stop:
         traceback = stop.__traceback__
         inner = traceback.tb_next if traceback is not None else None
@@ -93,24 +141,46 @@ def _thrower(error: BaseException) -> NoReturn:
 
 
 @lru_cache(maxsize=1024)
-def _code(location: Location) -> CodeType:
-    """Return code that raises its argument on the line of `location`."""
+def _code(spot: _Spot) -> CodeType:
+    """Return code that raises its argument at a spot."""
     code = _thrower.__code__
     units = len(code.co_code) // 2
     table = bytearray()
     while units > 0:
         covered = min(units, 8)
-        table += bytes((_NO_COLUMNS | covered - 1, 0))
+        table += _entry(spot, covered)
         units -= covered
-    name = location.function or "<module>"
+    name = spot.function or "<module>"
     return code.replace(
-        co_filename=location.file,
+        co_filename=spot.file,
         co_name=name,
         co_qualname=name,
-        co_firstlineno=max(location.line, 1),
+        co_firstlineno=max(spot.line, 1),
         co_linetable=bytes(table),
         co_exceptiontable=b"",
     )
+
+
+def _entry(spot: _Spot, units: int) -> bytes:
+    """Return an entry of CPython's line table: `units` instructions that stand on a spot."""
+    if spot.column is None:
+        return bytes((_ENTRY | _NO_COLUMNS << 3 | units - 1, 0))
+    spans = (spot.end_line - spot.line, spot.column + 1, spot.end_column + 1)
+    return bytes((_ENTRY | _LONG_FORM << 3 | units - 1, 0)) + b"".join(map(_varint, spans))
+
+
+def _varint(n: int) -> bytes:
+    """Return a number in groups of six bits, the lowest first; all but the last are marked."""
+    made = bytearray()
+    while n >= 64:
+        made.append(64 | n & 63)
+        n >>= 6
+    return bytes((*made, n))
+
+
+def user_lines(traceback: TracebackType | None) -> list[Location]:
+    """Return the lines of a traceback that are the user's, outermost first."""
+    return [Location(f.f_code.co_filename, line, f.f_code.co_name) for f, line in _kept(traceback)]
 
 
 def user_traceback(traceback: TracebackType | None) -> TracebackType | None:

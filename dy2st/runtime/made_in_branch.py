@@ -28,7 +28,7 @@ def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template
     """Return the template of what a branch left, with the things that it made taken apart."""
     if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
         return Items(type(x), tuple(made_template(trace, i, old, depth) for i in x))
-    if depth > 50 or id(x) in old:
+    if depth > 50 or id(x) in old or id(x) in trace.external:
         return template_of(trace, x)
     if type(x) in CONTAINERS:
         if isinstance(x, deque) and x.maxlen is not None:
@@ -98,7 +98,8 @@ def old_objects(trace: Any) -> set[int]:
 def was_there(trace: Any, key: Key, old: set[int]) -> bool:
     """Say whether an entry of the write log is of something that was there before the block that is being closed."""
     if key[0] in ("items", "attr"):
-        return key[1] in old
+        outside = key[1] in trace.external or (key[0] == "attr" and not is_plain_object(trace.log.owner(key)))
+        return key[1] in old or outside
     if key[0] != "data":
         return True
     payload, builder = trace.log.objects[key[1]]._payload, trace.builder

@@ -114,7 +114,8 @@ def _one_of(a: Template, b: Template, trace: Any) -> Template:
             _add_alternative(found, alternative, trace)
     if len(found) > MOST_ALTERNATIVES:
         raise StructureError(f"a value would be one of more than {MOST_ALTERNATIVES - 1} different things")
-    names = [t.name for t in (a, b) if isinstance(t, Unset)]
+    unset = [t.alternatives[0] if isinstance(t, OneOf) else t for t in (a, b)]
+    names = [t.name for t in unset if isinstance(t, Unset) and t.name]
     found[0] = Unset(names[0] if names else "")
     return OneOf(tuple(found))
 

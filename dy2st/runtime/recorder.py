@@ -75,8 +75,9 @@ class Recorder:
         written = self.log.get(("data", id(t)))
         if written is not MISSING:
             return written.stop_gradient
-        if t._view is not None and t._seen is not self.value_of(t._view.base):
-            return self.stops(t._view.base)
+        view: View | None = t._view
+        if view is not None and view.keeps_history and t._seen is not self.value_of(view.base):
+            return self.stops(view.base)
         return t.stop_gradient
 
     def scalar(self, x: Any) -> Value:
@@ -113,7 +114,7 @@ class Recorder:
             values = self.builder.broadcast_all(values)
         results = self.builder.operation(op, values, attributes).results
         made = tuple(self._result(v, flows) for v in results)
-        if op.is_view and isinstance(made[0], Tensor):
+        if op.is_view and op.makes_view(**attributes) and isinstance(made[0], Tensor):
             base = operands[0]
             made[0]._view = View(base, op, operands[1:], attributes)
             made[0]._seen = self.value_of(base)  # type: ignore[assignment]
@@ -170,6 +171,10 @@ class Recorder:
             self.log.set(("data", id(t)), t, self.wrap(value, not flows))
             return
         view: View = t._view
+        if flows and not view.keeps_history:
+            raise StructureError(
+                "a value that has a gradient is written into a detached tensor: write into a clone of it"
+            )
         base = self.value_of(view.base)
         operands = [self.value_of(x) if isinstance(x, Tensor) else self.scalar(x) for x in view.operands]
         whole = view.op.unview(self.builder, base, value, operands, **view.attributes)

@@ -11,6 +11,7 @@ from typing import Any
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import unpack
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator
 from dy2st.runtime.variant import SymbolicList
 
 
@@ -33,6 +34,8 @@ def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
     """Return how to run over `x` with a symbolic turn number, None when only Python can."""
     if isinstance(x, SymbolicIterable):
         return x
+    if isinstance(x, TracedIterator):
+        return None if isinstance(x, PulledIterator) else _rest_of(x)
     if isinstance(x, range):
         return SymbolicIterable(len(x), lambda i: _member(i, x.start, x.step), False)
     if isinstance(x, Tensor):
@@ -46,6 +49,17 @@ def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
         length = Scalar(trace.emit("list_len", [items.value]))
         return SymbolicIterable(length, lambda i: list_item(trace, items, i), True)
     return None
+
+
+def _rest_of(x: TracedIterator) -> SymbolicIterable:
+    """Return the items that an iterator has not given yet; each that is taken moves it."""
+    items, first = x.source(), x.position
+
+    def take(i: Any) -> Any:
+        x.move(first + i + 1)
+        return items.get(first + i)
+
+    return SymbolicIterable(items.length - first, take, items.must_roll or not isinstance(first, int))
 
 
 def list_item(trace: Any, items: SymbolicList, i: Any) -> Any:
@@ -78,6 +92,8 @@ def _member(i: Any, start: Any, step: Any) -> Any:
 def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
     """Return `enumerate(...)`; Python's own where Python can run through it."""
     items = iterable_of(trace, iterable)
+    if isinstance(iterable, TracedIterator):
+        return enumerate(iterable, start)
     if items is None or not items.must_roll:
         return enumerate(trace.iterate(iterable), start)
     return SymbolicIterable(items.length, lambda i: (i + start, items.get(i)), True)
@@ -85,17 +101,20 @@ def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
 
 def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; Python's own where Python can run through all of them."""
+    if any(isinstance(x, TracedIterator) for x in iterables):  # one of them may be there twice
+        return zip(*(x if isinstance(x, TracedIterator) else trace.iterate(x) for x in iterables), strict=strict)
     found = [iterable_of(trace, x) for x in iterables]
     if not any(f is not None and f.must_roll for f in found):
         return zip(*(trace.iterate(x) for x in iterables), strict=strict)
-    rolled = [f if f is not None else _python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
+    rolled = [f if f is not None else python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
     length = trace.as_scalar(rolled[0].length)
     for other in rolled[1:]:
         length = Scalar(trace.emit("scalar_min", [length.value, trace.scalar(other.length)]))
     return SymbolicIterable(length, lambda i: tuple(f.get(i) for f in rolled), True)
 
 
-def _python_items(trace: Any, x: Any) -> SymbolicIterable:
+def python_items(trace: Any, x: Any) -> SymbolicIterable:
+    """Return the items of a list or tuple, which Python can run through."""
     if not isinstance(x, (list, tuple)):
         raise needs_value(f"zip() of a {type(x).__name__} with something whose length only the run will tell")
     return SymbolicIterable(len(trace.content(x)), lambda i: trace.item_of(x, i), False)

@@ -184,7 +184,8 @@ class Tensor(TensorMethods):
         if at:
             return array.item(*at)
         if array.size != 1:
-            raise ValueError(f"only a tensor of one element has a Python value, this one has shape {self.shape}")
+            raise ValueError(f"only a tensor of one element has a Python value, this one has shape {self.shape}; "
+                             "reduce it first, by any(), all() or sum()")
         return array.item()
 
     def __bool__(self) -> bool:
@@ -285,12 +286,21 @@ def _declared_shape(value: Value) -> list[int]:
     return [e if isinstance(e, int) else -1 for e in value.type.shape]
 
 
-def needs_value(message: str) -> NeedsPythonValue:
-    """Return the error for a symbolic value whose Python value was asked for."""
+def needs_value(message: str, hint: str | None = None) -> NeedsPythonValue:
+    """Return the error for a symbolic value whose Python value was asked for; `hint` says what to write instead."""
     place = user_location()
     return NeedsPythonValue(
         message,
         file=place.file if place else None,
         line=place.line if place else None,
-        hint="decorate the function with @to_static so that its control flow is converted, or call this outside of it",
+        hint=hint or _what_instead(),
     )
+
+
+def _what_instead() -> str:
+    trace = current().trace
+    if trace is None:
+        return "return it from the function: the call gives its value"
+    if trace.of_function:
+        return "use tensors and their operations in its place, or do this outside of the function"
+    return "decorate the function with @to_static so that its control flow is converted, or call this outside of it"

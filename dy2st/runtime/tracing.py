@@ -24,6 +24,7 @@ from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
 from dy2st.runtime.templates import OneOf
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.traced_iterator import Pulled, PulledIterator, check_moved
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -42,6 +43,8 @@ class Tracer(Contents, Recorder):
         """The `try` statements in whose bodies the trace stands (convert_try)."""
         self.raised_at: dict[int, tuple[BaseException, Any]] = {}
         """Where exceptions were raised first, by id."""
+        self.iterators: dict[int, tuple[Any, Any]] = {}
+        """Iterators of Python's that the trace made, by id, and the block in which it did."""
 
     # ---- symbolic or not -------------------------------------------------------------------------------------------
     def is_symbolic(self, x: Any) -> bool:
@@ -147,11 +150,20 @@ class Tracer(Contents, Recorder):
             if not isinstance(content.shape[0], int):
                 raise needs_value("only the run will tell how long this tensor is, so Python cannot run through it")
             return [content[i] for i in range(content.shape[0])]
+        if isinstance(content, Pulled):
+            return self.iterator(content)
         if isinstance(content, Iterator):
             refuse_outside(self, content)
+            check_moved(self, content)
         elif (own := users_method(self, content, "__iter__")) is not None:
             return own()
         return list(content) if isinstance(content, (list, dict, set, deque)) else content
+
+    def iterator(self, pulled: Pulled) -> PulledIterator:
+        """Return what stands for an iterator from outside."""
+        if id(pulled) not in self.iterators:
+            self.iterators[id(pulled)] = PulledIterator(self, pulled), None
+        return self.iterators[id(pulled)][0]
 
     def attributes_of(self, x: Any) -> dict[str, Any]:
         """Return the attributes of an object as they stand in the trace."""

@@ -26,6 +26,7 @@ def clone_recorder(source: ProgramRecorder, for_test: bool) -> ProgramRecorder:
     block = _clone_block(source.root.block, mapping, forms, dead)
     made = ProgramRecorder(Builder(block, names=source.root.names))
     made.moved = {**{old: mapping[new] for old, new in source.moved.items() if new in mapping}, **mapping}
+    made.functions.update(source.functions)
     made.needs = {mapping[v] for v in source.needs if v in mapping}
     made.feeds = dict(source.feeds)
     made.feed_places = dict(source.feed_places)

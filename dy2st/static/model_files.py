@@ -192,7 +192,7 @@ def _of_results(recorder: ProgramRecorder, results: list[Value]) -> IrProgram:
             kept.append(operation)
     whole = Block()
     whole.arguments, whole.operations, whole.results = root.arguments, kept[::-1], results
-    made = clone_program(IrProgram({"main": whole}))
+    made = clone_program(IrProgram({"main": whole, **recorder.functions}))
     RemoveDeadCode().apply(made)
     return made
 

@@ -36,7 +36,7 @@ class Prepared:
         self.draws = draw is not None and not (recorder.for_test and not _random(ir.Program({"main": whole})))
         if draw is not None and self.draws:
             whole.results.append(draw.value)
-        program = optimise(ir.Program({"main": whole}))
+        program = optimise(ir.Program({"main": whole, **recorder.functions}))
         used, roles = _used(program.block), _roles(recorder)
         kept = [i for i, a in enumerate(program.block.arguments) if a in used]
         program.block.arguments[:] = [program.block.arguments[i] for i in kept]

@@ -162,7 +162,7 @@ class Program:
         block = ir.Block()
         block.arguments, block.operations = list(root.arguments), list(root.operations)
         block.results = list(results or ())
-        return ir.Program({"main": block})
+        return ir.Program({"main": block, **self.recorder.functions})
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """Return the text of the Program."""

@@ -73,7 +73,7 @@ def lower_comprehension(rw: Rewriter, node: Any) -> Any:
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
                 setattr(node, field, rw.expr(getattr(node, field)))
-    return node
+    return rw.make(node, "DY.generator(MADE)", MADE=node) if type(node).__name__ == "GeneratorExp" else node
 
 
 def lower_class(rw: Rewriter, node: Any) -> list[Any]:

@@ -34,7 +34,8 @@ TWO_OPERANDS = """
     add subtract multiply divide floor_divide remainder mod floor_mod pow hypot ldexp copysign equal not_equal
     less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor
 """.split()
-SHAPES = {"reshape": ([3, 1],), "squeeze": (), "unsqueeze": (0,), "flatten": (), "transpose": ([0],)}
+OF_BOOLS = [n for n in TWO_OPERANDS if n.startswith(("equal", "not", "less", "greater", "logical"))] + ["logical_not"]
+SHAPES = {"reshape": ([3, 1],), "squeeze": (), "unsqueeze": (0,), "flatten": (), "transpose": ([0],), "t": ()}
 DRAWN = (
     "uniform_",
     "normal_",
@@ -67,7 +68,7 @@ def fresh(name: str) -> paddle.Tensor:
     return paddle.to_tensor(x.reshape(1, 3) if name in ("tril", "triu", "addmm", "baddbmm") else x)
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [n for n in FORMS if n not in OF_BOOLS])
 def test_a_form_writes_what_the_function_gives(name: str) -> None:
     x = fresh(name)
     view = x[0:1]
@@ -77,6 +78,22 @@ def test_a_form_writes_what_the_function_gives(name: str) -> None:
     np.testing.assert_array_equal(view.numpy(), want[:1])
     assert x.inplace_version == 1
     assert x.dtype == "float64"
+
+
+@pytest.mark.parametrize("name", OF_BOOLS)
+def test_a_form_that_gives_bools_leaves_bools(name: str) -> None:
+    x = paddle.to_tensor([0.0, 0.5, 0.75])
+    want = getattr(paddle, name)(paddle.to_tensor([0.0, 0.5, 0.75]), *arguments(name)).tolist()
+    assert getattr(x, f"{name}_")(*arguments(name)) is x
+    assert (x.tolist(), x.dtype) == (want, "bool")
+
+
+def test_a_form_that_gives_floats_leaves_floats() -> None:
+    x = paddle.to_tensor([1, 2])
+    assert x.divide_(paddle.to_tensor([2, 4])).dtype == "float32"
+    assert x.tolist() == [0.5, 0.5]
+    with pytest.raises(ValueError, match=r"a value of shape \[2, 1, 2\] cannot be written into a tensor of \[2\]"):
+        paddle.to_tensor([1, 2]).divide_(paddle.ones([2, 1, 1]))
 
 
 @pytest.mark.parametrize("name", BITS)

@@ -1,150 +1,243 @@
-"""Random functions of tensors for hypothesis: nested control flow, lists, attributes, in-place writes, early exits.
+"""Random functions of tensors for hypothesis: nested control flow, containers, attributes, in-place writes, early exits.
 
-Every function takes a vector `x`, a 0-D float `t`, an integer tensor `n` and an object `box`; every loop ends.
+Every function takes a vector `x`, a 0-D float `t`, an integer tensor `n`, a matrix `rows` and an object `box`; every
+loop ends. Names that its text does not use are left out of its first and last lines.
 """
+
+import re
 
 from hypothesis import strategies as st
 
-VECTORS, NUMBERS = ("a", "b"), ("s", "r")
+from tests.jit.tensor_expressions import NUMBERS, ONE_ELEMENT, SOME_ELEMENTS, VECTORS, Expressions
+
+STARTS = {
+    "a": "x * 1.0", "b": "x * 2.0", "s": "t * 1.0", "r": "1.0", "out": "[]", "keep": "None", "d": "{}",
+    "tag": "'start'", "seen": "{1}", "m": "0.0",
+}  # fmt: skip
+SCALE = ["def scale(v):", "    return v * s if s > 0.3 else v"]
+BUMP = ["def bump(by):", "    nonlocal r", "    if s > 0.3:", "        r = r + by", "    return r"]
 
 
-def _indent(lines: list[str]) -> list[str]:
+def indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-small = st.sampled_from(["0.5", "1.5", "2.0", "-1.0", "3"])
+class Programs(Expressions):
+    """Writes statements; each method gives its lines."""
 
+    def block(self, depth: int, in_loop: bool = False) -> list[str]:
+        lines = self.statement(depth, in_loop)
+        while self.chance(2) and len(lines) < 12:
+            lines += self.statement(depth, in_loop)
+        return lines
 
-@st.composite
-def vector(draw: st.DrawFn, depth: int = 1) -> str:
-    """An expression that is a vector."""
-    if depth == 0 or draw(st.booleans()):
-        return draw(st.sampled_from(["a", "b", "x", "a", "box.state"]))
-    inner = vector(depth - 1)
-    kind = draw(st.integers(0, 8))
-    return [
-        lambda: f"({draw(inner)} + {draw(inner)})",
-        lambda: f"({draw(inner)} * {draw(inner)})",
-        lambda: f"({draw(inner)} - {draw(number(depth - 1))})",
-        lambda: f"({draw(inner)} * {draw(small)})",
-        lambda: f"paddle.tanh({draw(inner)})",
-        lambda: f"({draw(inner)} if {draw(test())} else {draw(inner)})",
-        lambda: "(out[-1] if len(out) > 0 else x)",
-        lambda: f"half({draw(inner)})",
-        lambda: f"paddle.stack([{draw(number(depth - 1))} * t, s + 0 * t])",
-    ][kind]()
+    def body(self, depth: int, in_loop: bool = False) -> list[str]:
+        return indented(self.block(depth, in_loop))
 
+    def statement(self, depth: int, in_loop: bool) -> list[str]:
+        if depth and self.chance(2):
+            return self.compound(depth - 1, in_loop)
+        return self.simple(in_loop)
 
-@st.composite
-def number(draw: st.DrawFn, depth: int = 1) -> str:
-    """An expression that is a 0-D tensor or a Python number."""
-    if depth == 0 or draw(st.booleans()):
-        return draw(st.sampled_from(["s", "r", "t", "0.5", "2", "box.count"]))
-    kind = draw(st.integers(0, 5))
-    return [
-        lambda: f"{draw(vector(depth - 1))}.sum()",
-        lambda: f"{draw(vector(depth - 1))}[0]",
-        lambda: f"({draw(number(depth - 1))} + {draw(number(depth - 1))})",
-        lambda: f"({draw(number(depth - 1))} * {draw(small)})",
-        lambda: "len(out)",
-        lambda: f"({draw(number(depth - 1))} if {draw(test())} else {draw(number(depth - 1))})",
-    ][kind]()
+    # ---- without a body --------------------------------------------------------------------------------------------
+    def simple(self, in_loop: bool) -> list[str]:
+        kinds = [self.assign, self.assign, self.augment, self.keep, self.contain, self.contain, self.write, self.call]
+        found = self.below(len(kinds) + 2)
+        return kinds[found]() if found < len(kinds) else self.leave(in_loop)
 
+    def assign(self) -> list[str]:
+        v, s = self.one_of(VECTORS), self.one_of(NUMBERS)
+        return [
+            self.form(
+                (
+                    lambda: f"{v} = {self.vector(2)}",
+                    lambda: f"{s} = {self.number(2)}",
+                    lambda: f"box.state = {self.vector(1)}",
+                    lambda: f"{v}, {s} = {self.vector(1)}, {self.number(1)}",
+                    lambda: f"{s}, *rest = [{self.number(1)}, *out]",
+                    lambda: f"(a, s), r = ({self.vector(1)}, {self.number(0)}), {self.number(0)}",
+                    lambda: f"{s} = m = {self.number(1)}",
+                )
+            )
+        ]
 
-@st.composite
-def test(draw: st.DrawFn) -> str:
-    """A condition: on tensors, on Python values, or on both."""
-    kind = draw(st.integers(0, 8))
-    return [
-        lambda: f"{draw(st.sampled_from(VECTORS))}.sum() > {draw(small)}",
-        lambda: f"{draw(st.sampled_from(NUMBERS))} < {draw(small)}",
-        lambda: f"n > {draw(st.integers(0, 3))}",
-        lambda: f"len(out) > {draw(st.integers(0, 2))}",
-        lambda: f"box.count < {draw(st.integers(0, 3))}",
-        lambda: f"(t > 0 and {draw(st.sampled_from(NUMBERS))} < {draw(small)})",
-        lambda: f"not (n == 2 or s > {draw(small)})",
-        lambda: f"-1 < {draw(st.sampled_from(NUMBERS))} <= {draw(small)}",
-        lambda: "keep is None",
-    ][kind]()
+    def augment(self) -> list[str]:
+        op = self.one_of(("+=", "-=", "*="))
+        return self.lines_of(
+            f"{self.one_of((*VECTORS, *NUMBERS, 'box.count'))} {op} {self.one_of(('1', '2', '0.5'))}",
+            f"{self.one_of((*VECTORS, 'box.state'))} {op} {self.vector(0)}",
+            f"box.net.calls {op} 1",
+            f"if len(out) > 0:\n    out[-1] {op} {self.number(0)}",
+            f"if 'p' in d:\n    d['p'] {op} {self.number(0)}",
+        )
 
+    def lines_of(self, *forms: str) -> list[str]:
+        return self.one_of(forms).split("\n")
 
-@st.composite
-def simple(draw: st.DrawFn, in_loop: bool) -> list[str]:
-    """A statement without a body."""
-    kinds = ["vector", "vector", "number", "augment", "append", "attribute", "count", "keep", "print"]
-    kinds += ["item", "pop", "write", "return", "raise", "pair", "scale", "grow"]
-    kinds += ["break", "continue"] if in_loop else []
-    kind = draw(st.sampled_from(kinds))
-    v, s = draw(st.sampled_from(VECTORS)), draw(st.sampled_from(NUMBERS))
-    made = {
-        "vector": lambda: [f"{v} = {draw(vector(2))}"],
-        "number": lambda: [f"{s} = {draw(number(2))}"],
-        "augment": lambda: [
-            f"{draw(st.sampled_from([v, s]))} {draw(st.sampled_from(['+=', '-=', '*=']))} {draw(small)}"
-        ],
-        "append": lambda: [f"out.append({draw(vector(1))})"],
-        "attribute": lambda: [f"box.state = {draw(vector(1))}"],
-        "count": lambda: ["box.count += 1"],
-        "keep": lambda: [f"keep = {draw(st.sampled_from(['None', 'a', 's', '3']))}"],
-        "print": lambda: [f"print('at', {draw(st.sampled_from(['box.count', 'len(out)', 'n']))})"],
-        "item": lambda: ["if len(out) > 0:", f"    out[{draw(st.sampled_from(['0', '-1']))}] = {draw(vector(1))}"],
-        "pop": lambda: ["if len(out) > 1:", f"    {v} = out.pop()"],
-        "write": lambda: [f"{v} = {v} * 1", f"{v}[{draw(st.integers(0, 1))}] = {draw(number(1))}"],
-        "return": lambda: [f"return {draw(st.sampled_from([v, s, 'out', f'({v}, {s})', 'None', 'keep']))}"],
-        "raise": lambda: [f"raise ValueError('stop {draw(st.integers(0, 9))}')"],
-        "pair": lambda: [f"{v}, {s} = {draw(vector(1))}, {draw(number(1))}"],
-        "scale": lambda: [f"{v} = scale({v})"],
-        "grow": lambda: [f"out = out + [{draw(vector(1))}]"],
-        "break": lambda: ["break"],
-        "continue": lambda: ["continue"],
-    }[kind]()
-    if kind in ("return", "raise", "break", "continue") and draw(st.integers(0, 3)):
-        return [f"if {draw(test())}:", *_indent(made)]
-    return made
+    def keep(self) -> list[str]:
+        if self.chance(2):
+            return ["tag = " + self.one_of(("'left'", "'right'", "''", "tag or 'none'"))]
+        return [f"keep = {self.anything()}"]
 
+    def contain(self) -> list[str]:
+        """Change a list, a dict or a set."""
+        v = self.one_of(VECTORS)
+        return self.form(
+            (
+                lambda: f"out.append({self.vector(1)})",
+                lambda: f"d[{self.key()}] = {self.vector(1)}",
+                lambda: f"if len(out) > 0:\n    out[{self.one_of(('0', '-1'))}] = {self.vector(1)}",
+                lambda: f"if len(out) > 1:\n    {v} = out.pop()",
+                lambda: f"out = out + [{self.vector(1)}]",
+                lambda: f"out.insert(0, {self.vector(1)})",
+                lambda: f"out = [v * {self.factor} for v in out if {self.test('v')}]",
+                lambda: f"out.extend([{self.vector(0)}, {self.vector(0)}])",
+                lambda: "out = out[1:]",
+                lambda: f"{v} = d.pop({self.key()}, {self.vector(0)})",
+                lambda: f"d = {{k: v * {self.factor} for k, v in d.items()}}",
+                lambda: f"seen.add({self.below(4)})",
+                lambda: f"seen.discard({self.below(4)})",
+                lambda: f"if len(out) > 0:\n    del out[{self.one_of(('0', '-1'))}]",
+                lambda: "out.reverse()",
+                lambda: f"box.log.append({self.number(0)})",
+            )
+        ).split("\n")
 
-@st.composite
-def statements(draw: st.DrawFn, depth: int, in_loop: bool = False) -> list[str]:
-    """A block."""
-    lines: list[str] = []
-    for _ in range(draw(st.integers(1, 3))):
-        if depth and draw(st.booleans()):
-            lines += draw(compound(depth, in_loop))
-        else:
-            lines += draw(simple(in_loop))
-    return lines
+    def write(self) -> list[str]:
+        """Change elements in place, through a name or through a view."""
+        v = self.one_of(VECTORS)
+        lines = [f"{v} = {v} * 1.0"]
+        where = self.one_of((*ONE_ELEMENT, *SOME_ELEMENTS, f"{v} > 0.3", "n % 1"))
+        made = self.form(
+            (
+                lambda: f"{v}[{where}] = {self.number(1)}",
+                lambda: f"{v}[{where}] {self.one_of(('+=', '*='))} {self.number(0)}",
+                lambda: f"part = {v}[{self.one_of((':1', '1:', '::2', '::-1'))}]\npart[0:1] = {self.number(0)}",
+                lambda: f"{v}.{self.one_of(('add_', 'subtract_', 'multiply_'))}({self.vector(0)} * 0.5)",
+                lambda: f"part = {v}.reshape([1, len(x)])\npart[0] = {self.vector(0)}",
+                lambda: f"{v}.scale_(0.5)",
+                lambda: f"out.append({v})\n{v}[0] = {self.number(0)}",
+            )
+        )
+        return [*lines, *made.split("\n")]
 
+    def call(self) -> list[str]:
+        v = self.one_of(VECTORS)
+        return self.form(
+            (
+                lambda: f"print('at', {self.one_of(('box.count', 'len(out)', 'n', 'tag', 's'))})",
+                lambda: f"r = bump({self.number(0)})",
+                lambda: f"{v} = scale({v})",
+                lambda: f"box.step({self.vector(0)})",
+                lambda: f"{v}, {self.one_of(NUMBERS)} = pair({self.vector(0)}, n)",
+                lambda: "print(f'{len(out)} {tag} {n}')",
+                lambda: f"assert {self.test()}, 'checked {self.below(9)}'",
+            )
+        ).split("\n")
 
-@st.composite
-def compound(draw: st.DrawFn, depth: int, in_loop: bool) -> list[str]:
-    """A statement with a body."""
-    body = _indent(draw(statements(depth - 1, in_loop)))
-    kind = draw(st.integers(0, 6))
-    if kind <= 1:
-        orelse = ["else:", *_indent(draw(statements(depth - 1, in_loop)))] if draw(st.booleans()) else []
-        return [f"if {draw(test())}:", *body, *orelse]
-    body = _indent(draw(statements(depth - 1, True)))
-    orelse = ["else:", *_indent(draw(statements(depth - 1, in_loop)))] if draw(st.integers(0, 3)) == 0 else []
-    if kind == 2:
+    def leave(self, in_loop: bool) -> list[str]:
+        """Leave the loop or the function, mostly on a condition."""
+        forms = [lambda: "break", lambda: "continue"] if in_loop else []
+        forms += [
+            lambda: f"return {self.one_of((*VECTORS, *NUMBERS, 'out', 'None', 'keep', '(a, s)', 'd', 'tag'))}",
+            lambda: f"raise {self.one_of(('ValueError', 'KeyError'))}('stop {self.below(9)}')",
+        ]
+        made = [self.form(forms)]
+        return made if self.chance(4) else [f"if {self.test()}:", *indented(made)]
+
+    # ---- with a body -----------------------------------------------------------------------------------------------
+    def compound(self, depth: int, in_loop: bool) -> list[str]:
+        kinds = [self.if_, self.if_, self.while_, self.for_, self.for_, self.match, self.try_, self.with_]
+        return kinds[self.below(len(kinds))](depth, in_loop)
+
+    def orelse(self, depth: int, in_loop: bool, every: int) -> list[str]:
+        return ["else:", *self.body(depth, in_loop)] if self.chance(every) else []
+
+    def if_(self, depth: int, in_loop: bool) -> list[str]:
+        lines = [f"if {self.test()}:", *self.body(depth, in_loop)]
+        if self.chance(4):
+            lines += [f"elif {self.test()}:", *self.body(depth, in_loop)]
+        return lines + self.orelse(depth, in_loop, 2)
+
+    def while_(self, depth: int, in_loop: bool) -> list[str]:
         turns = f"turns{depth}"
-        return [f"{turns} = 0", f"while {draw(test())} and {turns} < 4:", f"    {turns} += 1", *body, *orelse]
-    if kind == 3:
-        return ["for row in rows:", "    b = row * 1.0", *body, *orelse]
-    if kind == 4:
-        return [f"for i{depth} in range(n):", f"    s = s + i{depth}", *body, *orelse]
-    if kind == 5:
-        return [f"for i{depth} in range(3):", f"    r = r + i{depth}", *body, *orelse]
-    return [f"for i{depth}, v{depth} in enumerate(x):", f"    s = s + v{depth} * i{depth}", *body, *orelse]
+        head = [f"{turns} = 0", f"while ({self.test()}) and {turns} < {2 + self.below(3)}:", f"    {turns} += 1"]
+        return self.loop(depth, in_loop, head, turns)
+
+    def for_(self, depth: int, in_loop: bool) -> list[str]:
+        i, v = f"i{depth}", f"v{depth}"
+        head, count = (
+            ([f"for {i} in range(n):"], i),
+            ([f"for {i} in range(3):"], i),
+            ([f"for {v} in rows:", f"    b = {v} * 1.0"], ""),
+            ([f"for {i}, {v} in enumerate(x):", f"    s = s + {v} * {i}"], i),
+            ([f"for {v}, w in zip(rows, x):", f"    a = {v} - w"], ""),
+            ([f"for {i} in reversed(range(n)):"], i),
+            ([f"for {v} in out:", f"    s = s + {v}[0]"], ""),
+            ([f"for {i} in range(len(x)):", f"    s = s + x[{i}]"], i),
+            ([f"for {i}, {v} in list(d.items()):", f"    b = {v} + 1.0"], ""),
+            ([f"for {i} in (3, 1, 2):"], i),
+            ([f"for {v} in twice(list(out)):", f"    a = a + {v}"], ""),
+            ([f"for {v} in [w * 2.0 for w in out]:", f"    a = {v}"], ""),
+            ([f"for {i} in range(5, n, -2):"], i),
+        )[self.below(13)]
+        return self.loop(depth, in_loop, head, count)
+
+    def loop(self, depth: int, in_loop: bool, head: list[str], count: str) -> list[str]:
+        if count:
+            self.loops.append(count)
+        body = self.body(depth, True)
+        if count:
+            self.loops.pop()
+        return [*head, *body, *self.orelse(depth, in_loop, 4)]
+
+    def match(self, depth: int, in_loop: bool) -> list[str]:
+        subject, first, second = (
+            ("n", "0", "1 | 2"),
+            ("tag", "'left'", "'right' | ''"),
+            ("keep", "None", "(v, w)"),
+            ("keep", "paddle.Tensor()", "str() as w"),
+            ("(n > 1, tag)", "(True, _)", "(_, 'start')"),
+            ("out", "[]", "[v, *_]"),
+            ("d", "{'p': v}", "{'q': v}"),
+            ("len(x)", "2", "w"),
+        )[self.below(8)]
+        guard = f" if {self.test()}" if self.chance(3) else ""
+        lines = [f"case {first}{guard}:", *self.body(depth, in_loop), f"case {second}:", *self.body(depth, in_loop)]
+        if second != "w":
+            lines += ["case _:", *self.body(depth, in_loop)]
+        return [f"match {subject}:", *indented(lines)]
+
+    def try_(self, depth: int, in_loop: bool) -> list[str]:
+        kind = self.one_of(("ValueError", "(ValueError, KeyError)", "Exception"))
+        lines = ["try:", *self.body(depth, in_loop)]
+        handled = not self.chance(4)
+        if handled:
+            lines += [f"except {kind}:", *self.body(depth, in_loop)]
+            lines += self.orelse(depth, in_loop, 4)
+        if not handled or self.chance(3):
+            lines += ["finally:", *indented(self.assign())]
+        return lines
+
+    def with_(self, depth: int, in_loop: bool) -> list[str]:
+        manager = self.one_of(("paddle.no_grad()", "box.counting()", "box.swallowing()"))
+        return [f"with {manager}:", *self.body(depth, in_loop)]
 
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """The text of `program(x, t, n, box)`; `half` and `rows` stand beside it."""
-    body = draw(statements(3))
-    start = [
-        "a, b, s, r, out, keep = x * 1.0, x * 2.0, t * 1.0, 1.0, [], None",
-        "def scale(v):",
-        "    return v * s if s > 0 else v",
-    ]
-    end = ["return a, b, s, r, out, keep"]
-    return "\n".join(["def program(x, t, n, rows, box):", *_indent([*start, *body, *end]), ""])
+    """The text of `program(x, t, n, rows, box)`; helpers such as `half` stand beside it."""
+    writer = Programs(draw)
+    body = writer.block(1 + writer.below(3))
+    for name, lines in (("scale", SCALE), ("bump", BUMP)):
+        if _used(name, body):
+            body = [*lines, *body]
+    used = [name for name in STARTS if _used(name, body)] or ["a"]
+    start = f"{', '.join(used)} = {', '.join(STARTS[name] for name in used)}"
+    return "\n".join(
+        ["def program(x, t, n, rows, box):", *indented([start, *body, f"return {', '.join(used)}"]), ""]
+    )
+
+
+def _used(name: str, lines: list[str]) -> bool:
+    return any(re.search(rf"\b{name}\b", line) for line in lines)

@@ -111,6 +111,9 @@ class PythonHelper:
     def call(self, f):
         return f
 
+    def generator(self, made):
+        return made
+
     def method(self, obj, name):
         return getattr(obj, name)
 

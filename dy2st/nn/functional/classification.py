@@ -7,6 +7,7 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.functions import math
 from dy2st.functions.operands import cast_to, floating, one_axis, op, tensor
+from dy2st.nn.functional.lookup import hot
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss
 from dy2st.nn.functional.softmax_family import log_softmax, softmax
@@ -34,8 +35,8 @@ def cross_entropy(
 
     `input` has the classes along `axis`: scores, or probabilities where not `use_softmax`. `label` is class numbers,
     without that axis or with an extent of 1 there, or probabilities of the input's shape where `soft_label`. `weight`
-    has a factor for each class; the mean is over the sum of those factors. Labels of `ignore_index` count nothing.
-    With `label_smoothing` e, labels become (1 - e) * label + e / classes.
+    has a factor for each class; the mean is over the sum of those factors. Labels of `ignore_index` have no loss; the
+    mean is over the others where `ignore_index` is not negative, and over all, as Paddle has it, where it is. With `label_smoothing` e, labels become (1 - e) * label + e / classes.
 
     >>> import dy2st as paddle
     >>> loss = paddle.nn.functional.cross_entropy(paddle.zeros([1, 4]), paddle.to_tensor([2]))
@@ -73,21 +74,20 @@ def cross_entropy(
 
 def _hard(
     input: Tensor, label: Tensor, weight: Any, axis: int, use_softmax: bool, smoothing: float, ignore_index: int
-) -> tuple[Tensor, Tensor]:
-    """Return the loss of each label and what the mean divides by."""
+) -> tuple[Tensor, Tensor | None]:
+    """Return the loss of each label and what the mean divides by; None is the number of all labels."""
     counts = label != ignore_index
     present = cast_to(counts, input.dtype)
     known = piecewise(counts, label, 0)
     if smoothing:
-        classes = input.shape[axis]
-        hot = apply(_ONE_HOT, known.squeeze(axis), num_classes=classes, dtype=input.dtype).moveaxis(-1, axis)
-        loss = _soft(input, hot, weight, axis, use_softmax, smoothing)[0] * present
+        vectors = hot(known.squeeze(axis), input.shape[axis], input.dtype).moveaxis(-1, axis)
+        loss = _soft(input, vectors, weight, axis, use_softmax, smoothing)[0] * present
     elif use_softmax:
         loss = apply(_CROSS_ENTROPY, input, label, axis=axis, ignore_index=int(ignore_index))
     else:
         loss = -math.log(apply(_ALONG, input, known, axis=axis)) * present
     if weight is None:
-        return loss, math.maximum(present.sum(), 1.0)
+        return loss, math.maximum(present.sum(), 1.0) if ignore_index >= 0 else None
     factors = apply(_TAKE, weight, known, axis=0) * present
     return (loss if smoothing else loss * factors), factors.sum()
 

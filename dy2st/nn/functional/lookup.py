@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.dtypes import DType
 from dy2st.functions import math
-from dy2st.functions.operands import default_dtype, op, tensor
+from dy2st.functions.creation import arange
+from dy2st.functions.operands import cast_to, default_dtype, op, tensor
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.runtime.dispatch import apply
@@ -63,12 +65,19 @@ def one_hot(x: Any, num_classes: int = -1, name: str | None = None) -> Tensor:
     """
     x = tensor(x, "one_hot")
     if isinstance(num_classes, Tensor):
-        num_classes = int(num_classes)
-    if num_classes == -1:
+        num_classes = num_classes.item()
+    if isinstance(num_classes, int) and num_classes == -1:
         num_classes = int(x.max()) + 1
-    if num_classes < 1:
+    if isinstance(num_classes, int) and num_classes < 1:
         raise ValueError(f"one_hot: num_classes must be positive (or -1), not {num_classes}")
-    return apply(_ONE_HOT, x, num_classes=int(num_classes), dtype=default_dtype())
+    return hot(x, num_classes, default_dtype())
+
+
+def hot(x: Tensor, num_classes: Any, dtype: DType) -> Tensor:
+    """Return one-hot vectors in a dtype; the number of classes may be an extent that is known at run time alone."""
+    if isinstance(num_classes, int):
+        return apply(_ONE_HOT, x, num_classes=num_classes, dtype=dtype)
+    return cast_to(x.unsqueeze(-1) == arange(num_classes, dtype=x.dtype), dtype)
 
 
 def gather_tree(ids: Any, parents: Any) -> Tensor:

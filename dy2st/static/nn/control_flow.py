@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dy2st.autograd.recompute import recompute
 from dy2st.errors import StructureError
+from dy2st.ir.checkpoint import KEEP_ALL, SQRT
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value, tensor_type
+from dy2st.runtime.checkpointing import Policy, valid_policy
 from dy2st.runtime.convert_checks import assert_
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.convert_loop import while_
@@ -62,7 +65,7 @@ def cond(
 
 def while_loop(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any], is_test: bool = False,
-    name: str | None = None,
+    name: str | None = None, checkpoint: Policy | None = None,
 ) -> list[Any]:  # fmt: skip
     """Run `body` on the loop variables while `cond` of them is true; return the last ones, as a list.
 
@@ -74,6 +77,9 @@ def while_loop(
         Takes the loop variables, returns as many new ones, of the same dtypes. Shapes may change.
     loop_vars
         A list or tuple of tensors, numbers, or lists and dicts of them; not empty.
+    checkpoint
+        What gradients keep of the turns: "all", "sqrt" or the number of turns between checkpoints, as in
+        `autograd.checkpoint_policy`, which it overrides.
 
     >>> import dy2st as paddle
     >>> i = paddle.full([1], 0, "int64")
@@ -87,6 +93,8 @@ def while_loop(
         raise TypeError(f"while_loop: loop_vars must be a list or tuple, not {type(loop_vars).__name__}")
     if not loop_vars:
         raise ValueError("while_loop: loop_vars must not be empty")
+    if checkpoint is not None:
+        valid_policy(checkpoint)
     trace = current().trace
     cond, body = _converted(trace, cond), _converted(trace, body)
     now: list[Any] = list(loop_vars)
@@ -97,16 +105,42 @@ def while_loop(
     def turn() -> None:
         put(_as_many(body(*now), len(now)))
 
-    def test() -> Any:
-        go = cond(*now)
+    def holds(*values: Any) -> Any:
+        go = cond(*values)
         _one_element(go, "while_loop: what cond returns")
         return go
 
+    def test() -> Any:
+        return holds(*now)
+
     if trace is None:
+        if checkpoint not in (None, KEEP_ALL):
+            return _in_segments(holds, body, now, checkpoint)
         while test():
             turn()
         return now
-    while_(trace, test, turn, lambda: tuple(now), put, [f"loop_vars[{i}]" for i in range(len(now))])
+    while_(trace, test, turn, lambda: tuple(now), put, [f"loop_vars[{i}]" for i in range(len(now))], checkpoint)
+    return now
+
+
+def _in_segments(
+    holds: Callable[..., Any], body: Callable[..., Any], now: list[Any], checkpoint: Policy
+) -> list[Any]:  # fmt: skip
+    """Run an eager loop segment by segment, each of which `recompute` runs again where gradients need it."""
+
+    def segment(turns: int, *values: Any) -> tuple[bool, list[Any]]:
+        left = list(values)
+        for _ in range(turns):
+            left = _as_many(body(*left), len(left))
+            if not holds(*left):
+                return False, left
+        return True, left
+
+    turns = 1 if checkpoint == SQRT else int(checkpoint)
+    go = bool(holds(*now))
+    while go:
+        go, now = recompute(segment, turns, *now)
+        turns += int(checkpoint == SQRT)
     return now
 
 

@@ -1,0 +1,197 @@
+"""`cond` and `call` over lanes.
+
+1. Where the lanes share the predicate, both branches are rebuilt.
+2. Where they do not, each branch runs for all lanes at once if there is any lane that takes it. A lane that does not take
+   it runs on what another lane has that does: what would raise, or would be infinite, in a branch that is not taken is
+   never computed. The lanes then choose.
+3. What cannot run like that (lists that differ, prints, extents that differ) runs lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dy2st.autodiff.forward import functions_of
+from dy2st.batching.each import lane_numbers, of_lane
+from dy2st.batching.lanes import Form, Lane, apart_type, column, counted, form_type, known_outside
+from dy2st.batching.pushing import Batcher, NotStackable, rule
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Block, Operation, Value, tensor_type
+from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, VariantType
+from dy2st.ops.cotangent import zeros
+
+
+@rule("cond")
+def cond(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane] | None:
+    """Case 1 or 2."""
+    if lanes[0].shared:
+        return _rebuilt(at, operation, lanes)
+    return _chosen(at, operation, lanes)
+
+
+def _rebuilt(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane]:
+    """Rebuild both branches; their results get the form that holds those of both."""
+    sides: list[Batcher] = []
+    for block in operation.blocks:
+        side = at.inside(at.b.child())
+        enter(side, block.arguments, [lane.form for lane in lanes[1:]])
+        side.run(block)
+        sides.append(side)
+    forms: list[Form] = []
+    for ours, theirs in zip(*(block.results for block in operation.blocks), strict=True):
+        forms.append(wider(sides[0].known[ours].form, sides[1].known[theirs].form))
+    for side, block in zip(sides, operation.blocks, strict=True):
+        side.b.block.results = [in_form(side, v, form) for v, form in zip(block.results, forms, strict=True)]
+    made = close(at.b, [lane.value for lane in lanes], sides)
+    return [Lane(v, form) for v, form in zip(made, forms, strict=True)]
+
+
+def enter(side: Batcher, arguments: Sequence[Value], forms: Sequence[Form]) -> None:
+    """Make the arguments of a rebuilt block."""
+    for argument, form in zip(arguments, forms, strict=True):
+        made = side.b.argument(form_type(argument.type, form, side.lanes), argument.name)
+        side.set(argument, made, form)
+
+
+def close(b: Builder, operands: Sequence[Value], sides: Sequence[Batcher]) -> list[Value]:
+    """Emit the `cond` over two blocks that take the operands behind the predicate, then what either captured."""
+    outer = list(dict.fromkeys(v for side in sides for v in side.b.captures))
+    for side in sides:
+        own = [v for v in side.b.block.arguments if v not in set(side.b.captures.values())]
+        side.b.block.arguments[:] = [*own, *(side.b.use(v) for v in outer)]
+    return b.operation("cond", [*operands, *outer], {}, [side.b.block for side in sides]).results
+
+
+def wider(a: Form, b: Form) -> Form:
+    """Return the form in which values of both forms can be had."""
+    order = (Form.SHARED, Form.STACKED, Form.APART)
+    return max(a, b, key=order.index)
+
+
+def in_form(at: Batcher, value: Value, form: Form) -> Value:
+    """Return what a value of the block became, in a form that is as wide or wider."""
+    lane = at.lane(value)
+    if lane.form is form:
+        return lane.value
+    return at.stacked(lane) if form is Form.STACKED else _apart(at, lane, value.type)
+
+
+def _apart(at: Batcher, lane: Lane, kind: Type) -> Value:
+    """Emit the list of what each lane has."""
+    body, b = at.b.child(), at.b
+    i, so_far = body.argument(INT), body.argument(apart_type(kind))
+    body.block.results = [body.list_append(so_far, of_lane(body, lane, i, kind))]
+    return counted(b, at.count(), body, [b.emit("list_new", [], {"type": apart_type(kind)})])[0]
+
+
+# ---- lanes that go different ways ------------------------------------------------------------------------------------
+def _chosen(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane] | None:
+    """Case 2; None where the lanes may leave with values that cannot be chosen from elementwise."""
+    given = lanes[1:]
+    if not can_be_masked(at, operation, given):
+        return None
+    pairs = list(zip(*(block.results for block in operation.blocks), strict=True))
+    if any(not _alike(at.b, ours.type, theirs.type, old.type) for (ours, theirs), old in zip(
+        pairs, operation.results, strict=True)):  # fmt: skip
+        return None
+    takes = mask_of(at, lanes[0])
+    made: list[list[Value]] = []
+    for which, block in enumerate(operation.blocks):
+        mask = takes if which == 0 else at.b.logical_not(takes)
+        made.append(_branch(at, block, given, mask, [v.type for v in operation.results]))
+    results = [choose(at, takes, ours, theirs) for ours, theirs in zip(*made, strict=True)]
+    return [Lane(v, Form.STACKED) for v in results]
+
+
+def can_be_masked(at: Batcher, operation: Operation, given: Sequence[Lane]) -> bool:
+    """Say whether lanes may run an operation on what another lane has: stacked tensors and numbers, no effects."""
+    simple = all(
+        lane.shared or (lane.stacked and isinstance(v.type, (TensorType, ScalarType)))
+        for lane, v in zip(given, operation.operands[len(operation.operands) - len(given) :], strict=True)
+    )
+    return simple and not any(inner.op.effect for block in operation.blocks for inner in block.walk())
+
+
+def _alike(b: Builder, ours: Type, theirs: Type, old: Type) -> bool:
+    """Say whether two branches give tensors (or numbers) of one shape, which values outside tell."""
+    if isinstance(old, ScalarType):
+        return True
+    return isinstance(ours, TensorType) and ours == theirs == old and known_outside(b, old)
+
+
+def mask_of(at: Batcher, predicate: Lane) -> Value:
+    """Return the predicates of the lanes as a bool vector."""
+    value = predicate.value
+    return value if tensor_type(value).rank == 1 else at.b.shaped("reshape", [value], [at.count()])
+
+
+def _branch(at: Batcher, block: Block, given: Sequence[Lane], mask: Value, kinds: Sequence[Type]) -> list[Value]:
+    """Emit a branch for all lanes, under `cond` on whether any lane takes it; return its stacked results."""
+    if not block.operations:
+        return [at.stacked(given[block.arguments.index(v)]) for v in block.results]
+    some, none = at.inside(at.b.child()), at.inside(at.b.child())
+    borrow = borrower(some, mask)
+    for argument, lane in zip(block.arguments, given, strict=True):
+        some.set(argument, *borrow(lane))
+    some.run(block)
+    some.b.block.results = [some.stacked(some.lane(v)) for v in block.results]
+    for kind in map(at.type, kinds):
+        assert isinstance(kind, TensorType)
+        none.b.block.results.append(zeros(none.b, kind.dtype, none.b.shape(kind)))
+    return close(at.b, [any_of(at.b, mask)], [some, none])
+
+
+def borrower(at: Batcher, mask: Value) -> Callable[[Lane], tuple[Value, Form]]:
+    """Return what emits an operand such that a lane outside of the mask has what the first lane inside has."""
+    b = at.b
+    mask = b.use(mask)
+    first = b.broadcast_to(b.argmax(mask, axis=0, keepdim=False), [at.count()])
+    source = b.where(mask, lane_numbers(b, at.lanes), first)
+
+    def borrow(lane: Lane) -> tuple[Value, Form]:
+        if lane.shared:
+            return b.use(lane.value), lane.form
+        made = b.take(lane.value, source, axis=0)
+        b.retype(made, lane.value.type)
+        return made, lane.form
+
+    return borrow
+
+
+def any_of(b: Builder, mask: Value) -> Value:
+    """Emit whether any lane is in the mask."""
+    return b.item(b.emit("any", [mask], {"axis": (0,), "keepdim": False}))
+
+
+def choose(at: Batcher, mask: Value, ours: Value, theirs: Value) -> Value:
+    """Emit one stacked value or the other, by lane."""
+    if ours is theirs:
+        return ours
+    return at.b.where(column(at.b, mask, tensor_type(ours).rank - 1), ours, theirs)
+
+
+# ---- functions -----------------------------------------------------------------------------------------------------------
+@rule("call")
+def call(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane] | None:
+    """A function that takes these operands stacked; it is made once, so it may call itself."""
+    kinds = [v.type for v in operation.results]
+    if any(isinstance(k, (ListType, VariantType)) for k in kinds) or not at.b.functions:
+        return None
+    name = operation.attributes["function"]
+    functions = functions_of(at.b, name)
+    made = f"{name}__vmap_{''.join(str(int(lane.stacked)) for lane in lanes)}"
+    if made not in functions:
+        source, b = functions[name], Builder(Block(), None, names=at.b.names)
+        b.location, b.functions = at.b.location, functions
+        inner = Batcher(b, at.lanes)
+        functions[made] = b.block  # before it is built: it may call itself
+        try:
+            enter(inner, source.arguments, [lane.form for lane in lanes])
+            inner.run(source)
+            b.block.results = [in_form(inner, v, Form.STACKED) for v in source.results]
+        except NotStackable:
+            del functions[made]
+            raise
+    attributes = {"function": made, "types": tuple(map(at.type, kinds))}
+    results = at.b.operation("call", [lane.value for lane in lanes], attributes).results
+    return [Lane(v, Form.STACKED) for v in results]

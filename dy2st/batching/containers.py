@@ -1,0 +1,116 @@
+"""Lists, tuples and variants: what moves values does the same with stacked ones.
+
+The lanes have the length of a list and the tag of a variant in common; numbers of slots must be the same for all lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2st.autodiff.cotangents import close_cond
+from dy2st.batching.lanes import Form, Lane, moved
+from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.rules import Lanes, stacked
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import ScalarType, Type, is_optional, optional
+
+TOLD = frozenset("list_len list_index list_popped list_bounds variant_tag".split())
+"""Ops whose results are numbers that all lanes share."""
+
+
+def _is_place(operation: Operation, i: int) -> bool:
+    """Say whether an operand is the number of a slot, not an element."""
+    kind = operation.operands[i].type
+    if not isinstance(kind, ScalarType):
+        return False
+    return operation.name not in ("list_new", "list_append", "variant_new", "tuple_new") and not (
+        operation.name in ("list_set", "list_insert", "list_put", "list_accumulate") and i == 2
+    )
+
+
+@rule(
+    *("list_new", "list_append", "list_len", "list_index", "list_get", "list_set", "list_pop", "list_popped"),
+    *("list_put", "list_take", "list_clear", "list_remove", "list_spread", "list_accumulate"),
+    *("list_extend", "slots_extend", "list_bounds", "list_part", "slots_part", "list_reverse", "slots_reverse"),
+    *("list_insert", "list_widen", "slots_widen", "slots_narrow"),
+    *("variant_new", "variant_tag", "variant_get", "variant_or_zeros", "variant_ct", "variant_wrap", "variant_cast"),
+    *("tuple_new", "tuple_of_tangents", "tuple_get", "optional_add"),
+)
+def moving(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """The same op on stacked values; the types that it is told are of stacked values too."""
+    operands: list[Value] = []
+    for i, lane in enumerate(lanes):
+        if _is_place(operation, i):
+            if not lane.shared:
+                return None
+            operands.append(lane.value)
+        else:
+            operands.append(_stacked(at, lane, operation.operands[i]))
+    attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
+    made = at.b.operation(operation.op, operands, attributes).results
+    form = Form.SHARED if operation.name in TOLD else Form.STACKED
+    return [Lane(v, form) for v in made]
+
+
+def _stacked(at: Batcher, lane: Lane, old: Value) -> Value:
+    """Return an operand in stacked form, also a shared optional: by a look at whether it is there."""
+    if lane.shared and is_optional(old.type):
+        return _stacked_optional(at, lane.value)
+    return at.stacked(lane)
+
+
+def _stacked_optional(at: Batcher, value: Value) -> Value:
+    """Emit an optional of a stacked value from one that the lanes share."""
+    b = at.b
+    then, other = b.child(), b.child()
+    payload = Lane(then.variant_get(value, tag=1, message="an unset value was read"), Form.SHARED)
+    kind = optional(at.type(payload.value.type))
+    then.block.results = [then.emit("variant_new", [at.inside(then).stacked(payload)], {"type": kind, "tag": 1})]
+    other.block.results = [other.emit("variant_new", [], {"type": kind, "tag": 0})]
+    return close_cond(b, b.scalar_eq(b.variant_tag(value), 1), then, other)[0]
+
+
+def _told(at: Batcher, value: Any) -> Any:
+    return at.type(value) if isinstance(value, Type) else value
+
+
+@rule("list_stack")
+def list_stack(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """The new axis stands behind that of the lanes."""
+    return stacked(moved(at.b, at.b.list_stack(lanes[0].value), 0, 1))
+
+
+@rule("list_to_tensor")
+def list_to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """Numbers of all lanes, side by side."""
+    made = moved(at.b, at.b.list_stack(lanes[0].value), 0, 1)
+    return stacked(at.b.cast(made, dtype=operation.attributes["dtype"]))
+
+
+@rule("list_stack_tangent")
+def list_stack_tangent(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """As `list_stack`, in the shape of a tensor whose first two axes change places."""
+    slots, like = _stacked(at, lanes[0], operation.operands[0]), at.stacked(lanes[1])
+    return stacked(moved(at.b, at.b.list_stack_tangent(slots, moved(at.b, like, 0, 1)), 0, 1))
+
+
+@rule("list_unstack")
+def list_unstack(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """The inverse of `list_stack_tangent`."""
+    x = moved(at.b, lanes[0].value, 0, 1)
+    return stacked(at.b.list_unstack(x, type=_told(at, operation.attributes["type"])))
+
+
+@rule("list_concat", "list_extents", "list_concat_tangent", "list_split")
+def along_axis(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """Elements end to end along an axis, which the lanes have at the same places."""
+    operands: list[Value] = []
+    for i, (lane, old) in enumerate(zip(lanes, operation.operands, strict=True)):
+        extents = operation.name in ("list_concat_tangent", "list_split") and i == 1
+        if extents and not lane.shared:
+            return None
+        operands.append(lane.value if extents else _stacked(at, lane, old))
+    attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
+    attributes["axis"] += 1
+    made = at.b.operation(operation.op, operands, attributes).results
+    return [Lane(made[0], Form.SHARED if operation.name == "list_extents" else Form.STACKED)]

@@ -1,0 +1,135 @@
+"""The loop over the lanes: an operation without a rule runs once for each lane, in the order of the lanes.
+
+Before                          After
+    %y = nonzero(%x)                %empty = list_new()
+                                    %ys = counted_while(%lanes, %empty, %x) { (%i, %so_far, %x)
+                                        %lane = index(%x, %i)
+                                        %y = nonzero(%lane)
+                                        %next = list_append(%so_far, %y)
+                                        -> %next }
+
+What the lanes give is stacked again where it has one shape for all of them (1), numbers become a tensor (2); anything
+else stays apart (3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dy2st.autodiff.cotangents import close_cond
+from dy2st.batching.lanes import NUMBERS, Form, Lane, apart_type, counted, known_outside, stacked_type
+from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_block
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import INT, ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
+from dy2st.ops.cotangent import zeros
+from dy2st.shapes import Extent
+
+
+def each_lane(b: Builder, lanes: Extent, operation: Operation, operands: Sequence[Lane]) -> list[Lane]:
+    """Emit a loop that runs an operation for each lane; return what its results became."""
+    body = b.child()
+    i = body.argument(INT, "lane")
+    types = [apart_type(v.type) for v in operation.results]
+    so_far = [body.argument(t) for t in types]
+    given = [of_lane(body, one, i, v.type) for one, v in zip(operands, operation.operands, strict=True)]
+    blocks = [clone_block(inner) for inner in operation.blocks]
+    made = body.operation(operation.op, given, dict(operation.attributes), blocks, operation.location)
+    for old, new in zip(operation.results, made.results, strict=True):
+        body.retype(new, old.type)
+    pairs = zip(so_far, made.results, strict=True)
+    body.block.results = [body.emit("list_append", [total, one]) for total, one in pairs]
+    initial = [b.emit("list_new", [], {"type": t}) for t in types]
+    lists = counted(b, b.extent(lanes), body, initial)
+    return [together(b, lanes, one, v.type) for one, v in zip(lists, operation.results, strict=True)]
+
+
+def of_lane(b: Builder, lane: Lane, i: Value, kind: Type) -> Value:
+    """Emit the value, of type `kind`, that lane number `i` has."""
+    if lane.shared:
+        return b.use(lane.value)
+    if lane.stacked:
+        return _unstacked(b, lane.value, i, kind)
+    value = b.list_get(lane.value, i)
+    b.retype(value, kind)
+    return value
+
+
+def together(b: Builder, lanes: Extent, items: Value, kind: Type) -> Lane:
+    """Return what stands for the values, of type `kind`, that a list has for each lane."""
+    if isinstance(kind, ScalarType):  # 2
+        made = b.list_to_tensor(items, dtype=NUMBERS[kind.kind])
+        b.retype(made, stacked_type(kind, lanes))
+        return Lane(made, Form.STACKED)
+    if not isinstance(kind, TensorType) or not known_outside(b, kind):  # 3
+        return Lane(items, Form.APART)
+    return Lane(stack_list(b, lanes, items, kind), Form.STACKED)  # 1
+
+
+def stack_list(b: Builder, lanes: Extent, items: Value, kind: TensorType) -> Value:
+    """Emit the tensor of a list of tensors, one for each lane, also where there is no lane."""
+    if isinstance(lanes, int) and lanes > 0:
+        made = b.list_stack(items)
+    else:
+        some, none = b.child(), b.child()
+        some.block.results = [some.list_stack(items)]
+        none.block.results = [zeros(none, kind.dtype, [0, *none.shape(kind)])]
+        made = close_cond(b, b.scalar_gt(b.list_len(items), 0), some, none)[0]
+    b.retype(made, stacked_type(kind, lanes))
+    return made
+
+
+def _unstacked(b: Builder, value: Value, i: Value, kind: Type) -> Value:
+    """Emit what one lane has of a stacked value."""
+    if isinstance(kind, (TensorType, ScalarType)):
+        made = b.index(value, i, spec=(("int", "?"),))
+        if isinstance(kind, ScalarType):
+            made = b.item(made)
+        b.retype(made, kind)
+        return made
+    if isinstance(kind, ListType):
+        return _list_of_lane(b, value, i, kind)
+    if isinstance(kind, TupleType):
+        parts = b.operation("tuple_get", [value]).results
+        return b.tuple_new(*(_unstacked(b, part, i, item) for part, item in zip(parts, kind.items, strict=True)))
+    if isinstance(kind, VariantType):
+        return _variant_of_lane(b, value, i, kind)
+    raise StructureError(f"a value of type {kind} cannot be taken apart into lanes")
+
+
+def _list_of_lane(b: Builder, value: Value, i: Value, kind: ListType) -> Value:
+    body = b.child()
+    at, so_far = body.argument(INT), body.argument(kind)
+    element = _unstacked(body, body.list_get(value, at), body.use(i), kind.element)
+    body.block.results = [body.list_append(so_far, element)]
+    return counted(b, b.list_len(value), body, [b.emit("list_new", [], {"type": kind})])[0]
+
+
+def _variant_of_lane(b: Builder, value: Value, i: Value, kind: VariantType, tag: int = 0) -> Value:
+    """Emit the variant of one lane: from alternative `tag` on, one `cond` for each."""
+    last = tag + 1 == len(kind.alternatives)
+    here = b if last else b.child()
+    alternative = kind.alternatives[tag]
+    payload: list[Value] = []
+    if not isinstance(alternative, (UnsetType, ConstType)):
+        whole = here.variant_get(value, tag=tag, message="a value of another kind was read")
+        payload = [_unstacked(here, whole, here.use(i), alternative)]
+    made = here.emit("variant_new", payload, {"type": kind, "tag": tag})
+    if last:
+        return made
+    other = b.child()
+    here.block.results = [made]
+    other.block.results = [_variant_of_lane(other, value, other.use(i), kind, tag + 1)]
+    return close_cond(b, b.scalar_eq(b.variant_tag(value), tag), here, other)[0]
+
+
+def lane_numbers(b: Builder, lanes: Extent) -> Value:
+    """Emit the numbers of the lanes, an int64 vector."""
+    if isinstance(lanes, int):
+        return b.constant(np.arange(lanes), NUMBERS["int"])
+    made = b.arange(b.scalar(0), b.scalar(b.extent(lanes)), b.scalar(1), dtype=NUMBERS["int"])
+    b.retype(made, stacked_type(INT, lanes))
+    return made

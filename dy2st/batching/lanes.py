@@ -1,0 +1,156 @@
+"""How a value of one lane stands for all lanes.
+
+SHARED    the lanes have it in common: the value itself
+STACKED   one value for all of them: a tensor [*shape] is one of [lanes, *shape], a Python number is a tensor
+          [lanes], a list (tuple, variant) is one of stacked elements: the lanes have its length (its tag) in common
+APART     a list with a value for each lane: for what differs between lanes in more than its elements, such as the
+          extents of a tensor or the length of a list
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from dy2st.dtypes import DType, bool_, float64, int64
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Value, tensor_type
+from dy2st.ir.types import INT, ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.shapes import Dim, Extent, symbol
+
+NUMBERS: dict[str, DType] = {"int": int64, "float": float64, "bool": bool_}
+"""The dtypes of stacked Python numbers."""
+
+
+class Form(Enum):
+    """How one value stands for all lanes."""
+
+    SHARED = "shared"
+    STACKED = "stacked"
+    APART = "apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What a value of one lane became."""
+
+    value: Value
+    form: Form
+
+    @property
+    def shared(self) -> bool:
+        return self.form is Form.SHARED
+
+    @property
+    def stacked(self) -> bool:
+        return self.form is Form.STACKED
+
+    @property
+    def apart(self) -> bool:
+        return self.form is Form.APART
+
+
+def stacked_type(t: Type, lanes: Extent) -> Type:
+    """Return the type of the stacked form of values of type `t`."""
+    if isinstance(t, TensorType):
+        return TensorType(t.dtype, (lanes, *t.shape))
+    if isinstance(t, ScalarType):
+        return TensorType(NUMBERS[t.kind], (lanes,))
+    if isinstance(t, ListType):
+        return ListType(stacked_type(t.element, lanes))
+    if isinstance(t, TupleType):
+        return TupleType(tuple(stacked_type(item, lanes) for item in t.items))
+    if isinstance(t, VariantType):
+        return VariantType(tuple(stacked_type(a, lanes) for a in t.alternatives))
+    return t
+
+
+def apart_type(t: Type) -> ListType:
+    """Return the type of the list that holds a value of type `t` for each lane; what lanes differ in is left open."""
+    return ListType(_open(t))
+
+
+def form_type(t: Type, form: Form, lanes: Extent) -> Type:
+    """Return the type that a value of type `t` has in a form."""
+    if form is Form.SHARED:
+        return t
+    return stacked_type(t, lanes) if form is Form.STACKED else apart_type(t)
+
+
+def _open(t: Type) -> Type:
+    if isinstance(t, TensorType):
+        return TensorType(t.dtype, tuple(None if isinstance(e, Dim) else e for e in t.shape))  # type: ignore[arg-type]
+    if isinstance(t, ScalarType):
+        return ScalarType(t.kind)
+    if isinstance(t, ListType):
+        return ListType(_open(t.element))
+    if isinstance(t, TupleType):
+        return TupleType(tuple(map(_open, t.items)))
+    return VariantType(tuple(map(_open, t.alternatives))) if isinstance(t, VariantType) else t
+
+
+def known_outside(b: Builder, t: Type) -> bool:
+    """Say whether values in reach of `b` tell every extent of a tensor (or it has none)."""
+    if isinstance(t, ScalarType):
+        return True
+    if not isinstance(t, TensorType):
+        return False
+    return all(tells(b, e) for e in t.shape)
+
+
+def tells(b: Builder, extent: Extent) -> bool:
+    """Say whether values in reach of `b` tell an extent."""
+    return isinstance(extent, int) or all(b.knows(symbol(name)) for name in extent.symbols())
+
+
+def stack_shared(b: Builder, value: Value, lanes: Extent) -> Value | None:
+    """Emit the stacked form of a shared value; None for what is no tensor, number, or list of these."""
+    value, kind = b.use(value), value.type
+    if isinstance(kind, ScalarType):
+        value = b.emit("scalar_to_tensor", [value], {"dtype": NUMBERS[kind.kind]})
+    if isinstance(value.type, TensorType):
+        return b.broadcast_to(value, [b.extent(lanes), *b.shape(value)])
+    if isinstance(kind, ListType):
+        return _stack_list(b, value, kind, lanes)
+    return None
+
+
+def _stack_list(b: Builder, value: Value, kind: ListType, lanes: Extent) -> Value | None:
+    made, of = value.operation, stacked_type(kind, lanes)
+    empty = b.emit("list_new", [], {"type": of})
+    if made is not None and made.name == "list_new" and not made.operands:
+        return empty
+    body = b.child()
+    i, so_far = body.argument(INT), body.argument(of)
+    element = stack_shared(body, body.list_get(value, i), lanes)
+    if element is None:
+        return None
+    body.block.results = [body.list_append(so_far, element)]
+    return counted(b, b.list_len(value), body, [empty])[0]
+
+
+def counted(
+    b: Builder, turns: int | Value, body: Builder, initial: Sequence[Value], reverse: bool = False
+) -> list[Value]:
+    """Emit a `counted_while` over a child whose arguments are the turn and the carried values, then what it captured."""
+    order = [body.block.arguments[0], *body.block.arguments[1 : 1 + len(initial)]]
+    body.block.arguments[:] = [*order, *body.captures.values()]
+    attributes = {"carried": len(initial), "reverse": reverse}
+    operands = [b.scalar(turns), *initial, *body.captures]
+    return b.operation("counted_while", operands, attributes, [body.block]).results
+
+
+def column(b: Builder, x: Value, rank: int) -> Value:
+    """Emit a vector over the lanes with axes of extent 1 behind it, so that it broadcasts with stacked tensors."""
+    axes = tuple(range(1, 1 + rank))
+    return b.emit("expand_dims", [x], {"axes": axes}) if axes else x
+
+
+def moved(b: Builder, x: Value, source: int, target: int) -> Value:
+    """Emit a tensor with its axis `source` moved to `target`."""
+    if source == target:
+        return x
+    order = [i for i in range(tensor_type(x).rank) if i != source]
+    order.insert(target, source)
+    return b.emit("transpose", [x], {"perm": tuple(order)})

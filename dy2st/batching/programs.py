@@ -1,0 +1,57 @@
+"""`vmap` of whole Programs: Program in, Program out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.autodiff.programs import fresh_names
+from dy2st.batching import branches, containers, loops, places, rules, scalars, windows
+from dy2st.batching.each import together
+from dy2st.batching.lanes import Form, Lane, form_type
+from dy2st.batching.pushing import Batcher
+from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_block
+from dy2st.ir.program import Block, Program, Value
+from dy2st.ir.types import ListType
+from dy2st.shapes import Extent, symbol
+
+for _module in (branches, containers, loops, places, rules, scalars, windows):
+    assert _module  # these fill the table of rules
+
+
+def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None) -> tuple[Program, tuple[Form, ...]]:
+    """Return a Program over many lanes, and the forms of its results.
+
+    `batched` says of each argument whether it differs between lanes; then the lanes are its first axis (a Python number
+    becomes a vector). `lanes` is how many there are, by default what the run tells.
+    """
+    functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
+    b = Builder(names=fresh_names(program))
+    b.functions = functions
+    at = Batcher(b, symbol("lanes") if lanes is None else lanes)
+    source = program.block
+    for argument, differs in zip(source.arguments, batched, strict=True):
+        form = Form.STACKED if differs else Form.SHARED
+        at.set(argument, b.argument(form_type(argument.type, form, at.lanes), argument.name), form)
+    at.run(source)
+    found = [at.lane(v) for v in source.results]
+    b.block.results = [lane.value for lane in found]
+    return Program({**functions, program.entry: b.block}, program.entry), tuple(lane.form for lane in found)
+
+
+def vmap_block(b: Builder, lanes: Extent, block: Block, given: Sequence[Lane]) -> list[Value]:
+    """Emit into `b` what a block computes over many lanes, from what its arguments became; return stacked results."""
+    at = Batcher(b, lanes)
+    for argument, lane in zip(block.arguments, given, strict=True):
+        at.set(argument, lane.value, lane.form)
+    at.run(block)
+    return [_stacked(at, v) for v in block.results]
+
+
+def _stacked(at: Batcher, value: Value) -> Value:
+    lane = at.lane(value)
+    if lane.apart and isinstance(lane.value.type, ListType):
+        lane = together(at.b, at.lanes, lane.value, value.type)
+        if lane.apart:
+            return at.b.list_stack(lane.value)
+    return at.stacked(lane)

@@ -1,0 +1,122 @@
+"""Python numbers that differ between lanes: an int64, float64 or bool vector over the lanes.
+
+What may raise (a division, int() of a NaN) runs lane by lane, unless it is known not to.
+"""
+
+from __future__ import annotations
+
+from dy2st.batching.lanes import NUMBERS, Lane
+from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.rules import Lanes, stacked
+from dy2st.dtypes import DType, bool_, float64, int64
+from dy2st.ir.opdef import OpDef
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import ScalarType
+
+ARITHMETIC = {
+    "scalar_add": "add",
+    "scalar_sub": "sub",
+    "scalar_mul": "mul",
+    "scalar_min": "minimum",
+    "scalar_max": "maximum",
+    "scalar_floordiv": "floordiv",
+    "scalar_mod": "mod",
+    "scalar_neg": "neg",
+    "scalar_abs": "abs",
+    "scalar_float": "cast",
+}
+"""Ops in the dtype of their result."""
+COMPARISONS = {
+    "scalar_lt": "lt",
+    "scalar_le": "le",
+    "scalar_eq": "eq",
+    "scalar_ne": "ne",
+    "scalar_gt": "gt",
+    "scalar_ge": "ge",
+}
+"""Ops in the dtype in which Python compares."""
+BITS = {"scalar_and": "bitwise_and", "scalar_or": "bitwise_or", "scalar_xor": "bitwise_xor"}
+
+
+def _vector(at: Batcher, lane: Lane, dtype: DType) -> Value:
+    """Return a number as a tensor of a dtype: 0-D where the lanes share it."""
+    b = at.b
+    if lane.shared and isinstance(lane.value.type, ScalarType):
+        return b.scalar_to_tensor(lane.value, dtype=dtype)
+    return lane.value if tensor_type(lane.value).dtype is dtype else b.cast(lane.value, dtype=dtype)
+
+
+def _kinds(operation: Operation) -> list[str]:
+    return [v.type.kind for v in operation.operands if isinstance(v.type, ScalarType)]
+
+
+def _may_raise(op: OpDef, operation: Operation) -> bool:
+    return op.can_raise([v.type for v in operation.operands], operation.attributes)
+
+
+@rule(*ARITHMETIC)
+def arithmetic(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """Sums, products and the like."""
+    if _may_raise(operation.op, operation):
+        return None
+    kind = operation.results[0].type
+    assert isinstance(kind, ScalarType)
+    dtype = NUMBERS[kind.kind]
+    operands = [_vector(at, lane, dtype) for lane in lanes]
+    name = ARITHMETIC[operation.name]
+    return stacked(operands[0] if name == "cast" else getattr(at.b, name)(*operands))
+
+
+@rule(*COMPARISONS)
+def comparison(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """Comparisons."""
+    dtype = float64 if "float" in _kinds(operation) else int64
+    return stacked(getattr(at.b, COMPARISONS[operation.name])(*(_vector(at, lane, dtype) for lane in lanes)))
+
+
+@rule(*BITS)
+def bits(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """Operators on bits, and on truths."""
+    dtype = bool_ if set(_kinds(operation)) == {"bool"} else int64
+    return stacked(getattr(at.b, BITS[operation.name])(*(_vector(at, lane, dtype) for lane in lanes)))
+
+
+@rule("scalar_not", "scalar_bool")
+def truth(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """Truth and its negation."""
+    value = at.b.cast(lanes[0].value, dtype=bool_)
+    return stacked(at.b.logical_not(value) if operation.name == "scalar_not" else value)
+
+
+@rule("scalar_int")
+def whole(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """Return int(x) of what is no float."""
+    return None if _kinds(operation) == ["float"] else stacked(_vector(at, lanes[0], int64))
+
+
+@rule("scalar_truediv")
+def quotient(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """A quotient by a number that is known not to be zero."""
+    divisor = operation.operands[1].operation
+    if divisor is None or divisor.name != "scalar_constant" or not divisor.attributes["value"]:
+        return None
+    return stacked(at.b.div(*(_vector(at, lane, float64) for lane in lanes)))
+
+
+@rule("scalar_to_tensor")
+def to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+    """A number as a 0-D tensor."""
+    return stacked(_vector(at, lanes[0], operation.attributes["dtype"]))
+
+
+@rule("item")
+def item(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """The one element of a tensor."""
+    if _may_raise(operation.op, operation):
+        return None
+    kind, b = operation.results[0].type, at.b
+    assert isinstance(kind, ScalarType)
+    flat = b.shaped("reshape", [lanes[0].value], [at.count()]) if tensor_type(operation.operands[0]).rank else None
+    value = lanes[0].value if flat is None else flat
+    dtype = NUMBERS[kind.kind]
+    return None if tensor_type(value).dtype.kind == "c" else stacked(b.cast(value, dtype=dtype))

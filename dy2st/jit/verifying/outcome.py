@@ -1,0 +1,98 @@
+"""One run of a function under observation: what it gave, wrote, printed, warned of and raised, and its gradients."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dy2st.ir.context import current
+from dy2st.ir.location import Location, user_location
+from dy2st.jit.verifying.described import Thing, described
+from dy2st.runtime import backward
+from dy2st.runtime.errors import user_lines
+from dy2st.runtime.generator import default_generator
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.tensor import Tensor
+
+
+@dataclass
+class Outcome:
+    """What one run left behind, as data."""
+
+    things: dict[str, dict[str, Thing]] = field(default_factory=dict[str, dict[str, Thing]])
+    """By kind ("result", "gradients", "state", "prints", ...), then by name."""
+    printed_at: list[Location | None] = field(default_factory=list[Location | None])
+    raised_at: Location | None = None
+    error: BaseException | None = None
+
+
+def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> Outcome:
+    """Run once; `roots` lead to what the run may write."""
+    made, output = Outcome(), _Output()
+    result: Any = None
+    with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(output):
+        warnings.simplefilter("always")
+        try:
+            result = run()
+        except Exception as error:
+            made.error, lines = error, user_lines(error.__traceback__)
+            made.raised_at = lines[-1] if lines else None
+            made.things["exception"] = {"": Thing(type(error).__name__, str(error))}
+    made.printed_at = output.places
+    if made.error is None:
+        made.things["result"] = described({"": result})
+    made.things["state"] = described(roots)
+    made.things["prints"] = {f"{i + 1}": Thing("text", text) for i, text in enumerate(output.lines())}
+    shown = [(w.category.__name__, str(w.message)) for w in warned]
+    made.things["warnings"] = {f"{i + 1}": Thing(kind, text) for i, (kind, text) in enumerate(shown)}
+    made.things["random numbers"] = {"generator": Thing("state", default_generator().get_state())}
+    if gradients and made.error is None and current().grad:
+        made.things["gradients"] = _gradients(result, roots)
+    return made
+
+
+class _Output(io.StringIO):
+    """Standard output that remembers the user's line of each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[Location | None] = []
+
+    def write(self, text: str) -> int:
+        place = user_location()
+        self.places += [place] * text.count("\n")
+        return super().write(text)
+
+    def lines(self) -> list[str]:
+        return self.getvalue().splitlines()
+
+
+def _gradients(result: Any, roots: Mapping[str, Any]) -> dict[str, Thing]:
+    """Pull fixed cotangents of all float results back; return the gradients that stand in `roots` afterwards."""
+    live = live_results(result)
+    try:
+        if live:
+            backward.backward(live, [seed_of(t) for t in live])
+    except Exception as error:
+        return {"": Thing(type(error).__name__)}
+    found = described(roots)
+    return {path: thing for path, thing in found.items() if path.endswith(".grad")}
+
+
+def live_results(result: Any) -> list[Tensor]:
+    """List the tensors of a result that gradients flow out of."""
+    if isinstance(result, Tensor):
+        return [] if result.stop_gradient or result._payload.dtype.kind not in "fc" else [result]
+    items = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
+    found = [t for item in items for t in live_results(item)]
+    return list({id(t): t for t in found}.values())
+
+
+def seed_of(t: Tensor) -> Tensor:
+    """Return a cotangent that is the same in every run and no two elements of which are equal by chance."""
+    xp, payload = namespace_of(t._payload), t._payload
+    return Tensor(xp.cos(xp.arange(payload.size) + 0.5).reshape(payload.shape).astype(payload.dtype))

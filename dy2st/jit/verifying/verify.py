@@ -1,0 +1,149 @@
+"""`jit.verify`: run a function eagerly and as a Program on the same state, and compare everything that can be seen."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from dy2st.errors import ConversionError, TraceError
+from dy2st.ir.location import Location
+from dy2st.jit.static_function import StaticFunction
+from dy2st.jit.verifying.culprits import Call, find
+from dy2st.jit.verifying.described import Thing, alike, close, first_difference
+from dy2st.jit.verifying.outcome import Outcome, observed
+from dy2st.jit.verifying.report import Culprit, Difference, Verification
+from dy2st.jit.verifying.snapshot import Snapshot, make_optimizer_state
+from dy2st.nn.layer import Layer
+from dy2st.runtime.generator import default_generator
+
+KINDS = ("exception", "prints", "warnings", "result", "state", "random numbers", "gradients")
+"""What is compared, in the order in which differences are listed."""
+MOST_LISTED = 20
+
+
+def verify(
+    function: Callable[..., Any],
+    *inputs: Any,
+    gradients: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    **keywords: Any,
+) -> Verification:
+    """Run a function eagerly and as a Program, and report what differs and the first line that does.
+
+    Both runs start from the same state, and everything is as it was afterwards: arguments, attributes, closures,
+    globals that the function names, lists and dicts, the random generators. Compared are the result (values, dtypes,
+    shapes, Python types), what was written, printed, warned of and raised, the random numbers drawn, and the gradients
+    of all arguments and parameters for fixed cotangents of the result. The Program runs twice: traced, and again.
+
+    Parameters
+    ----------
+    function
+        A function, a method, a Layer, or one of them under `to_static`.
+    *inputs, **keywords
+        What to call it with.
+    gradients
+        Whether to compare gradients.
+    rtol, atol
+        How far apart numbers may be; by default what rounding explains, from 1e-9 (float64) to 4e-2 (bfloat16) of the
+        largest element.
+
+    Returns
+    -------
+    Verification
+        True where both agree. It prints the differences and the line; `check()` raises Mismatch.
+
+    >>> import dy2st as paddle
+    >>> def step(x):
+    ...     while x.sum() < 10: x = x * 2
+    ...     return x
+    >>> paddle.jit.verify(step, paddle.to_tensor([1.0, 2.0])).agrees
+    True
+    """
+    plain, static = _both(function)
+    roots = {"": plain, **{f"argument {i}": x for i, x in enumerate(inputs)}, **keywords}
+    default_generator()
+    untouched = Snapshot(roots)
+    make_optimizer_state(roots)
+    call = Call(plain, static, inputs, keywords, Snapshot(roots))
+
+    def outcome(run: Callable[[], Any]) -> Outcome:
+        try:
+            return observed(run, roots, gradients)
+        finally:
+            call.before.restore()
+
+    try:
+        want = outcome(call.eager)
+        found, culprit = _compared(call, want, outcome, rtol, atol)
+    finally:
+        untouched.restore()
+    counted = {kind: len(want.things[kind]) for kind in KINDS if want.things.get(kind)}
+    name = getattr(plain, "__qualname__", type(plain).__name__)
+    return Verification(name, counted, tuple(found[:MOST_LISTED]), culprit)
+
+
+def _compared(
+    call: Call, want: Outcome, outcome: Callable[[Callable[[], Any]], Outcome], rtol: float | None, atol: float | None
+) -> tuple[list[Difference], Culprit | None]:
+    """Run the Program twice; return what differs from the eager run the first time that something does, and why."""
+    for turn in ("", "of the second call "):
+        got = outcome(call.static)
+        refusal = got.error
+        if isinstance(refusal, (ConversionError, TraceError)) and type(want.error) is not type(refusal):
+            return [Difference("conversion", "", "runs", str(refusal))], _refused(refusal)
+        found = [dataclasses.replace(d, name=turn + d.name) for d in _differences(want, got, rtol, atol)]
+        if found:
+            return found, find(call, found, partial(close, rtol=rtol, atol=atol)) or _seen(found[0], want, got)
+    return [], None
+
+
+def _both(function: Callable[..., Any]) -> tuple[Callable[..., Any], StaticFunction]:
+    """Return a function as it was written, and as Programs of its own; a Layer with its hooks."""
+    if isinstance(function, Layer):
+
+        def layer(*inputs: Any, **keywords: Any) -> Any:
+            return function(*inputs, **keywords)
+
+        return function, StaticFunction(layer, full_graph=True)
+    inner = getattr(function, "__dy2st_function__", function)
+    if isinstance(inner, types.MethodType):
+        return inner, StaticFunction(inner.__func__, full_graph=True, instance=inner.__self__)
+    return inner, StaticFunction(inner, full_graph=True)
+
+
+def _differences(want: Outcome, got: Outcome, rtol: float | None, atol: float | None) -> Iterator[Difference]:
+    for kind in KINDS:
+        yield from _between(kind, want.things.get(kind, {}), got.things.get(kind, {}), rtol, atol)
+
+
+def _between(
+    kind: str, eager: Mapping[str, Thing], static: Mapping[str, Thing], rtol: float | None, atol: float | None
+) -> Iterator[Difference]:
+    for name in dict.fromkeys([*eager, *static]):
+        a, b = eager.get(name), static.get(name)
+        if a is None or b is None:
+            yield Difference(kind, name, "has none" if a is None else str(a), "has none" if b is None else str(b))
+        elif not alike(a, b, rtol, atol):
+            yield Difference(kind, name, str(a), f"{b}{first_difference(a, b)}")
+
+
+def _refused(error: ConversionError | TraceError) -> Culprit | None:
+    if error.file is None or error.line is None:
+        return None
+    return Culprit(Location(error.file, error.line), "this cannot become a part of a Program")
+
+
+def _seen(difference: Difference, want: Outcome, got: Outcome) -> Culprit | None:
+    """Return the line of a difference that is seen from outside: an exception or a print."""
+    if difference.kind == "exception":
+        place = want.raised_at or got.raised_at
+        return None if place is None else Culprit(place, f"eager raised {difference.eager}, static {difference.static}")
+    if difference.kind == "prints":
+        number = int(difference.name.split()[-1]) - 1
+        place = want.printed_at[number] if number < len(want.printed_at) else None
+        return None if place is None else Culprit(place, f"printed {difference.eager} and {difference.static}")
+    return None

@@ -1,0 +1,143 @@
+"""Built-ins that run through things: iterators, and lists made of what only the run will tell the length of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.runtime.convert_access import method, users_method
+from dy2st.runtime.convert_if import if_, switch
+from dy2st.runtime.convert_loop import for_
+from dy2st.runtime.impure import refuse_outside
+from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, python_items, symbolic_zip
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.traced_iterator import TracedIterator, check_moved
+from dy2st.runtime.variant import SymbolicList, Variant
+
+PYTHON_DATA = (list, tuple, dict, set, str, bytes)
+
+
+def must_roll(trace: Any, x: Any) -> bool:
+    """Say whether only the run will tell how many items there are."""
+    found = iterable_of(trace, x)
+    return found is not None and found.must_roll
+
+
+# ---- iterators -----------------------------------------------------------------------------------------------------
+def iter_(trace: Any, x: Any, *sentinel: Any) -> Any:
+    """Return `iter(x)`; how far it has come is known to the trace."""
+    if sentinel or isinstance(x, TracedIterator):
+        return iter(x, *sentinel)
+    if isinstance(x, Variant):
+        return switch(trace, x, lambda y: iter_(trace, y))
+    if iterable_of(trace, x) is not None:
+        return TracedIterator(trace, lambda: iterable_of(trace, x))
+    if (own := users_method(trace, x, "__iter__")) is not None:
+        return own()
+    if isinstance(x, PYTHON_DATA):
+        items = x if isinstance(x, (list, tuple)) else tuple(trace.content(x))
+        return TracedIterator(trace, lambda: python_items(trace, items))
+    return iter(trace.iterate(x))
+
+
+def next_(trace: Any, x: Any, *default: Any) -> Any:
+    """Return `next(...)` of an iterator."""
+    if isinstance(x, Variant):
+        return switch(trace, x, lambda y: next_(trace, y, *default))
+    if isinstance(x, TracedIterator):
+        return _next_of(trace, x, default)
+    if (own := users_method(trace, x, "__next__")) is not None:
+        return _next_of_users(own, default)
+    refuse_outside(trace, x)
+    check_moved(trace, x)
+    return next(x, *default)
+
+
+def _next_of(trace: Any, x: TracedIterator, default: tuple[Any, ...]) -> Any:
+    position = x.position
+    reaches = x.reaches(position + 1)
+    if not trace.is_symbolic(reaches):
+        return next(x, *default)
+
+    def take() -> Any:
+        x.move(position + 1)
+        return x.item(position)
+
+    return trace.if_exp(reaches, take, lambda: default[0] if default else _stop())
+
+
+def _stop() -> None:
+    raise StopIteration
+
+
+def _next_of_users(own: Callable[[], Any], default: tuple[Any, ...]) -> Any:
+    try:
+        return own()
+    except StopIteration:
+        if not default:
+            raise
+        return default[0]
+
+
+# ---- lists and tuples ------------------------------------------------------------------------------------------------
+def collected(trace: Any, items: Any, keep: Callable[[Any], Any] | None = None) -> list[Any]:
+    """Return a list of what a loop runs through, of those items that `keep` wants."""
+    made: list[Any] = []
+    trace.store(made, [])
+    append = method(trace, made, "append")
+
+    def body(x: Any) -> None:
+        wanted = True if keep is None else keep(x)
+        if trace.is_symbolic(wanted):
+            if_(trace, trace.truth(wanted), lambda: append(x), lambda: None, tuple, lambda _: None, ())
+        elif trace.content(wanted):
+            append(x)
+
+    for_(trace, items, body, tuple, lambda _: None, (), None)
+    return made
+
+
+def list_(trace: Any, *items: Any) -> Any:
+    """Return `list(...)`; a list of unknown length is copied as such."""
+    if not items:
+        return []
+    if isinstance(items[0], Variant):
+        return switch(trace, items[0], lambda x: list_(trace, x))
+    content = trace.content(items[0])
+    if not isinstance(content, SymbolicList):
+        return collected(trace, items[0]) if must_roll(trace, items[0]) else list(trace.iterate(items[0]))
+    made: list[Any] = []
+    trace.store(made, content)
+    return made
+
+
+def tuple_(trace: Any, *items: Any) -> Any:
+    """Return `tuple(...)`."""
+    if items and isinstance(items[0], Variant):
+        return switch(trace, items[0], lambda x: tuple_(trace, x))
+    return tuple(trace.iterate(items[0])) if items else ()
+
+
+def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
+    """Return `map(...)` of a converted function."""
+    call = trace.callable(f)
+    if not any(must_roll(trace, x) for x in iterables):
+        return map(call, *(trace.iterate(x) for x in iterables))
+    rows = symbolic_zip(trace, *iterables)
+    return SymbolicIterable(rows.length, lambda i: call(*rows.get(i)), True)
+
+
+def filter_(trace: Any, f: Callable[..., Any] | None, items: Any) -> Any:
+    """Return `filter(...)` of a converted function; the items are chosen at once where only the run will tell which."""
+    keep = trace.callable(f) if f is not None else None
+    if iterable_of(trace, items) is None and not isinstance(items, PYTHON_DATA):
+        return filter(keep, trace.iterate(items))
+    return iter_(trace, collected(trace, items, keep or (lambda x: x)))
+
+
+def sorted_(trace: Any, items: Any, *, key: Any = None, reverse: bool = False) -> Any:
+    """Return `sorted(...)` of Python values, or of the elements of a tensor."""
+    content = trace.content(items)
+    if isinstance(content, Tensor) and content.ndim == 1 and key is None and must_roll(trace, content):
+        return collected(trace, content.sort(descending=bool(reverse)))
+    return sorted(trace.iterate(items), key=None if key is None else trace.callable(key), reverse=reverse)

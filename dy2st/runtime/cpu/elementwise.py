@@ -1,0 +1,342 @@
+"""Elementwise operations on registers: one element, or one vector of `lanes` elements.
+
+Booleans are `i1` in registers. Semantics are those of NumPy on the same dtype: integers wrap, maximum and minimum hand
+NaN on, a comparison with NaN is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dy2st.dtypes import DType, bool_
+from dy2st.ir.program import Operation, tensor_type
+from dy2st.runtime.cpu import math
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.representation import element_kind, is_native
+from dy2st.runtime.cpu.rules.literals import element
+
+_FLOATS = ("float32", "float64")
+_COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
+                "ge": ("oge", "sge", "uge"), "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}  # fmt: skip
+_MATH = {
+    name: name
+    for name in (
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sigmoid", "silu", "log_sigmoid", "erf", "erfinv",
+        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "rsqrt", "atan2", "pow", "fmod",
+    )
+}  # fmt: skip
+"""Ops that a function of the math library does, for floats."""
+_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
+
+
+@dataclass
+class Lanes:
+    """Where registers of `count` elements are computed."""
+
+    f: Function
+    module: Module
+    count: int
+
+    def kind(self, element: str) -> str:
+        """Return the LLVM type of a register of elements."""
+        return element if self.count == 1 else f"<{self.count} x {element}>"
+
+    def of(self, dtype: DType) -> str:
+        """Return the LLVM type of a register of elements of a dtype."""
+        return self.kind(element_kind(dtype))
+
+    def constant(self, value: Any, dtype: DType) -> str:
+        """Return a register operand that has the same literal everywhere."""
+        literal = element(value, dtype)
+        return literal if self.count == 1 else f"splat ({element_kind(dtype)} {literal})"
+
+    def spread(self, register: str, dtype: DType) -> str:
+        """Return a register with one element everywhere."""
+        if self.count == 1:
+            return register
+        kind, one = self.of(dtype), element_kind(dtype)
+        first = self.f.value(f"insertelement {kind} poison, {one} {register}, i64 0")
+        return self.f.value(f"shufflevector {kind} {first}, {kind} poison, <{self.count} x i32> zeroinitializer")
+
+    def intrinsic(self, name: str, dtype: DType, *registers: str) -> str:
+        """Write a call of an LLVM intrinsic on registers of one dtype."""
+        kind = self.of(dtype)
+        bits = {"float32": "f32", "float64": "f64"}.get(dtype.name, element_kind(dtype))
+        full = f"llvm.{name}.{bits}" if self.count == 1 else f"llvm.{name}.v{self.count}{bits}"
+        self.module.add(full, f"declare {kind} @{full}({', '.join([kind] * len(registers))})")
+        return self.f.call(kind, f"@{full}", *(f"{kind} {r}" for r in registers))
+
+    def math(self, name: str, dtype: DType, *registers: str) -> str:
+        """Write a call of a function of the math library."""
+        definition = math.function(name, "f32" if dtype.name == "float32" else "f64", self.count)
+        _define(self.module, definition)
+        kind = self.of(dtype)
+        return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))
+
+    def select(self, condition: str, a: str, b: str, dtype: DType) -> str:
+        """Write a choice by element."""
+        kind = self.of(dtype)
+        return self.f.value(f"select {self.kind('i1')} {condition}, {kind} {a}, {kind} {b}")
+
+
+def _define(module: Module, definition: Definition) -> None:
+    if definition.name in module:
+        return
+    module.add(definition.name, definition.text)
+    for need in definition.needs:
+        _define(module, need)
+
+
+Compute = Callable[..., str]
+_RULES: dict[str, Compute] = {}
+
+
+def _rule(*names: str) -> Callable[[Compute], Compute]:
+    def enter(compute: Compute) -> Compute:
+        _RULES.update(dict.fromkeys(names, compute))
+        return compute
+
+    return enter
+
+
+def computes(operation: Operation) -> bool:
+    """Say whether `compute` can write this operation."""
+    name = operation.op.name
+    if name not in _RULES and name not in _MATH:
+        return False
+    dtypes = [tensor_type(v).dtype for v in (*operation.operands, *operation.results)]
+    if not all(map(is_native, dtypes)):
+        return False
+    floats = all(d.name in _FLOATS for d in dtypes)
+    if name in _MATH:
+        return floats and _MATH[name] in math.FORMULAS
+    if name in ("round", "gelu", "softplus", "sqrt", "reciprocal", "div"):
+        return floats and math.FORMULAS.keys() >= set(_NEEDS.get(name, ()))
+    if name in ("pow", "mod", "floordiv"):
+        return floats and name in math.FORMULAS
+    return not (name == "cast" and dtypes[0].is_floating and dtypes[1].name in ("uint8", "int8", "int16"))
+
+
+_NEEDS = {"gelu": ("tanh", "erf"), "softplus": ("exp", "log1p")}
+
+
+def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
+    """Write an operation on registers; return the register of its result."""
+    name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
+    if name in _RULES:
+        return _RULES[name](lanes, operation, dtype, *registers)
+    return lanes.math(_MATH[name], dtype, *registers)
+
+
+@_rule("add", "sub", "mul")
+def _arithmetic(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+    if dtype.is_bool:
+        return v.f.value(f"{'or' if o.name == 'add' else 'and'} {v.of(dtype)} {a}, {b}")
+    return v.f.value(f"{'f' * dtype.is_floating}{o.name} {v.of(dtype)} {a}, {b}")
+
+
+@_rule("div")
+def _quotient(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+    return v.f.value(f"fdiv {v.of(dtype)} {a}, {b}")
+
+
+@_rule("floordiv", "mod", "pow")
+def _binary_math(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+    return v.math(o.name, dtype, a, b)
+
+
+@_rule("neg")
+def _negative(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return v.f.value(f"fneg {v.of(dtype)} {a}" if dtype.is_floating else f"sub {v.of(dtype)} {v.constant(0, dtype)}, {a}")
+
+
+@_rule("square")
+def _square(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return v.f.value(f"{'fmul' if dtype.is_floating else 'mul'} {v.of(dtype)} {a}, {a}")
+
+
+@_rule("reciprocal")
+def _reciprocal(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return v.f.value(f"fdiv {v.of(dtype)} {v.constant(1, dtype)}, {a}")
+
+
+@_rule("sqrt")
+def _root(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return v.intrinsic("sqrt", dtype, a)
+
+
+@_rule("safe_mul")
+def _safe_product(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+    zero = v.constant(0, dtype)
+    product = v.f.value(f"fmul {v.of(dtype)} {a}, {b}")
+    return v.select(_compared(v, "eq", dtype, a, zero), zero, product, dtype)
+
+
+def _compared(v: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+    ordered, signed, unsigned = _COMPARISONS[name]
+    if dtype.is_floating:
+        return v.f.value(f"fcmp {ordered} {v.of(dtype)} {a}, {b}")
+    return v.f.value(f"icmp {unsigned if dtype.kind in 'bu' else signed} {v.of(dtype)} {a}, {b}")
+
+
+@_rule(*_COMPARISONS)
+def _comparison(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+    return _compared(v, o.name, dtype, a, b)
+
+
+def _is_nan(v: Lanes, dtype: DType, a: str) -> str:
+    return v.f.value(f"fcmp uno {v.of(dtype)} {a}, {a}")
+
+
+@_rule("maximum", "minimum", "fmax", "fmin")
+def _extremum(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+    """NumPy gives the second operand where the two are equal, and a NaN that is there (or skips it: fmax, fmin)."""
+    first = _compared(v, "gt" if o.name in ("maximum", "fmax") else "lt", dtype, a, b)
+    if dtype.is_floating:
+        missing = _is_nan(v, dtype, b if o.name in ("fmax", "fmin") else a)
+        first = v.f.value(f"or {v.kind('i1')} {first}, {missing}")
+    return v.select(first, a, b, dtype)
+
+
+@_rule("relu")
+def _positive_part(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    zero = v.constant(0, dtype)
+    return v.select(_compared(v, "le", dtype, a, zero), zero, a, dtype)
+
+
+@_rule("abs")
+def _absolute(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    if dtype.kind in "bu":
+        return a
+    if dtype.is_floating:
+        return v.intrinsic("fabs", dtype, a)
+    return v.select(_compared(v, "lt", dtype, a, v.constant(0, dtype)), _negative(v, o, dtype, a), a, dtype)
+
+
+@_rule("sign")
+def _sign(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    zero, one = v.constant(0, dtype), v.constant(1, dtype)
+    if dtype.kind in "bu":
+        return v.select(_compared(v, "ne", dtype, a, zero), one, zero, dtype)
+    size = v.select(_compared(v, "gt", dtype, a, zero), one, zero, dtype)
+    signed = v.select(_compared(v, "lt", dtype, a, zero), v.constant(-1, dtype), size, dtype)
+    return v.select(_is_nan(v, dtype, a), a, signed, dtype) if dtype.is_floating else signed
+
+
+@_rule(*_ROUNDED)
+def _rounded(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return v.intrinsic(_ROUNDED[o.name], dtype, a) if dtype.is_floating else a
+
+
+@_rule("round")
+def _nearest(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    """Half away from zero."""
+    kind = v.of(dtype)
+    whole = v.intrinsic("trunc", dtype, a)
+    rest = v.intrinsic("fabs", dtype, v.f.value(f"fsub {kind} {a}, {whole}"))
+    far = _compared(v, "ge", dtype, rest, v.constant(0.5, dtype))
+    step = v.select(far, v.constant(1, dtype), v.constant(0, dtype), dtype)
+    return v.f.value(f"fadd {kind} {whole}, {_with_sign(v, dtype, step, a)}")
+
+
+def _with_sign(v: Lanes, dtype: DType, size: str, sign: str) -> str:
+    return v.intrinsic("copysign", dtype, size, sign)
+
+
+@_rule("where")
+def _where(v: Lanes, o: Operation, dtype: DType, condition: str, a: str, b: str) -> str:
+    return v.select(condition, a, b, tensor_type(o.results[0]).dtype)
+
+
+@_rule("isnan", "isinf", "isfinite")
+def _special(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    if not dtype.is_floating:
+        return v.constant(o.name == "isfinite", bool_)
+    if o.name == "isnan":
+        return _is_nan(v, dtype, a)
+    size, infinite = v.intrinsic("fabs", dtype, a), v.constant(float("inf"), dtype)
+    return _compared(v, "eq" if o.name == "isinf" else "lt", dtype, size, infinite)
+
+
+@_rule("logical_and", "logical_or", "logical_xor", "logical_not")
+def _logical(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
+    true = [r if dtype.is_bool else _compared(v, "ne", dtype, r, v.constant(0, dtype)) for r in registers]
+    if o.name == "logical_not":
+        return v.f.value(f"xor {v.kind('i1')} {true[0]}, {v.constant(True, bool_)}")
+    return v.f.value(f"{o.name.removeprefix('logical_')} {v.kind('i1')} {true[0]}, {true[1]}")
+
+
+@_rule("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
+def _bitwise(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
+    if o.name == "bitwise_not":
+        return v.f.value(f"xor {v.of(dtype)} {registers[0]}, {v.constant(True if dtype.is_bool else -1, dtype)}")
+    return v.f.value(f"{o.name.removeprefix('bitwise_')} {v.of(dtype)} {registers[0]}, {registers[1]}")
+
+
+@_rule("detach")
+def _same(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return a
+
+
+@_rule("zeros_like", "ones_like")
+def _filled(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    made = tensor_type(o.results[0]).dtype
+    return v.constant(1 if o.name == "ones_like" else 0, made)
+
+
+@_rule("gelu")
+def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    """As ops/sigmoidal.py has it; the exact form by 1 + erf above -1 and by the erfc that erf lacks below."""
+    kind = v.of(dtype)
+    half = v.f.value(f"fmul {kind} {v.constant(0.5, dtype)}, {a}")
+    if o.attributes["approximate"]:
+        cube = v.f.value(f"fmul {kind} {a}, {v.f.value(f'fmul {kind} {a}, {a}')}")
+        inner = v.f.value(f"fadd {kind} {a}, {v.f.value(f'fmul {kind} {v.constant(0.044715, dtype)}, {cube}')}")
+        curve = v.math("tanh", dtype, v.f.value(f"fmul {kind} {v.constant(0.7978845608028654, dtype)}, {inner}"))
+    else:
+        curve = v.math("erf", dtype, v.f.value(f"fmul {kind} {v.constant(0.7071067811865476, dtype)}, {a}"))
+    return v.f.value(f"fmul {kind} {half}, {v.f.value(f'fadd {kind} {curve}, {v.constant(1, dtype)}')}")
+
+
+@_rule("softplus")
+def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    """max(s, 0) + log1p(e ** -|s|) of s = beta * x, and x where s is above the threshold."""
+    kind, f = v.of(dtype), v.f
+    beta = v.constant(o.attributes["beta"], dtype)
+    scaled = f.value(f"fmul {kind} {beta}, {a}")
+    away = f.value(f"fneg {kind} {v.intrinsic('fabs', dtype, scaled)}")
+    small = v.math("log1p", dtype, v.math("exp", dtype, away))
+    below = _compared(v, "lt", dtype, scaled, v.constant(0, dtype))
+    large = v.select(below, v.constant(0, dtype), scaled, dtype)
+    curve = f.value(f"fdiv {kind} {f.value(f'fadd {kind} {large}, {small}')}, {beta}")
+    linear = _compared(v, "gt", dtype, scaled, v.constant(o.attributes["threshold"], dtype))
+    return v.select(linear, a, curve, dtype)
+
+
+@_rule("cast")
+def _cast(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+    return converted(v, a, dtype, o.attributes["dtype"])
+
+
+def converted(v: Lanes, a: str, dtype: DType, into: DType) -> str:
+    """Write elements of one dtype as those of another, as C does."""
+    if dtype is into:
+        return a
+    if into.is_bool:
+        return _compared(v, "ne", dtype, a, v.constant(0, dtype))
+    if dtype.is_floating and into.is_floating:
+        word = "fpext" if into.bits > dtype.bits else "fptrunc"
+    elif dtype.is_floating:
+        word = "fptosi"
+    elif into.is_floating:
+        word = "uitofp" if dtype.kind in "bu" else "sitofp"
+    elif dtype.is_bool or into.bits > dtype.bits:
+        word = "zext" if dtype.kind in "bu" else "sext"
+    else:
+        if into.bits == dtype.bits:
+            return a
+        word = "trunc"
+    return v.f.value(f"{word} {v.of(dtype)} {a} to {v.of(into)}")

@@ -1,0 +1,90 @@
+"""LLVM IR text to machine code in this process.
+
+A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Loaded code is
+never freed: it may be running in another thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from dy2st.runtime.cpu.target import Target, binding, current_target
+
+_lock = threading.Lock()
+_loaded: list[Any] = []
+
+
+@dataclass
+class Code:
+    """A loaded module: `address(name)` is where a function of it stands."""
+
+    target: Target
+    object_bytes: bytes
+    _engine: Any = field(repr=False)
+
+    def address(self, name: str) -> int:
+        """Return the address of a function; KeyError where the module has none of that name."""
+        found = self._engine.get_function_address(name)
+        if not found:
+            raise KeyError(name)
+        return int(found)
+
+
+def object_key(text: str, target: Target, level: int) -> str:
+    """Return the name under which the object file of this text is kept."""
+    llvm = binding()
+    parts = (text, target.triple, target.cpu, target.features, str(level), str(llvm.llvm_version_info))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def compile_object(text: str, target: Target, level: int = 1) -> bytes:
+    """Compile LLVM IR text to an object file; RuntimeError with LLVM's message for text that is wrong."""
+    llvm = binding()
+    machine = target.machine(level)
+    module = llvm.parse_assembly(text)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def load_object(data: bytes, target: Target) -> Code:
+    """Load an object file into this process."""
+    llvm = binding()
+    with _lock:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{target.triple}"'), target.machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        _loaded.append(engine)
+    return Code(target, data, engine)
+
+
+def compile_text(text: str, target: Target | None = None, level: int = 1) -> Code:
+    """Compile LLVM IR text and load it.
+
+    >>> code = compile_text("define i64 @twice(i64 %x) {\\n  %y = add i64 %x, %x\\n  ret i64 %y\\n}")
+    >>> import ctypes
+    >>> ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("twice"))(21)
+    42
+    """
+    chosen = target or current_target()
+    return load_object(compile_object(text, chosen, level), chosen)
+
+
+def assembly(text: str, target: Target | None = None, level: int = 1) -> str:
+    """Return the machine code of LLVM IR text as the CPU's assembly language."""
+    llvm = binding()
+    chosen = target or current_target()
+    machine = chosen.machine(level)
+    module = llvm.parse_assembly(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_assembly(module)

@@ -1,0 +1,251 @@
+"""Calls from native code back into Python: an operation that has no native form runs its `eval` on the same memory.
+
+Native code hands over a number, which says what to run, and two rows of eight-byte components (representation.py). An
+exception stays with the run; native code only learns that there is one and returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.location import Location
+from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
+from dy2st.ops.bundle import Bundle
+from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.representation import in_register, kinds
+from dy2st.runtime.errors import located
+
+OK, RAISED, ELSEWHERE = 0, 1, 2
+"""What a native function returns: all went well; an exception stands in the run; run this on the interpreter."""
+
+_FORMAT = {"i64": "q", "double": "d", "float": "f", "i1": "?", "i8": "b", "i16": "h", "i32": "i", "ptr": "Q"}
+
+
+@dataclass
+class HostCall:
+    """What a number in native code stands for: a function of Python values, and the types of both sides."""
+
+    function: Callable[..., Sequence[Any]]
+    operands: tuple[Type, ...]
+    results: tuple[Type, ...]
+    location: Location | None
+    effect: bool = False
+    calling: bool = False
+    """It stands for the line of a call: the error of the run is to get its frame."""
+    catching: bool = False
+    """Its operand is the error of the run, which from now on is the one that is being handled."""
+    handled: bool = False
+    """It stands for the end of a handler."""
+
+
+class NoNativeForm(Exception):
+    """A value has no place in native code (an int of more than 64 bits): the interpreter has to do it."""
+
+
+class Run:
+    """One run of a native Program: its context, and what went wrong in it."""
+
+    def __init__(self, calls: Sequence[HostCall], allocate: Callable[[int], int]):
+        self.calls, self.allocate = calls, allocate
+        self.error: BaseException | None = None
+        self.handled: list[BaseException] = []
+        """The errors that `try` is handling, as `sys.exception()` has them in Python."""
+        self.effects = 0
+
+    def call(self, number: int, operands: int, results: int) -> int:
+        """Run host call `number` on the row at `operands`, and write its results to the row at `results`."""
+        call = self.calls[number]
+        self.effects += call.effect
+        try:
+            if call.calling and self.error is not None:
+                raise self.error
+            if call.catching and self.error is not None:
+                made = call.function(self.error)
+                self.handled.append(self.error)
+                self.error = None
+            else:
+                made = call.function(*read_row(call.operands, operands))
+            if call.handled:
+                self.handled.pop()
+            self._write(call.results, made, results)
+        except NoNativeForm:
+            return ELSEWHERE
+        except BaseException as error:  # noqa: BLE001  it goes on in `NativePlan.run`
+            if self.handled and error is not self.handled[-1] and error.__context__ is None:
+                error.__context__ = self.handled[-1]
+            self.error = located(error, call.location, call.calling)
+            return RAISED
+        return OK
+
+    def _write(self, types: Sequence[Type], values: Sequence[Any], address: int) -> None:
+        row: list[tuple[str, Any]] = []
+        for t, value in zip(types, values, strict=True):
+            row += encode(t, value, self.copied)
+        write_row(row, address)
+
+    def copied(self, content: bytes | np.ndarray[Any, Any], size: int) -> tuple[int, int]:
+        """Copy bytes into a new block; return the addresses of the block and of its content."""
+        block = self.allocate(size)
+        if size:
+            source = content if isinstance(content, bytes) else content.ctypes.data
+            ctypes.memmove(block + HEAD, source, size)
+        return block, block + HEAD
+
+
+_runs: dict[int, Run] = {}
+_ids = itertools.count(1)
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+def _enter(run: int, number: int, operands: int | None, results: int | None) -> int:
+    return _runs[run].call(number, operands or 0, results or 0)
+
+
+def entry_address() -> int:
+    """Return the address at which native code calls Python."""
+    return int(ctypes.cast(_enter, ctypes.c_void_p).value or 0)
+
+
+class Running:
+    """Registers a run for the time of a `with`; gives its number."""
+
+    def __init__(self, run: Run):
+        self.run, self.number = run, next(_ids)
+
+    def __enter__(self) -> int:
+        _runs[self.number] = self.run
+        return self.number
+
+    def __exit__(self, *_: object) -> None:
+        del _runs[self.number]
+
+
+# ---- rows of components ------------------------------------------------------------------------------------------------
+Row = list[tuple[str, Any]]
+Copy = Callable[[Any, int], tuple[int, int]]
+
+
+def write_row(row: Row, address: int) -> None:
+    """Write components to memory, eight bytes each."""
+    data = b"".join(struct.pack(f"<{_FORMAT[kind]}", value).ljust(8, b"\0") for kind, value in row)
+    ctypes.memmove(address, data, len(data))
+
+
+def encode(t: Type, value: Any, copied: Copy) -> Row:
+    """Return the components of a value. `copied` gives memory a new owner; NoNativeForm when an int is too large."""
+    if isinstance(t, ScalarType):
+        return [(kinds(t)[0], _number(t.kind, value))]
+    if isinstance(t, TensorType):
+        return _encode_tensor(t, value, copied)
+    if isinstance(t, ListType):
+        rows = [_bytes(encode(t.element, item, copied)) for item in value]
+        content = b"".join(rows)
+        storage, _ = copied(content, len(content))
+        block, _ = copied(struct.pack("<qqQ", len(rows), len(rows), storage), 24)
+        return [("ptr", block)]
+    if isinstance(t, TupleType):
+        return [part for item, v in zip(t.items, value.items, strict=True) for part in encode(item, v, copied)]
+    if isinstance(t, VariantType):
+        row: Row = [("i64", value[0])]
+        for tag, alternative in enumerate(t.alternatives):
+            if tag == value[0]:
+                row += encode(alternative, value[1], copied)
+            else:
+                row += [(kind, 0) for kind in kinds(alternative)]
+        return row
+    return []
+
+
+def _number(kind: str, value: Any) -> Any:
+    if kind == "int" and not -(2**63) <= value < 2**63:
+        raise NoNativeForm
+    return {"int": int, "float": float, "bool": bool}[kind](value)
+
+
+def _encode_tensor(t: TensorType, value: Any, copied: Copy) -> Row:
+    if in_register(t):
+        number = np.asarray(value).astype(t.dtype.numpy, copy=False).item()
+        if t.dtype.name == "uint8":
+            number = number - 256 if number > 127 else number
+        return [(kinds(t)[0], number)]
+    array = np.ascontiguousarray(value, dtype=t.dtype.numpy).reshape(np.shape(value))
+    _check(t, array)
+    block, data = copied(array, array.nbytes)
+    return [("ptr", block), ("ptr", data), *(("i64", e) for e in array.shape)]
+
+
+def _check(t: TensorType, array: Any) -> None:
+    """Refuse an array that is not what its type says: native code would go outside of its memory."""
+    if array.ndim != t.rank or any(isinstance(e, int) and e != found for e, found in zip(t.shape, array.shape, strict=True)):
+        raise NoNativeForm
+
+
+def _bytes(row: Row) -> bytes:
+    return b"".join(struct.pack(f"<{_FORMAT[kind]}", value).ljust(8, b"\0") for kind, value in row)
+
+
+def read_row(types: Sequence[Type], address: int) -> list[Any]:
+    """Return the Python values of a row; arrays are views, which hold as long as the memory does."""
+    values: list[Any] = []
+    for t in types:
+        value, address = decode(t, address)
+        values.append(value)
+    return values
+
+
+def decode(t: Type, address: int) -> tuple[Any, int]:
+    """Return the Python value whose components stand at an address, and the address behind them."""
+    width = 8 * len(kinds(t))
+    if isinstance(t, ScalarType):
+        return _read(kinds(t)[0], address), address + width
+    if isinstance(t, TensorType):
+        if in_register(t):
+            return np.frombuffer(ctypes.string_at(address, 8), t.dtype.numpy, 1).reshape(()).copy(), address + width
+        shape = struct.unpack(f"<{t.rank}q", ctypes.string_at(address + 16, 8 * t.rank))
+        return _array(_read("ptr", address + 8), t, shape), address + width
+    if isinstance(t, ListType):
+        return _decode_list(t, _read("ptr", address)), address + width
+    if isinstance(t, TupleType):
+        return Bundle(read_row(t.items, address)), address + width
+    if isinstance(t, VariantType):
+        return _decode_variant(t, address), address + width
+    if isinstance(t, ConstType):
+        return t.value, address
+    return None, address
+
+
+def _decode_list(t: ListType, block: int) -> list[Any]:
+    length, _, storage = struct.unpack("<qqQ", ctypes.string_at(block + HEAD, 24))
+    step = 8 * len(kinds(t.element))
+    return [decode(t.element, storage + HEAD + i * step)[0] for i in range(length)]
+
+
+def _decode_variant(t: VariantType, address: int) -> tuple[int, Any]:
+    tag = _read("i64", address)
+    at = address + 8 + sum(8 * len(kinds(a)) for a in t.alternatives[:tag])
+    chosen = t.alternatives[tag]
+    if isinstance(chosen, (UnsetType, ConstType)):
+        return tag, None
+    return tag, decode(chosen, at)[0]
+
+
+def _read(kind: str, address: int) -> Any:
+    form = struct.Struct(f"<{_FORMAT[kind]}")
+    return form.unpack(ctypes.string_at(address, form.size))[0]
+
+
+def _array(address: int, t: TensorType, shape: Sequence[int]) -> Any:
+    size = int(np.prod(shape, dtype=np.int64)) * t.dtype.itemsize
+    if size == 0:
+        return np.zeros(shape, t.dtype.numpy)
+    memory = (ctypes.c_char * size).from_address(address)
+    return np.frombuffer(memory, t.dtype.numpy).reshape(shape)
+
+

@@ -1,0 +1,47 @@
+"""A Program as one LLVM module: a native function for each function of the Program.
+
+    i32 @dy2st.f.<name>(ptr %context, ptr %operands, ptr %results)
+
+Rows of components go in and come out (representation.py); what is returned is `host.OK`, `RAISED` or `ELSEWHERE`.
+"""
+
+from __future__ import annotations
+
+from dy2st.ir.program import Block, Program
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.host import OK
+from dy2st.runtime.cpu.kernels import run_group
+from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
+from dy2st.runtime.cpu.representation import kinds
+from dy2st.runtime.cpu.rules import RULES
+from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.writer import Unit, Writer
+
+
+def lower(program: Program, target: Target) -> Unit:
+    """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
+    unit = Unit(program, target, RULES, run_group)
+    for line in DECLARED.splitlines():
+        unit.module.add(line.partition("@")[2].partition("(")[0], line)
+    unit.module.add("prelude", PRELUDE)
+    for name, block in program.functions.items():
+        unit.module.add(name, _function(unit, name, block))
+    return unit
+
+
+def _function(unit: Unit, name: str, block: Block) -> str:
+    entry = name == unit.program.entry
+    f = Function(
+        f"dy2st.f.{name}", [("ptr", "%context"), ("ptr", "%operands"), ("ptr", "%results")], "i32",
+        linkage="" if entry else "internal", also="nounwind",
+    )  # fmt: skip
+    writer = Writer(unit, f)
+    arguments, at = [], 0
+    for argument in block.arguments:
+        arguments.append((writer.read("%operands", argument.type, at), False))
+        at += len(kinds(argument.type))
+    results = writer.block(block, arguments)
+    writer.write("%results", [v.type for v in block.results], results)
+    f.ret("i32", str(OK))
+    writer.finish()
+    return f.text()

@@ -1,0 +1,76 @@
+"""The elementary functions by name: `function("exp", "f32", 16)` is IR that computes e**x in 16 lanes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.math import (
+    division,
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    rounding,
+    sigmoidal,
+    trigonometric,
+)
+from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
+
+Formula = Callable[..., Lanes]
+
+FORMULAS: Mapping[str, Formula] = {
+    formula.__name__: formula
+    for formula in (
+        exponential.exp, exponential.exp2, exponential.expm1,
+        logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p,
+        sigmoidal.sigmoid, sigmoidal.silu, sigmoidal.log_sigmoid, sigmoidal.softplus,
+        sigmoidal.gelu_tanh,
+        error_function.erf, error_function.gelu, error_function.erfinv,
+        hyperbolic.sinh, hyperbolic.cosh, hyperbolic.tanh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh,
+        trigonometric.sin, trigonometric.cos, trigonometric.tan,
+        inverse_trigonometric.asin, inverse_trigonometric.acos, inverse_trigonometric.atan, inverse_trigonometric.atan2,
+        power.pow, power.sqrt, power.rsqrt, power.reciprocal, power.square,
+        division.fmod, division.mod, division.floordiv,
+        rounding.floor, rounding.ceil, rounding.trunc, rounding.rint, rounding.round, rounding.sign, rounding.nextafter,
+    )
+}  # fmt: skip
+
+
+@functools.cache
+def function(name: str, dtype: str, lanes: int) -> Definition:
+    """Return IR for the function `name` on vectors of `lanes` elements (plain numbers where that is 1).
+
+    Parameters
+    ----------
+    name
+        One of `FORMULAS`; binary functions (`pow`, `atan2`, ...) take two vectors.
+    dtype
+        "f32" or "f64".
+    lanes
+        1 or a power of two; more than a register holds is cut up by LLVM. Results do not depend on it.
+
+    Raises
+    ------
+    KeyError
+        For a name that is none of `FORMULAS`.
+
+    Examples
+    --------
+    >>> square_root = function("sqrt", "f32", 4)
+    >>> square_root.name
+    'dy2st.sqrt.f32.4'
+    """
+    formula = FORMULAS[name]
+    e = Emitter(lanes)
+    names = list(inspect.signature(formula).parameters)[1:]  # the first is the emitter
+    result = formula(e, *(Lanes(e, dtype, f"%{x}") for x in names))
+    t, symbol = e.type(dtype), f"dy2st.{name}.{dtype}.{lanes}"
+    arguments = ", ".join(f"{t} %{x}" for x in names)
+    body = "\n".join(e.lines)
+    text = f"define internal {t} @{symbol}({arguments}) alwaysinline nounwind {{\nentry:\n{body}\n  ret {t} {result.text}\n}}"
+    return Definition(symbol, text, tuple(e.needs.values()))

@@ -1,0 +1,148 @@
+"""Memory of native code: blocks that count who holds them, from free lists of the run's context.
+
+A block is 64 bytes of head and then its content, which therefore is aligned to 64 bytes. A context belongs to one run
+at a time, so counting needs no atomic instructions. A null block is somebody else's memory (an argument, a constant): it is
+never counted, never written into and never freed.
+
+    context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
+              40 blocks ever made  64... free blocks, one list a size class
+    block     0 holders  8 size class  16 next free block  24 next block ever made
+"""
+
+from __future__ import annotations
+
+HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, FREE = 0, 8, 16, 24, 32, 40, 64
+CLASSES = 256
+CONTEXT_BYTES = FREE + 8 * CLASSES
+HEAD = 64
+
+DECLARED = """\
+declare i64 @llvm.ctlz.i64(i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare {i64, i1} @llvm.sadd.with.overflow.i64(i64, i64)
+declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)
+declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare double @llvm.fabs.f64(double)"""
+
+PRELUDE = f"""\
+; the size class of a number of bytes: four classes to each power of two
+define internal i64 @dy2st.class(i64 %bytes) {{
+entry:
+  %least = call i64 @llvm.smax.i64(i64 %bytes, i64 64)
+  %zeros = call i64 @llvm.ctlz.i64(i64 %least, i1 true)
+  %log = sub i64 63, %zeros
+  %shift = sub i64 %log, 2
+  %one = shl i64 1, %shift
+  %less = sub i64 %one, 1
+  %up = add i64 %least, %less
+  %quarters = lshr i64 %up, %shift
+  %four = shl i64 %log, 2
+  %sum = add i64 %four, %quarters
+  %class = sub i64 %sum, 4
+  ret i64 %class
+}}
+
+; a block for that many bytes, held once; null when there is no memory
+define internal ptr @dy2st.allocate(ptr %context, i64 %bytes) noinline {{
+entry:
+  %wrong = icmp ugt i64 %bytes, 1152921504606846976
+  br i1 %wrong, label %none, label %fits
+fits:
+  %class = call i64 @dy2st.class(i64 %bytes)
+  %lists = getelementptr i8, ptr %context, i64 {FREE}
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  %empty = icmp eq ptr %first, null
+  br i1 %empty, label %make, label %take
+take:
+  %next = getelementptr i8, ptr %first, i64 16
+  %second = load ptr, ptr %next
+  store ptr %second, ptr %list
+  store i64 1, ptr %first
+  ret ptr %first
+make:
+  %log = lshr i64 %class, 2
+  %part = and i64 %class, 3
+  %quarters = add i64 %part, 4
+  %shift = sub i64 %log, 2
+  %content = shl i64 %quarters, %shift
+  %padded = add i64 %content, {HEAD + 63}
+  %total = and i64 %padded, -64
+  %where = getelementptr i8, ptr %context, i64 {ALLOCATE}
+  %allocate = load ptr, ptr %where
+  %block = call ptr %allocate(i64 64, i64 %total)
+  %failed = icmp eq ptr %block, null
+  br i1 %failed, label %none, label %made
+made:
+  store i64 1, ptr %block
+  %place = getelementptr i8, ptr %block, i64 8
+  store i64 %class, ptr %place
+  %blocks = getelementptr i8, ptr %context, i64 {BLOCKS}
+  %previous = load ptr, ptr %blocks
+  %link = getelementptr i8, ptr %block, i64 24
+  store ptr %previous, ptr %link
+  store ptr %block, ptr %blocks
+  ret ptr %block
+none:
+  ret ptr null
+}}
+
+define internal void @dy2st.free(ptr %context, ptr %block) {{
+entry:
+  %place = getelementptr i8, ptr %block, i64 8
+  %class = load i64, ptr %place
+  %lists = getelementptr i8, ptr %context, i64 {FREE}
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  %next = getelementptr i8, ptr %block, i64 16
+  store ptr %first, ptr %next
+  store ptr %block, ptr %list
+  ret void
+}}
+
+define internal void @dy2st.release(ptr %context, ptr %block) {{
+entry:
+  %foreign = icmp eq ptr %block, null
+  br i1 %foreign, label %done, label %count
+count:
+  %holders = load i64, ptr %block
+  %left = sub i64 %holders, 1
+  store i64 %left, ptr %block
+  %last = icmp eq i64 %left, 0
+  br i1 %last, label %give, label %done
+give:
+  call void @dy2st.free(ptr %context, ptr %block)
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @dy2st.retain(ptr %block) {{
+entry:
+  %foreign = icmp eq ptr %block, null
+  br i1 %foreign, label %done, label %count
+count:
+  %holders = load i64, ptr %block
+  %more = add i64 %holders, 1
+  store i64 %more, ptr %block
+  br label %done
+done:
+  ret void
+}}
+
+; whether the block is held once, so that who holds it may write into it
+define internal i1 @dy2st.unique(ptr %block) {{
+entry:
+  %foreign = icmp eq ptr %block, null
+  br i1 %foreign, label %no, label %count
+count:
+  %holders = load i64, ptr %block
+  %one = icmp eq i64 %holders, 1
+  ret i1 %one
+no:
+  ret i1 false
+}}"""

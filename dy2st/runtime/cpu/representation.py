@@ -1,0 +1,104 @@
+"""How a value of a Program stands in native code: as a row of LLVM values, its components.
+
+    tensor of rank 0     one register of its element type
+    other tensor         the block that owns the memory (or null: somebody else's), the address of its first element,
+                         and one extent an axis; elements are in row-major order without gaps
+    int, float, bool     i64, double, i1
+    list                 the block that holds its length, its capacity and its elements
+    tuple                the components of its items
+    variant              the tag, then the components of every alternative; those of the others are zero
+    unset, constants     nothing
+
+In memory (arguments, results, elements of lists) each component has eight bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dy2st.dtypes import DType
+from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+
+_ELEMENT = {
+    "bool": "i1", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "float32": "float", "float64": "double",
+}  # fmt: skip
+_SCALAR = {"int": "i64", "float": "double", "bool": "i1"}
+
+Components = tuple[str, ...]
+"""LLVM values (registers or literals), in the order of `kinds` of their type."""
+
+
+def is_native(dtype: DType) -> bool:
+    """Say whether native code computes with elements of this type; others are only moved and handed to `eval`."""
+    return dtype.name in _ELEMENT
+
+
+def element_kind(dtype: DType) -> str:
+    """Return the LLVM type of an element in a register."""
+    return _ELEMENT[dtype.name]
+
+
+def in_register(t: Type) -> bool:
+    """Say whether a value of this type is one register that owns nothing."""
+    return isinstance(t, ScalarType) or (isinstance(t, TensorType) and t.rank == 0 and is_native(t.dtype))
+
+
+def kinds(t: Type) -> tuple[str, ...]:
+    """Return the LLVM types of the components of a type."""
+    if isinstance(t, ScalarType):
+        return (_SCALAR[t.kind],)
+    if isinstance(t, TensorType):
+        return (element_kind(t.dtype),) if in_register(t) else ("ptr", "ptr", *["i64"] * t.rank)
+    if isinstance(t, ListType):
+        return ("ptr",)
+    if isinstance(t, TupleType):
+        return tuple(kind for item in t.items for kind in kinds(item))
+    if isinstance(t, VariantType):
+        return ("i64", *(kind for item in t.alternatives for kind in kinds(item)))
+    return ()
+
+
+def zero(kind: str) -> str:
+    """Return the zero of an LLVM type."""
+    return {"ptr": "null", "float": "0.0", "double": "0.0", "i1": "false"}.get(kind, "0")
+
+
+def zeros(t: Type) -> Components:
+    """Return the components of nothing, as they stand for an alternative that is not the one."""
+    return tuple(map(zero, kinds(t)))
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Where in a row of components a counted block stands, and what of: a tensor's memory (None) or a list."""
+
+    at: int
+    list: ListType | None
+
+
+def owners(t: Type, start: int = 0) -> Iterator[Owner]:
+    """Yield the components of a type that are counted."""
+    if isinstance(t, TensorType) and not in_register(t):
+        yield Owner(start, None)
+    elif isinstance(t, ListType):
+        yield Owner(start, t)
+    elif isinstance(t, (TupleType, VariantType)):
+        inner: Sequence[Type] = t.items if isinstance(t, TupleType) else t.alternatives
+        at = start + isinstance(t, VariantType)
+        for item in inner:
+            yield from owners(item, at)
+            at += len(kinds(item))
+
+
+def alternative(t: VariantType, tag: int) -> slice:
+    """Return where the components of an alternative stand among those of a variant."""
+    at = 1 + sum(len(kinds(a)) for a in t.alternatives[:tag])
+    return slice(at, at + len(kinds(t.alternatives[tag])))
+
+
+def item(t: TupleType, i: int) -> slice:
+    """Return where the components of an item stand among those of a tuple."""
+    at = sum(len(kinds(a)) for a in t.items[:i])
+    return slice(at, at + len(kinds(t.items[i])))

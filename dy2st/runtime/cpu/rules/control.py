@@ -1,0 +1,209 @@
+"""Branches, loops, calls, `try` and what only Python can do: printing and raising."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import BOOL, ScalarType, TensorType
+from dy2st.ops.exceptions import handed_over
+from dy2st.runtime.cpu.host import RAISED, HostCall
+from dy2st.runtime.cpu.memory import DEPTH
+from dy2st.runtime.cpu.representation import Components, element_kind, in_register, kinds
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.writer import Writer, host_call
+from dy2st.runtime.errors import too_deep
+
+DEEPEST = 900
+"""How many calls of functions of a Program may be in progress; Python's own functions may nest about as deeply."""
+Made = Sequence[Components]
+
+
+def truth(w: Writer, value: Value, components: Components, operation: Operation) -> str:
+    """Return the truth of a predicate: a number, or a tensor of one element."""
+    t = value.type
+    if isinstance(t, ScalarType):
+        return _not_zero(w, {"int": "i64", "float": "double", "bool": "i1"}[t.kind], components[0])
+    if isinstance(t, TensorType) and in_register(t):
+        return _not_zero(w, element_kind(t.dtype), components[0])
+    ask = HostCall(lambda x: (bool(x),), (t,), (BOOL,), operation.location)
+    return w.host(ask, [components])[0][0]
+
+
+def _not_zero(w: Writer, kind: str, register: str) -> str:
+    if kind == "i1":
+        return register
+    return w.f.value(f"fcmp une {kind} {register}, 0.0" if kind in ("float", "double") else f"icmp ne {kind} {register}, 0")
+
+
+@rule("cond")
+def cond(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a choice; a branch takes over what is used last here."""
+    f = w.f
+    predicate = truth(w, operation.operands[0], operands[0], operation)
+    passed = operation.operands[1:]
+    single = {v for v in passed if passed.count(v) == 1 and v is not operation.operands[0]}
+    owned = [v in single and w.takes(v) for v in passed]
+    types = [v.type for v in operation.results]
+    kept = [w.slots(t) for t in types]
+    labels, join = [f.label("then"), f.label("else")], f.label("join")
+    f.branch(predicate, *labels)
+    for label, block in zip(labels, operation.blocks, strict=True):
+        f.start(label)
+        made = w.block(block, list(zip(operands[1:], owned, strict=True)))
+        for slots, t, components in zip(kept, types, made, strict=True):
+            w.put(slots, t, components)
+        f.jump(join)
+    f.start(join)
+    return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+
+
+@rule("while_loop")
+def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a loop whose body gives (predicate, *carried)."""
+    count, f = operation.attributes["carried"], w.f
+    predicate = truth(w, operation.operands[0], operands[0], operation)
+    types = [v.type for v in operation.results]
+    kept = _start(w, operation, operands, count)
+    test, turn, done = f.label("while"), f.label("turn"), f.label("done")
+    going = f.slot("i1")
+    f.store("i1", predicate, going)
+    f.start(test)
+    f.branch(f.load("i1", going), turn, done)
+    f.start(turn)
+    carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
+    body = operation.blocks[0]
+    again, *made = w.block(body, [*carried, *((c, False) for c in operands[count + 1 :])])
+    for slots, t, components in zip(kept, types, made, strict=True):
+        w.put(slots, t, components)
+    f.store("i1", truth(w, body.results[0], again, operation), going)
+    w.release(body.results[0].type, again)
+    f.jump(test)
+    f.start(done)
+    return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+
+
+@rule("counted_while")
+def counted_while(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a loop of a number of turns that is known before it."""
+    count, f = operation.attributes["carried"], w.f
+    types = [v.type for v in operation.results]
+    kept = _start(w, operation, operands, count)
+    turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
+    last = f.value(f"sub i64 {turns}, 1")
+    with f.loop(turns) as i:
+        number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
+        carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
+        arguments = [((number,), False), *carried, *((c, False) for c in operands[count + 1 :])]
+        for slots, t, components in zip(kept, types, w.block(operation.blocks[0], arguments), strict=True):
+            w.put(slots, t, components)
+    return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+
+
+def _start(w: Writer, operation: Operation, operands: list[Components], count: int) -> list[list[str]]:
+    """Put the carried values where turns read them, held by the loop; invariants stay with who holds them."""
+    kept: list[list[str]] = []
+    invariants = operation.operands[count + 1 :]
+    seen: set[Value] = set(invariants)
+    for value, components, result in zip(
+        operation.operands[1 : count + 1], operands[1 : count + 1], operation.results, strict=True
+    ):
+        if value in seen:
+            w.retain(value.type, components)
+        else:
+            w.owned(value, components)
+        seen.add(value)
+        slots = w.slots(result.type)
+        w.put(slots, result.type, components)
+        kept.append(slots)
+    return kept
+
+
+@rule("call")
+def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a call of a function of the Program."""
+    f, name = w.f, operation.attributes["function"]
+    types = [v.type for v in operation.operands]
+    given = f.slot("i64", max(1, sum(len(kinds(t)) for t in types)))
+    made = f.slot("i64", max(1, sum(len(kinds(v.type)) for v in operation.results)))
+    w.write(given, types, operands)
+    depth = f.offset("%context", DEPTH)
+    deeper = f.value(f"add i64 {f.load('i64', depth)}, 1")
+    with f.when(f.value(f"icmp sgt i64 {deeper}, {DEEPEST}"), "deep"):
+        w.host(_deep(operation, name), [])
+    f.store("i64", deeper, depth)
+    status = f.call("i32", f"@dy2st.f.{name}", "ptr %context", f"ptr {given}", f"ptr {made}")
+    f.store("i64", f.value(f"sub i64 {f.load('i64', depth)}, 1"), depth)
+    with f.when(f.value(f"icmp eq i32 {status}, {RAISED}"), "raised"):
+        w.host(HostCall(_again, (), (), operation.location, calling=True), [])
+    w.check(status)
+    results, at = [], 0
+    for value in operation.results:
+        results.append(w.read(made, value.type, at))
+        at += len(kinds(value.type))
+    return results
+
+
+def _deep(operation: Operation, name: str) -> HostCall:
+    def fail() -> Sequence[Any]:
+        raise too_deep(RecursionError("maximum recursion depth exceeded"), name)
+
+    return HostCall(fail, (), (), operation.location)
+
+
+def _again() -> Sequence[Any]:
+    """Stand for the line of a call when what it called has raised."""
+    raise AssertionError("a run keeps its error on the way through a call")
+
+
+@rule("try")
+def attempt(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a body, and a handler that runs where the body raises what it is for."""
+    f, types = w.f, [v.type for v in operation.results]
+    kept = [w.slots(t) for t in types]
+    body, handler = operation.blocks
+    raised, join = f.label("raised"), f.label("join")
+    outer, w.failed = w.failed, raised
+    for slots, t, made in zip(kept, types, w.block(body, [(c, False) for c in operands]), strict=True):
+        w.put(slots, t, made)
+    w.failed = outer
+    f.jump(join)
+    f.start(raised)
+    with f.when(f.value(f"icmp ne i32 {f.load('i32', w.status)}, {RAISED}"), "through"):
+        w.check(f.load("i32", w.status))
+    given = handler.arguments[: len(handler.arguments) - len(operands)]
+    taken = w.host(_caught(operation, [v for v in given]), [])
+    arguments = [*((c, True) for c in taken), *((c, False) for c in operands)]
+    for slots, t, made in zip(kept, types, w.block(handler, arguments), strict=True):
+        w.put(slots, t, made)
+    w.host(HostCall(_handled, (), (), operation.location, handled=True), [])
+    f.start(join)
+    return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+
+
+def _handled() -> Sequence[Any]:
+    """Stand for the end of a handler."""
+    return ()
+
+
+def _caught(operation: Operation, given: Sequence[Value]) -> HostCall:
+    """Return the host call that hands over what the handler takes, or raises the error again."""
+
+    def hand_over(error: BaseException) -> Sequence[Any]:
+        values = handed_over(error, **operation.attributes, count=len(given))
+        if values is None:
+            raise error
+        return values
+
+    return HostCall(hand_over, (), tuple(v.type for v in given), operation.location, catching=True)
+
+
+@rule("assert")
+def assertion(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a check; Python makes the text of the error."""
+    f = w.f
+    fails = f.value(f"xor i1 {truth(w, operation.operands[0], operands[0], operation)}, true")
+    with f.when(fails, "wrong"):
+        w.host(host_call(operation), operands)
+    return []

@@ -1,0 +1,150 @@
+"""Lists: blocks that grow in place where they are held once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import ListType, Type
+from dy2st.runtime.cpu.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
+from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.writer import Writer
+
+Made = Sequence[Components]
+
+
+def list_type(t: Type) -> ListType:
+    """Return the type of a list; TypeError for any other."""
+    if not isinstance(t, ListType):
+        raise TypeError(f"a list is needed here, not {t}")
+    return t
+
+
+def length(w: Writer, block: str) -> str:
+    """Write the number of elements."""
+    return w.f.load("i64", w.f.offset(block, LENGTH))
+
+
+def row(w: Writer, block: str, at: str, t: ListType) -> str:
+    """Write the address of an element."""
+    storage = w.f.load("ptr", w.f.offset(block, STORAGE))
+    return w.f.offset(w.f.offset(storage, HEAD), w.f.value(f"mul i64 {at}, {row_bytes(t)}"))
+
+
+def _there(w: Writer, block: str) -> str:
+    w.demand(w.f.value(f"icmp ne ptr {block}, null"))
+    return block
+
+
+@rule("list_new")
+def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a list of the operands."""
+    f, t = w.f, list_type(operation.results[0].type)
+    count = len(operands)
+    block = _there(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
+    storage = _there(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {count * row_bytes(t)}"))
+    f.store("i64", str(count), f.offset(block, LENGTH))
+    f.store("i64", str(count), f.offset(block, CAPACITY))
+    f.store("ptr", storage, f.offset(block, STORAGE))
+    for i, (value, components) in enumerate(zip(operation.operands, operands, strict=True)):
+        w.retain(value.type, components)
+        w.write(row(w, block, str(i), t), [t.element], [components])
+    return [(block,)]
+
+
+@rule("list_len")
+def count(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the number of elements."""
+    return [(length(w, operands[0][0]),)]
+
+
+@rule("list_append")
+def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write one more element; in place where nobody else holds the list."""
+    f, t = w.f, list_type(operation.results[0].type)
+    items, item = operation.operands
+    w.owned(items, operands[0])
+    w.owned(item, operands[1])
+    block = _there(w, f.call("ptr", list_function(w.module, "grown", t), "ptr %context", f"ptr {operands[0][0]}"))
+    at = length(w, block)
+    w.write(row(w, block, at, t), [t.element], [operands[1]])
+    f.store("i64", f.value(f"add i64 {at}, 1"), f.offset(block, LENGTH))
+    return [(block,)]
+
+
+def _place(w: Writer, block: str, number: str) -> tuple[str, str]:
+    """Return the place of an element that may be counted from the end, and whether there is one."""
+    f, n = w.f, length(w, block)
+    behind = f.value(f"icmp slt i64 {number}, 0")
+    at = f.value(f"select i1 {behind}, i64 {f.value(f'add i64 {number}, {n}')}, i64 {number}")
+    return at, f.value(f"icmp ult i64 {at}, {n}")
+
+
+@rule("list_index")
+def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a place counted from the front; `eval` says that there is none."""
+    at, inside = _place(w, operands[0][0], operands[1][0])
+    return w.guarded(operation, operands, inside, lambda: [(at,)])
+
+
+@rule("list_get")
+def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a read of one element; `eval` says that there is none."""
+    t = list_type(operation.operands[0].type)
+    at, inside = _place(w, operands[0][0], operands[1][0])
+
+    def fast() -> Made:
+        components = w.read(row(w, operands[0][0], at, t), t.element)
+        w.retain(t.element, components)
+        return [components]
+
+    return w.guarded(operation, operands, inside, fast)
+
+
+@rule("list_pop")
+def pop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the list without one element, and that element; `eval` says that there is none."""
+    f, items = w.f, operation.operands[0]
+    t = list_type(items.type)
+    at, inside = _place(w, operands[0][0], operands[1][0])
+
+    def fast() -> Made:
+        w.owned(items, operands[0])
+        block = _there(w, f.call("ptr", list_function(w.module, "writable", t), "ptr %context", f"ptr {operands[0][0]}"))
+        place = row(w, block, at, t)
+        components = w.read(place, t.element)
+        left = f.value(f"sub i64 {length(w, block)}, 1")
+        size = f.value(f"mul i64 {f.value(f'sub i64 {left}, {at}')}, {row_bytes(t)}")
+        behind = f.offset(place, row_bytes(t))
+        f.call("void", "@llvm.memmove.p0.p0.i64", f"ptr {place}", f"ptr {behind}", f"i64 {size}", "i1 false")
+        f.store("i64", left, f.offset(block, LENGTH))
+        return [(block,), components]
+
+    return w.guarded(operation, operands, inside, fast)
+
+
+@rule("list_set")
+def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the list with another element at one place; `eval` says that there is none."""
+    f = w.f
+    items, item = operation.operands[0], _item(operation)
+    t = list_type(items.type)
+    at, inside = _place(w, operands[0][0], operands[1][0])
+
+    def fast() -> Made:
+        w.owned(items, operands[0])
+        w.owned(item, operands[2])
+        block = _there(w, f.call("ptr", list_function(w.module, "writable", t), "ptr %context", f"ptr {operands[0][0]}"))
+        place = row(w, block, at, t)
+        old = w.read(place, t.element)
+        w.write(place, [t.element], [operands[2]])
+        w.release(t.element, old)
+        return [(block,)]
+
+    return w.guarded(operation, operands, inside, fast)
+
+
+def _item(operation: Operation) -> Value:
+    return operation.operands[2]

@@ -1,0 +1,22 @@
+"""The table of rules: which function writes which operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dy2st.runtime.cpu.writer import Rule
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Enter a function as the rule of these ops."""
+
+    def enter(function: Rule) -> Rule:
+        for name in names:
+            if name in RULES:
+                raise ValueError(f"two rules write {name!r}")
+            RULES[name] = function
+        return function
+
+    return enter

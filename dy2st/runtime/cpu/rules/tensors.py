@@ -1,0 +1,291 @@
+"""Tensors in memory: constants, extents, views that need no copy, reads and writes of a row, single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.dtypes import DType
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
+from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
+from dy2st.runtime.cpu.rules.literals import element
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+# ---- memory --------------------------------------------------------------------------------------------------------
+def load_element(w: Writer, dtype: DType, address: str) -> str:
+    """Write a load of one element into a register."""
+    if dtype.is_bool:
+        return w.f.value(f"icmp ne i8 {w.f.load('i8', address)}, 0")
+    return w.f.load(element_kind(dtype), address)
+
+
+def store_element(w: Writer, dtype: DType, register: str, address: str) -> None:
+    """Write a store of one element from a register."""
+    if dtype.is_bool:
+        w.f.store("i8", w.f.value(f"zext i1 {register} to i8"), address)
+    else:
+        w.f.store(element_kind(dtype), register, address)
+
+
+def product(w: Writer, factors: Sequence[str]) -> str:
+    """Write a product of extents."""
+    total, known = "", 1
+    for factor in factors:
+        if factor.lstrip("-").isdigit():
+            known *= int(factor)
+        else:
+            total = w.f.value(f"mul i64 {total}, {factor}") if total else factor
+    if not total:
+        return str(known)
+    return total if known == 1 else w.f.value(f"mul i64 {total}, {known}")
+
+
+def extents(value: Value, components: Components) -> list[str]:
+    """Return the extents of a tensor in memory; those that its type knows are literals."""
+    shape = tensor_type(value).shape
+    return [str(e) if isinstance(e, int) else c for e, c in zip(shape, components[2:], strict=True)]
+
+
+def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
+    """Write an allocation of a tensor in memory, whose elements are not set."""
+    size = product(w, [*shape, str(dtype.itemsize)])
+    block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
+    w.demand(w.f.value(f"icmp ne ptr {block}, null"))
+    return (block, w.f.offset(block, HEAD), *shape)
+
+
+def viewed(w: Writer, value: Value, components: Components, data: str, shape: Sequence[str]) -> Components:
+    """Return a tensor on the memory of another, held by the result."""
+    w.owned(value, components)
+    return (components[0], data, *shape)
+
+
+# ---- constants and numbers -------------------------------------------------------------------------------------------
+@rule("constant")
+def constant(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a literal, or a read of the address of an array that the code is handed."""
+    made = operation.results[0]
+    t, array = tensor_type(made), np.ascontiguousarray(operation.attributes["value"])
+    array = array.reshape(np.shape(operation.attributes["value"]))
+    if in_register(t):
+        return [(element(array, t.dtype),)]
+    at = len(w.unit.constants)
+    w.unit.constants.append(array)
+    table = w.f.load("ptr", w.f.offset("%context", CONSTANTS))
+    return [("null", w.f.load("ptr", w.f.offset(table, 8 * at)), *map(str, array.shape))]
+
+
+@rule("dim")
+def dim(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write an extent."""
+    return [(operands[0][2 + operation.attributes["axis"]],)]
+
+
+@rule("item")
+def item(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the one element as a number; `eval` says that there is not one."""
+    (value,) = operation.operands
+    t = tensor_type(value)
+    if in_register(t):
+        return [(_number(w, t.dtype, operands[0][0]),)]
+    if not is_native(t.dtype):
+        return host_rule(w, operation, operands)
+    single = w.f.value(f"icmp eq i64 {product(w, extents(value, operands[0]))}, 1")
+    return w.guarded(
+        operation, operands, single, lambda: [(_number(w, t.dtype, load_element(w, t.dtype, operands[0][1])),)]
+    )
+
+
+def _number(w: Writer, dtype: DType, register: str) -> str:
+    """Return an element as a Python number."""
+    if dtype.is_bool:
+        return register
+    if dtype.is_floating:
+        return register if dtype.name == "float64" else w.f.value(f"fpext float {register} to double")
+    if dtype.name == "int64":
+        return register
+    return w.f.value(f"{'zext' if dtype.kind == 'u' else 'sext'} {element_kind(dtype)} {register} to i64")
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+def _same_element(w: Writer, value: Value, components: Components, made: TensorType) -> Components | None:
+    """Return a tensor of one element as another of rank 0, or the other way; None where both are in memory."""
+    t = tensor_type(value)
+    if in_register(t) and in_register(made):
+        return components
+    if in_register(made):
+        return (load_element(w, made.dtype, components[1]),)
+    if in_register(t):
+        new = allocate(w, made.dtype, ["1"] * made.rank)
+        store_element(w, made.dtype, components[0], new[1])
+        return new
+    return None
+
+
+@rule("detach")
+def detach(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the value itself."""
+    return [w.owned(operation.operands[0], operands[0])]
+
+
+@rule("renew")
+def renew(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the new value."""
+    return [w.owned(operation.operands[0], operands[0])]
+
+
+@rule("expand_dims", "squeeze")
+def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a tensor with more, fewer or the same axes of extent 1; `eval` refuses to squeeze a longer one."""
+    value, made = operation.operands[0], tensor_type(operation.results[0])
+    if operation.op.can_raise([v.type for v in operation.operands], operation.attributes):
+        return host_rule(w, operation, operands)
+    single = _same_element(w, value, operands[0], made)
+    if single is not None:
+        return [single]
+    old = extents(value, operands[0])
+    axes = operation.attributes["axes"]
+    if operation.op.name == "squeeze":
+        shape = [e for i, e in enumerate(old) if i not in [a % len(old) for a in axes]]
+    else:
+        rest = iter(old)
+        shape = ["1" if i in [a % made.rank for a in axes] else next(rest) for i in range(made.rank)]
+    return [viewed(w, value, operands[0], operands[0][1], shape)]
+
+
+@rule("reshape")
+def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the same elements under other extents; `eval` says that their number is another."""
+    value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
+    dims = iter(operands[1:])
+    target = [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
+    total = "1" if in_register(tensor_type(value)) else product(w, extents(value, operands[0]))
+    if "-1" in target:
+        rest = product(w, [e for e in target if e != "-1"])
+        if rest == "0":
+            return host_rule(w, operation, operands)
+        divisor = f.call("i64", "@llvm.smax.i64", f"i64 {rest}", "i64 1")
+        target[target.index("-1")] = f.value(f"sdiv i64 {total}, {divisor}")
+    fine = f.value(f"icmp eq i64 {product(w, target)}, {total}")
+    for extent in target:
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp sge i64 {extent}, 0')}")
+
+    def fast() -> Made:
+        single = _same_element(w, value, operands[0], made)
+        return [single if single is not None else viewed(w, value, operands[0], operands[0][1], target)]
+
+    return w.guarded(operation, operands, fine, fast)
+
+
+@rule("index")
+def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a read of leading places: a view. Other brackets are `eval`'s."""
+    value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
+    t = tensor_type(value)
+    places = leading_places(operation.attributes["spec"], operation.operands[1:], operands[1:])
+    if places is None or in_register(t) or not is_native(t.dtype):
+        return host_rule(w, operation, operands)
+    shape = extents(value, operands[0])
+    at, inside = _offset(w, shape, places)
+
+    def fast() -> Made:
+        address = f.offset(operands[0][1], f.value(f"mul i64 {at}, {t.dtype.itemsize}"))
+        if in_register(made):
+            return [(load_element(w, made.dtype, address),)]
+        return [viewed(w, value, operands[0], address, shape[len(places) :])]
+
+    return w.guarded(operation, operands, inside, fast)
+
+
+@rule("index_set", "index_add")
+def index_write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a row or an element at leading places, in place where nobody else holds the tensor."""
+    value, new = operation.operands[:2]
+    f, t, u = w.f, tensor_type(value), tensor_type(new)
+    places = leading_places(operation.attributes["spec"], operation.operands[2:], operands[2:])
+    native = places is not None and not in_register(t) and is_native(t.dtype) and t.dtype is u.dtype
+    if places is None or not native or t.shape[len(places) :] != u.shape or (u.rank and operation.op.name == "index_add"):
+        return host_rule(w, operation, operands)
+    shape = extents(value, operands[0])
+    at, inside = _offset(w, shape, places)
+
+    def fast() -> Made:
+        base = writable(w, value, operands[0])
+        address = f.offset(base[1], f.value(f"mul i64 {at}, {t.dtype.itemsize}"))
+        if not u.rank:
+            number = operands[1][0]
+            if operation.op.name == "index_add":
+                word = "fadd" if t.dtype.is_floating else "or" if t.dtype.is_bool else "add"
+                number = f.value(f"{word} {element_kind(t.dtype)} {load_element(w, t.dtype, address)}, {number}")
+            store_element(w, t.dtype, number, address)
+        else:
+            size = product(w, [*extents(new, operands[1]), str(t.dtype.itemsize)])
+            f.call("void", "@llvm.memmove.p0.p0.i64", f"ptr {address}", f"ptr {operands[1][1]}", f"i64 {size}", "i1 false")
+        return [base]
+
+    return w.guarded(operation, operands, inside, fast)
+
+
+def writable(w: Writer, value: Value, components: Components) -> Components:
+    """Return a tensor with the same elements that may be written into: the operand where nobody else holds it."""
+    f = w.f
+    dtype, shape = tensor_type(value).dtype, extents(value, components)
+    kept = [f.slot("ptr"), f.slot("ptr")]
+    own, copy, join = f.label("own"), f.label("copy"), f.label("join")
+    taken = w.takes(value)
+    alone = f.call("i1", "@dy2st.unique", f"ptr {components[0]}") if taken else "false"
+    f.branch(alone, own, copy)
+    f.start(own)
+    f.store("ptr", components[0], kept[0])
+    f.store("ptr", components[1], kept[1])
+    f.jump(join)
+    f.start(copy)
+    new = allocate(w, dtype, shape)
+    size = product(w, [*shape, str(dtype.itemsize)])
+    f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {new[1]}", f"ptr {components[1]}", f"i64 {size}", "i1 false")
+    f.store("ptr", new[0], kept[0])
+    f.store("ptr", new[1], kept[1])
+    if taken:
+        w.release(value.type, components)
+    f.start(join)
+    return (f.load("ptr", kept[0]), f.load("ptr", kept[1]), *shape)
+
+
+def leading_places(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]) -> list[str] | None:
+    """Return the ints of a spec that has nothing else but whole axes behind them; None for other specs."""
+    places: list[str] = []
+    rest = iter(zip(values, operands, strict=True))
+    for i, part in enumerate(spec):
+        if part[0] == "int" and len(places) == i:
+            if part[1] == "?":
+                value, components = next(rest)
+                if isinstance(value.type, TensorType):
+                    return None
+                places.append(components[0])
+            else:
+                places.append(str(part[1]))
+        elif part != ("slice", None, None, None):
+            return None
+    return places if places else None
+
+
+def _offset(w: Writer, shape: Sequence[str], places: Sequence[str]) -> tuple[str, str]:
+    """Return the number of the first element at leading places, and whether they are inside of their axes."""
+    f = w.f
+    at, inside = "0", "true"
+    for extent, place in zip(shape, places, strict=False):
+        behind = f.value(f"icmp slt i64 {place}, 0")
+        front = f.value(f"select i1 {behind}, i64 {f.value(f'add i64 {place}, {extent}')}, i64 {place}")
+        inside = f.value(f"and i1 {inside}, {f.value(f'icmp ult i64 {front}, {extent}')}")
+        at = f.value(f"add i64 {f.value(f'mul i64 {at}, {extent}')}, {front}")
+    return (product(w, [at, *shape[len(places) :]]), inside)
+
+

@@ -1,0 +1,103 @@
+"""Variants: a tag beside the components of every alternative; those that are not the one are zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.ir.program import Operation
+from dy2st.ir.types import TensorType, Type, VariantType
+from dy2st.runtime.cpu.representation import Components, alternative, kinds, zeros
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+def variant_type(t: Type) -> VariantType:
+    """Return the type of a variant; TypeError for any other."""
+    if not isinstance(t, VariantType):
+        raise TypeError(f"a variant is needed here, not {t}")
+    return t
+
+
+def with_alternative(t: VariantType, tag: int | str, chosen: int, payload: Components) -> Components:
+    """Return a variant in which one alternative has components and the others are zero."""
+    made = list(zeros(t))
+    made[0] = str(tag)
+    made[alternative(t, chosen)] = payload
+    return tuple(made)
+
+
+@rule("variant_new")
+def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a variant of a payload."""
+    t, tag = variant_type(operation.results[0].type), operation.attributes["tag"]
+    payload = w.owned(operation.operands[0], operands[0]) if operands else ()
+    return [with_alternative(t, tag, tag, payload)]
+
+
+@rule("variant_tag")
+def tag_of(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the tag."""
+    return [(operands[0][0],)]
+
+
+@rule("variant_get")
+def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the payload; `eval` says that it is not there."""
+    (value,), tag = operation.operands, operation.attributes["tag"]
+    there = w.f.value(f"icmp eq i64 {operands[0][0]}, {tag}")
+    payload = operands[0][alternative(variant_type(value.type), tag)]
+
+    def fast() -> Made:
+        w.retain(operation.results[0].type, payload)
+        return [payload]
+
+    return w.guarded(operation, operands, there, fast)
+
+
+@rule("variant_ct", "variant_wrap")
+def rewrapped(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write an alternative as an optional, or an optional as an alternative; unset stays unset."""
+    (value,), f = operation.operands, w.f
+    source, target = variant_type(value.type), variant_type(operation.results[0].type)
+    tag = operation.attributes["tag"]
+    read, written = (tag, 1) if operation.op.name == "variant_ct" else (1, tag)
+    there = f.value(f"icmp eq i64 {operands[0][0]}, {read}")
+    payload = operands[0][alternative(source, read)]
+    w.retain(source.alternatives[read], payload)  # null where it is another alternative
+    shown = f.value(f"select i1 {there}, i64 {written}, i64 0")
+    return [with_alternative(target, shown, written, payload)]
+
+
+@rule("variant_cast")
+def cast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a variant with other numbers for its alternatives; what becomes unset loses its payload."""
+    (value,), f = operation.operands, w.f
+    source, target = variant_type(value.type), variant_type(operation.results[0].type)
+    made = list(zeros(target))
+    for old, new_tag in enumerate(operation.attributes["tags"]):
+        is_it = f.value(f"icmp eq i64 {operands[0][0]}, {old}")
+        made[0] = f.value(f"select i1 {is_it}, i64 {new_tag}, i64 {made[0]}")
+        place = alternative(target, new_tag)
+        kept = zip(kinds(target.alternatives[new_tag]), operands[0][alternative(source, old)], made[place], strict=False)
+        made[place] = [f.value(f"select i1 {is_it}, {kind} {new}, {kind} {so_far}") for kind, new, so_far in kept]
+    w.retain(target, tuple(made))
+    return [tuple(made)]
+
+
+@rule("variant_or_zeros")
+def or_zeros(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the payload, or what `eval` makes of nothing: zeros."""
+    variant, like = operation.operands
+    if not isinstance(like.type, TensorType):
+        return host_rule(w, operation, operands)
+    tag = operation.attributes["tag"]
+    there = w.f.value(f"icmp eq i64 {operands[0][0]}, {tag}")
+    payload = operands[0][alternative(variant_type(variant.type), tag)]
+
+    def fast() -> Made:
+        w.retain(operation.results[0].type, payload)
+        return [payload]
+
+    return w.guarded(operation, operands, there, fast)

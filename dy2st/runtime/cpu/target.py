@@ -1,0 +1,76 @@
+"""The CPU that code is made for: its name, its features and how wide its vectors are.
+
+`DY2ST_CPU` forces a lesser one (`avx2`, `sse`, `scalar`), so that all kinds of code are tested on one machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+_FORCED = {
+    "avx512": ("x86-64-v4", "", 64),
+    "avx2": ("x86-64-v3", "", 32),
+    "sse": ("x86-64-v2", "", 16),
+    "scalar": ("x86-64", "", 0),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code generation needs to know of a CPU; `vector_bytes` is 0 where it is to use no vectors."""
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+
+    def lanes(self, itemsize: int) -> int:
+        """Return how many elements of `itemsize` bytes a vector register holds, at least 1."""
+        return max(1, self.vector_bytes // itemsize)
+
+    def machine(self, level: int = 1) -> Any:
+        """Return LLVM's machine for this target."""
+        return binding().Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault", jit=True
+        )
+
+
+@functools.cache
+def binding() -> Any:
+    """Return llvmlite's binding with the targets of this machine ready."""
+    import llvmlite.binding as llvm  # noqa: PLC0415  loaded on first use
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@functools.cache
+def host_target(forced: str | None = None) -> Target:
+    """Return the target of this machine, or the one that `forced` names; ValueError for an unknown name."""
+    llvm = binding()
+    triple = llvm.get_process_triple()
+    if forced is None:
+        features = llvm.get_host_cpu_features()
+        return Target(triple, llvm.get_host_cpu_name(), features.flatten(), _width(features))
+    if forced not in _FORCED:
+        raise ValueError(f"DY2ST_CPU is one of {', '.join(_FORCED)}, not {forced!r}")
+    return Target(triple, *_FORCED[forced])
+
+
+def current_target() -> Target:
+    """Return the target that `DY2ST_CPU` names, else this machine's."""
+    return host_target(os.environ.get("DY2ST_CPU") or None)
+
+
+def _width(features: Any) -> int:
+    """Return the bytes of a vector register; 16 on AArch64 (NEON) and on x86-64 of any age."""
+    if features.get("avx512f") and features.get("avx512vl"):
+        return 64
+    if features.get("avx2"):
+        return 32
+    return 16 if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") else 0

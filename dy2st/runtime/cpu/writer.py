@@ -1,0 +1,248 @@
+"""Writes the blocks of a function: who holds which memory, where failures go, calls back into Python.
+
+Blocks of memory count their holders: a value is held by the block that made it until its last use, which may take it over.
+Rules write one operation each; an operation without a rule is a call back into Python (host.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.types import ListType, Type
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.grouping import Group, Step, schedule
+from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall
+from dy2st.runtime.cpu.list_functions import list_function
+from dy2st.runtime.cpu.memory import HOST, RUN
+from dy2st.runtime.cpu.representation import Components, kinds, owners
+from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.interpreter import single
+
+Rule = Callable[["Writer", Operation, list[Components]], Sequence[Components]]
+GroupRule = Callable[["Writer", Group, list[Components]], Sequence[Components]]
+
+
+@dataclass
+class Unit:
+    """What the functions of one Program share while they are written."""
+
+    program: Program
+    target: Target
+    rules: dict[str, Rule]
+    group_rule: GroupRule
+    module: Module = field(default_factory=Module)
+    calls: list[HostCall] = field(default_factory=list[HostCall])
+    constants: list[np.ndarray[Any, Any]] = field(default_factory=list["np.ndarray[Any, Any]"])
+
+
+class Writer:
+    """Writes the blocks of one function of a Program."""
+
+    def __init__(self, unit: Unit, f: Function):
+        self.unit, self.f, self.module = unit, f, unit.module
+        self.failed = f.label("failed")
+        """Where control goes when an operation has raised; the status stands in `status`."""
+        self.status = f.slot("i32")
+        self._dying: set[Value] = set()
+
+    def finish(self) -> None:
+        """Write the end that failures share."""
+        self.f.start(self.failed)
+        self.f.ret("i32", self.f.load("i32", self.status))
+
+    # ---- blocks ----------------------------------------------------------------------------------------------------
+    def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
+        """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
+        outer = self._dying
+        steps = schedule(block)
+        env = dict(zip(block.arguments, (a for a, _ in arguments), strict=True))
+        held = {v for v, (_, own) in zip(block.arguments, arguments, strict=True) if own}
+        last = _last_uses(steps, block.results)
+        for value in [v for v in held if v not in last]:
+            self.release(value.type, env[value])
+            held.discard(value)
+        for at, step in enumerate(steps):
+            used = list(dict.fromkeys(step.operands))
+            self._dying = {v for v in used if last[v] == at and v in held}
+            dying = set(self._dying)
+            made = self._step(step, [env[v] for v in step.operands])
+            for value, components in zip(step.results, made, strict=True):
+                env[value] = components
+                held.add(value)
+                if value not in last:
+                    self.release(value.type, components)
+                    held.discard(value)
+            for value in used:
+                if value in dying:
+                    held.discard(value)
+        self._dying = outer
+        return self._results(block.results, env, held)
+
+    def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
+        dying = set(self._dying)
+        if isinstance(step, Group):
+            made = self.unit.group_rule(self, step, operands)
+        else:
+            made = self.unit.rules.get(step.op.name, host_rule)(self, step, operands)
+        for value, components in zip(step.results, made, strict=True):
+            if len(components) != len(kinds(value.type)):
+                raise AssertionError(f"{step} gave {components} for {value.type}")
+        for value, components in dict(zip(step.operands, operands, strict=True)).items():
+            if value in dying and self.takes(value):
+                self.release(value.type, components)
+        return made
+
+    def _results(self, results: Sequence[Value], env: dict[Value, Components], held: set[Value]) -> list[Components]:
+        given: list[Components] = []
+        for value in results:
+            if value in held:
+                held.discard(value)
+            else:
+                self.retain(value.type, env[value])
+            given.append(env[value])
+        return given
+
+    # ---- who holds what --------------------------------------------------------------------------------------------
+    def takes(self, value: Value) -> bool:
+        """Take over what the current operation is the last to use; False where others still need it."""
+        if value in self._dying:
+            self._dying.discard(value)
+            return True
+        return False
+
+    def owned(self, value: Value, components: Components) -> Components:
+        """Return components of an operand that the result may hold: taken over, or held once more."""
+        if not self.takes(value):
+            self.retain(value.type, components)
+        return components
+
+    def retain(self, t: Type, components: Components) -> None:
+        """Write that a value is held once more."""
+        for owner in owners(t):
+            if components[owner.at] != "null":
+                self.f.call("void", "@dy2st.retain", f"ptr {components[owner.at]}")
+
+    def release(self, t: Type, components: Components) -> None:
+        """Write that a value is held once less."""
+        for owner in owners(t):
+            block = components[owner.at]
+            if block == "null":
+                continue
+            name = "@dy2st.release" if owner.list is None else list_function(self.module, "release", owner.list)
+            self.f.call("void", name, "ptr %context", f"ptr {block}")
+
+    # ---- rows ------------------------------------------------------------------------------------------------------
+    def read(self, row: str, t: Type, at: int = 0) -> Components:
+        """Write loads of the components of a type from a row."""
+        return tuple(self.f.load(kind, self.f.offset(row, 8 * (at + i))) for i, kind in enumerate(kinds(t)))
+
+    def write(self, row: str, types: Sequence[Type], values: Sequence[Components]) -> None:
+        """Write stores of values into a row."""
+        at = 0
+        for t, components in zip(types, values, strict=True):
+            for kind, component in zip(kinds(t), components, strict=True):
+                self.f.store(kind, component, self.f.offset(row, 8 * at))
+                at += 1
+
+    def slots(self, t: Type) -> list[str]:
+        """Return places on the stack for the components of a type."""
+        return [self.f.slot(kind) for kind in kinds(t)]
+
+    def put(self, slots: Sequence[str], t: Type, components: Components) -> None:
+        """Write components to places on the stack."""
+        for kind, slot, component in zip(kinds(t), slots, components, strict=True):
+            self.f.store(kind, component, slot)
+
+    def get(self, slots: Sequence[str], t: Type) -> Components:
+        """Read components from places on the stack."""
+        return tuple(self.f.load(kind, slot) for kind, slot in zip(kinds(t), slots, strict=True))
+
+    # ---- failures and Python -----------------------------------------------------------------------------------------
+    def check(self, status: str) -> None:
+        """Write that a status other than OK ends the function, or goes to the `try` around."""
+        fails, goes_on = self.f.label("fails"), self.f.label("on")
+        self.f.branch(self.f.value(f"icmp eq i32 {status}, {OK}"), goes_on, fails)
+        self.f.start(fails)
+        self.f.store("i32", status, self.status)
+        self.f.jump(self.failed)
+        self.f.start(goes_on)
+
+    def demand(self, condition: str) -> None:
+        """Write that the interpreter takes over where a condition does not hold."""
+        status = self.f.value(f"select i1 {condition}, i32 {OK}, i32 {ELSEWHERE}")
+        self.check(status)
+
+    def host(self, call: HostCall, operands: Sequence[Components]) -> list[Components]:
+        """Write a call into Python; the results are held by who called."""
+        number = len(self.unit.calls)
+        self.unit.calls.append(call)
+        f = self.f
+        count = max(1, sum(len(kinds(t)) for t in call.operands))
+        wide = max(1, sum(len(kinds(t)) for t in call.results))
+        given, made = f.slot("i64", count), f.slot("i64", wide)
+        self.write(given, call.operands, operands)
+        enter, run = f.load("ptr", f.offset("%context", HOST)), f.load("i64", f.offset("%context", RUN))
+        status = f.call("i32", enter, f"i64 {run}", f"i64 {number}", f"ptr {given}", f"ptr {made}")
+        self.check(status)
+        results: list[Components] = []
+        at = 0
+        for t in call.results:
+            results.append(self.read(made, t, at))
+            at += len(kinds(t))
+        return results
+
+    def guarded(
+        self, operation: Operation, operands: Sequence[Components], condition: str,
+        fast: Callable[[], Sequence[Components]],
+    ) -> list[Components]:  # fmt: skip
+        """Write `fast` for where a condition holds, and a call of the op's `eval` for where it does not.
+
+        `eval` raises the error that the user is to see; where it does not raise, its results are taken.
+        """
+        f, types = self.f, [v.type for v in operation.results]
+        kept = [self.slots(t) for t in types]
+        quick, slow, join = f.label("quick"), f.label("slow"), f.label("join")
+        dying = set(self._dying)
+        f.branch(condition, quick, slow)
+        f.start(quick)
+        for slots, t, made in zip(kept, types, fast(), strict=True):
+            self.put(slots, t, made)
+        f.jump(join)
+        f.start(slow)
+        for slots, t, made in zip(kept, types, self.host(host_call(operation), operands), strict=True):
+            self.put(slots, t, made)
+        for value, components in dict(zip(operation.operands, operands, strict=True)).items():
+            if value in dying and value not in self._dying:
+                self.release(value.type, components)
+        f.start(join)
+        return [self.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+
+
+def host_rule(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+    """Write an operation as a call of its `eval`."""
+    return w.host(host_call(operation), operands)
+
+
+def _last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, int]:
+    last = {v: at for at, step in enumerate(steps) for v in step.operands}
+    last.update((v, len(steps)) for v in results)
+    return last
+
+
+def host_call(operation: Operation) -> HostCall:
+    """Return the host call that runs an operation's `eval`."""
+    op, attributes, count = operation.op, operation.attributes, len(operation.results)
+
+    def run(*operands: Any) -> Sequence[Any]:
+        with np.errstate(all="ignore"):
+            made = op.eval(np, *operands, **attributes)  # type: ignore[attr-defined]
+        return (single(made),) if count == 1 else made
+
+    types = tuple(v.type for v in operation.operands)
+    results = tuple(v.type for v in operation.results)
+    return HostCall(run, types, results, operation.location, effect=op.effect)

@@ -1,0 +1,59 @@
+"""Tell what the user's code raises while it is traced from a fault of the converter, which no handler may see.
+
+What Python raises by itself (no `raise` statement) in a module that only makes Programs is nothing that eager would
+raise: eager never runs that code.
+"""
+
+from __future__ import annotations
+
+import dis
+from types import TracebackType
+
+from dy2st.errors import TraceError
+from dy2st.ir.location import Location, is_user_frame, user_location
+
+MAKERS = ("dy2st.ir.", "dy2st.autodiff.", "dy2st.passes.")
+"""Packages that only make Programs."""
+MODULES = frozenset(
+    f"dy2st.runtime.{name}"
+    for name in (
+        "convert_if", "convert_recursion", "convert_try", "convert_with", "log", "made_in_branch",
+        "meeting", "recasting", "recorder", "structure", "templates", "traced_gradients", "variant",
+    )
+)  # fmt: skip
+RAISES = (dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"])
+HANDS_ON = dis.opmap["CALL_FUNCTION_EX"]
+"""A call of the user's function with the arguments that the user gave, which may not fit."""
+
+
+def refuse_fault(error: BaseException) -> None:
+    """Raise TraceError where `error` is a fault of the converter."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or not _is_fault(last):
+        return
+    place = place_of(error.__traceback__)
+    raise TraceError(
+        f"dy2st failed to convert this, which is a fault of dy2st: {type(error).__name__}: {error}",
+        file=place.file if place else None,
+        line=place.line if place else None,
+    ) from error
+
+
+def _is_fault(at: TracebackType) -> bool:
+    name = at.tb_frame.f_globals.get("__name__", "")
+    if name not in MODULES and not name.startswith(MAKERS):
+        return False
+    return at.tb_frame.f_code.co_code[at.tb_lasti] not in (*RAISES, HANDS_ON)
+
+
+def place_of(traceback: TracebackType | None) -> Location | None:
+    """Return the innermost line of the user's that a traceback names."""
+    found = None
+    while traceback is not None:
+        if is_user_frame(traceback.tb_frame):
+            code = traceback.tb_frame.f_code
+            found = Location(code.co_filename, traceback.tb_lineno, code.co_name)
+        traceback = traceback.tb_next
+    return found or user_location()

@@ -1,0 +1,80 @@
+"""What shares memory in eager mode shares it in a Program, and nothing else does."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.errors import TraceError
+
+
+def pick_then_write(x, rows):
+    picked = x[rows]
+    picked[0] = -1.0
+    return x, picked
+
+
+def slice_then_write(x, rows):
+    part = x[1:]
+    part[0] = -1.0
+    return x, part
+
+
+def pick_in_loop_then_write(x, rows):
+    turn = paddle.zeros([], "int64")
+    while turn < 3:
+        x = x[rows]
+        x[:, turn] = turn.astype("float32")
+        turn += 1
+    return x, rows
+
+
+def write_into_detached(x, rows):
+    whole = x * 1
+    detached = whole.detach()
+    detached[1:] = 7.0
+    return whole, detached
+
+
+def write_what_was_detached(x, rows):
+    whole = x * 1
+    detached = whole.detach()
+    whole[1:] = 7.0
+    return whole, detached
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pick_then_write, slice_then_write, pick_in_loop_then_write, write_into_detached, write_what_was_detached],
+)
+def test_a_write_reaches_what_shares_its_memory(function):
+    given = np.arange(12, dtype="float32").reshape(4, 3)
+    static = paddle.jit.to_static(function, full_graph=True)
+    results = [f(paddle.to_tensor(given), paddle.to_tensor([2, 0, 3, 1])) for f in (function, static)]
+    for eager, traced in zip(*results, strict=True):
+        np.testing.assert_array_equal(traced.numpy(), eager.numpy())
+
+
+def gradient_past_a_write_into_detached(w):
+    whole = w * paddle.ones([2, 2])
+    whole.detach()[0] = 7.0
+    return (whole * whole).sum()
+
+
+def test_the_gradient_of_what_was_written_through_a_detached_tensor():
+    found = []
+    for f in (gradient_past_a_write_into_detached, paddle.jit.to_static(gradient_past_a_write_into_detached)):
+        w = paddle.to_tensor(2.0, stop_gradient=False)
+        f(w).backward()
+        found.append(float(w.grad))
+    assert found == [2 * (7 + 7 + 2 + 2)] * 2
+
+
+def test_what_a_detached_tensor_cannot_hold_in_a_program_is_refused():
+    @paddle.jit.to_static(full_graph=True)
+    def write_with_gradient(w):
+        detached = paddle.ones([2]).detach()
+        detached[0] = w
+        return detached
+
+    with pytest.raises(TraceError, match="a value that has a gradient is written into a detached tensor"):
+        write_with_gradient(paddle.to_tensor(2.0, stop_gradient=False))

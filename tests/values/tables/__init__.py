@@ -1,0 +1,23 @@
+"""The tables of rows, by family; `ROWS` are all of them, with the rows that follow from them."""
+
+import dy2st
+from tests.surface import tier
+from tests.values.derived import derived_rows
+from tests.values.tables import (
+    activations,
+    comparison,
+    creation,
+    indexing,
+    losses,
+    manipulation,
+    maths,
+    matrices,
+    reductions,
+)
+
+_TABLES = (
+    maths, comparison, reductions, creation, manipulation, indexing, matrices, activations, losses,
+)  # fmt: skip
+_WRITTEN = [row for table in _TABLES for row in table.ROWS]
+NAMES = [name.path.removeprefix("paddle.") for name in (*tier(1), *tier(2))]
+ROWS = [*_WRITTEN, *derived_rows(_WRITTEN, NAMES, dy2st)]
