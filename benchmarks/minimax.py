@@ -88,7 +88,9 @@ def fits() -> list[Fit]:
     half, root = mp.log(2) / 2, mp.sqrt
     found: list[Fit] = []
 
-    def add(name: str, degrees: tuple[int | None, int | None], low: Number, high: Number, target: Real, weight: Real = _one) -> None:
+    def add(
+        name: str, degrees: tuple[int | None, int | None], low: Number, high: Number, target: Real, weight: Real = _one
+    ) -> None:
         for dtype, degree in zip(("f32", "f64"), degrees, strict=True):
             if degree is not None:
                 found.append(Fit(name, dtype, degree, low, high, target, weight))

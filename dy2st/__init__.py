@@ -318,6 +318,7 @@ from dy2st.functions.search import (
     unique,
     unique_consecutive,
 )  # fmt: skip
+from dy2st.ir.context import current as _current
 from dy2st.ir.program import Program as _Program
 from dy2st.missing import no_attribute as _no_attribute
 from dy2st.runtime.backward import grad
@@ -342,6 +343,9 @@ _NOT_HERE = ("cinn", "custom_device", "distribute", "ipu", "rocm", "xpu")
 _BY_MODULE = {
     "functions.aliases": "as_tensor asarray broadcast_shapes softmax",
     "functions.arrays": "tolist",
+    "functions.complex_numbers": """
+        angle as_complex as_real complex conj imag isreal polar real view_as_complex view_as_real
+    """,
     "functions.differences": """
         cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter pdist reduce_as renorm shard_index sinc
         trapezoid vander
@@ -370,6 +374,7 @@ _LAZY: dict[str, str] = {
     "load": "dy2st.jit:load_state",
     **{f"is_compiled_with_{what}": f"dy2st.device:is_compiled_with_{what}" for what in _NOT_HERE},
     "save": "dy2st.jit:save_state",
+    "vmap": "dy2st.incubate.autograd:vmap",
 }
 _SUBPACKAGES = [
     "amp",
@@ -428,6 +433,13 @@ def _picture(program: _Program) -> str:
 
 
 _Program.picture = _picture
+
+
+def _to_static(function: _Any) -> _Any:
+    return __getattr__("jit").to_static(function, full_graph=True)
+
+
+_current().process.to_static = _to_static
 
 
 def __dir__() -> list[str]:

@@ -33,7 +33,7 @@ def pull_cond(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
         roots = [a for a, v in zip(block.arguments, operands, strict=True) if v in frontier.active]
         for argument, operand in zip(block.arguments, operands, strict=True):
             if operand in lent:
-                given[argument] = accumulate(builder, given.get(argument), builder.use(lent[operand]))
+                given[argument] = accumulate(builder, given.get(argument), enter(builder, lent[operand], argument))
         cotangents = pull_block(builder, block, roots, given)
         side = frontier.side(builder)
         for argument, operand in zip(block.arguments, operands, strict=True):

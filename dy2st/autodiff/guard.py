@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dy2st.autodiff.cotangents import Cotangents, branch_on, may_miss
+from dy2st.autodiff.scatter import reads_part
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType
 
@@ -39,9 +40,13 @@ class Guard:
         """Cotangents of lists that were taken from outside, so that the branches add to them."""
 
     def lend_lists(self, operation: Operation) -> None:
-        """Move the cotangents of list operands into both branches, so that neither adds whole lists later."""
+        """Move the cotangents of list operands into both branches, so that neither adds whole lists later.
+
+        So it is with tensors of which the operation reads parts.
+        """
         for value in operation.operands:
-            if isinstance(value.type, ListType) and value in self.outer.cts and value not in self.lent:
+            wanted = isinstance(value.type, ListType) or reads_part(operation, value)
+            if wanted and value in self.outer.cts and value not in self.lent:
                 if any(side.reaches(value) for side in self.sides):
                     continue
                 self.lend(value)

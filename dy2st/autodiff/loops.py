@@ -10,6 +10,8 @@ found by building the body until it no longer changes. The cotangents of the inv
 1. into what there is of them already;
 2. into zeros, where every turn adds something: then there is a sum if the loop turned at all;
 3. into an optional, where a turn may add nothing.
+
+The sum for a list, and for a tensor of which a turn reads parts, enters the turn, which adds to it where it read.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from dy2st.autodiff.control import behind, define, new_result, put_before, read_
 from dy2st.autodiff.cotangents import Cotangents, accumulate, as_optional, enter, may_miss, missing
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import CONTROL, Frontier, pull_block
-from dy2st.autodiff.scatter import pour_chain
+from dy2st.autodiff.scatter import part_is_read
 from dy2st.autodiff.segments import cut
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
@@ -61,9 +63,9 @@ class Turn:
     taken: list[Value]
     """The forward body's arguments but for the number of the turn: carried values, then invariants."""
     entering: list[Value | None]
-    """The cotangents of carried values, and of invariants that are lists, before the turn."""
+    """The cotangents of carried values, and of invariants whose sums are carried, before the turn."""
     found: list[Value | None]
-    """The cotangents of `taken` after the turn; for an invariant that is no list, what this turn adds."""
+    """The cotangents of `taken` after the turn; for an invariant that did not enter, what this turn adds."""
 
 
 @dataclass
@@ -91,7 +93,7 @@ def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
         if forms[i] is not Form.ABSENT
     ]
     for i in range(carried, len(operands)):
-        slot = _sum_slot(frontier.b, turn, i, so_far.get(i), operands[i])
+        slot = _sum_slot(frontier.b, turn, i, forms[i], so_far.get(i), operands[i])
         if slot is not None:
             slots.append(slot)
         else:
@@ -148,14 +150,19 @@ def _settle(
     frontier: Frontier, operation: Operation, cts: Sequence[Value | None], so_far: dict[int, Value]
 ) -> tuple[Turn, list[Form]]:
     """Build the backward body until the cotangents leave a turn in the form in which they enter it."""
-    operands = operation.operands[1:]
+    operands, carried = operation.operands[1:], len(cts)
     on = active_carried(operation, frontier.active)
     on += [v in frontier.active for v in operands[len(on) :]]
     forms = [form_of(ct, v) for ct, v in zip(cts, operands, strict=False)]
+    forms += [Form.DENSE if on[i] and _is_list(operands[i]) else Form.ABSENT for i in range(carried, len(operands))]
     for _ in range(2 * len(forms) + 2):
         spare = clone_block(operation.blocks[0])
         turn = _backward_turn(frontier.b, operation, forms, on)
-        after = [_next(form, ct, v) for form, ct, v in zip(forms, turn.found, operands, strict=False)]
+        after = [_next(form, ct, v) for form, ct, v in zip(forms[:carried], turn.found, operands, strict=False)]
+        after += [
+            _sum_form(operation, turn, i, so_far.get(i)) if forms[i] is Form.ABSENT else forms[i]
+            for i in range(carried, len(operands))
+        ]
         if after == forms:
             return turn, forms
         operation.blocks[0] = spare  # the other one was extended for a backward body that is thrown away
@@ -171,9 +178,21 @@ def _next(form: Form, ct: Value | None, like: Value) -> Form:
     return form if form is found else Form.OPTIONAL
 
 
+def _sum_form(operation: Operation, turn: Turn, i: int, so_far: Value | None) -> Form:
+    """Return the form in which the sum of an invariant's cotangents enters a turn: where the turn reads parts of it."""
+    ct, like = turn.found[i], turn.taken[i]
+    if ct is None or not part_is_read(operation.blocks[0], like):
+        return Form.ABSENT
+    return form_of(ct if so_far is None else so_far, like)
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value.type, ListType)
+
+
 def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> Turn:
     """Pull the body back once, the cotangents of its results in these forms."""
-    body, carried = operation.blocks[0], len(forms)
+    body, carried = operation.blocks[0], int(operation.attributes["carried"])
     counted = operation.name == "counted_while"
     taken = body.arguments[1:] if counted else list(body.arguments)
     leaving = body.results if counted else body.results[1:]
@@ -187,13 +206,13 @@ def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: 
         side.rename(body.arguments[0], index)
     entering: list[Value | None] = [None] * len(taken)
     given: Cotangents = {}
-    for i, (result, form) in enumerate(zip(leaving, forms, strict=True)):
+    for i, (result, form) in enumerate(zip(leaving, forms, strict=False)):
         if form is not Form.ABSENT:
             entering[i] = ct = side.argument(form.type(result.type), "ct")
             given[result] = accumulate(side, given.get(result), ct)
     for i in range(carried, len(taken)):
-        if on[i] and isinstance(taken[i].type, ListType):
-            entering[i] = ct = side.argument(tangent_type(taken[i].type), "ct")
+        if forms[i] is not Form.ABSENT:
+            entering[i] = ct = side.argument(forms[i].type(taken[i].type), "ct")
             given[taken[i]] = accumulate(side, given.get(taken[i]), ct)
     cotangents = pull_block(side, body, [a for a, flag in zip(taken, on, strict=True) if flag], given)
     return Turn(side, index, taken, entering, [cotangents.get(a) for a in taken])
@@ -213,21 +232,16 @@ def _in_form(b: Builder, ct: Value | None, form: Form, like: Value) -> Value:
     return missing(b, of) if ct is None else b.use(ct)
 
 
-def _sum_slot(b: Builder, turn: Turn, i: int, so_far: Value | None, operand: Value) -> Slot | None:
+def _sum_slot(b: Builder, turn: Turn, i: int, form: Form, so_far: Value | None, operand: Value) -> Slot | None:
     """Carry the sum of an invariant's cotangents; None where a turn adds nothing."""
-    side, new, like = turn.side, turn.found[i], turn.taken[i]
-    if turn.entering[i] is not None:  # a list: the turn added to it
-        before = turn.entering[i]
-        assert before is not None
-        assert new is not None
-        return Slot(i, so_far if so_far is not None else missing(b, before.type), before, new)
+    side, new, like, before = turn.side, turn.found[i], turn.taken[i], turn.entering[i]
     if new is None:
         return None
-    form = form_of(new if so_far is None else so_far, like)
-    before = side.argument(form.type(like.type), "ct")
-    alone = turn.found.count(new) == 1 and form is Form.DENSE
-    total = new if alone and pour_chain(side.block, before, new) else accumulate(side, before, new)
-    after = _in_form(side, total, form, like)
+    if before is None:
+        form = form_of(new if so_far is None else so_far, like)
+        before = side.argument(form.type(like.type), "ct")
+        new = accumulate(side, before, new)
+    after = new if _is_list(like) else _in_form(side, new, form, like)
     if so_far is not None:  # 1.
         return Slot(i, so_far, before, after)
     if form is Form.DENSE and isinstance(like.type, TensorType):  # 2.

@@ -30,7 +30,7 @@ from dy2st.autodiff.guard import Flag, Guard
 from dy2st.autodiff.prune import hoist
 from dy2st.autodiff.refusal import no_rule
 from dy2st.autodiff.residuals import LinearTrace
-from dy2st.autodiff.scatter import pour
+from dy2st.autodiff.scatter import pour, reads_part
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
@@ -103,10 +103,14 @@ class Frontier:
         return self.cts.get(value) if value in self.roots else self.cts.pop(value, None)
 
     def lists_so_far(self, operation: Operation) -> Cotangents:
-        """Take the cotangents of list operands, so that a rule adds to them in place of adding whole lists."""
+        """Take the cotangents of list operands, so that a rule adds to them in place of adding whole lists.
+
+        So it is with tensors of which blocks of the operation read parts.
+        """
         operands = operation.operands
-        lists = [v for v in dict.fromkeys(operands) if isinstance(v.type, ListType) and v in self.active]
-        return {v: self.cts.pop(v) for v in lists if v in self.cts and operands.count(v) == 1}
+        given = [v for v in dict.fromkeys(operands) if v in self.cts and v in self.active and operands.count(v) == 1]
+        parts = [v for v in given if operation.blocks and reads_part(operation, v)]
+        return {v: self.cts.pop(v) for v in given if isinstance(v.type, ListType) or v in parts}
 
     # ---- operations ------------------------------------------------------------------------------------------------
     def pull(self, operation: Operation) -> None:
@@ -164,7 +168,7 @@ class Frontier:
         found = transpose_rule(self.b, operation, self.active, given, so_far)
         made = self.b.block.operations[before:]
         for operand, ct in zip(operands, found, strict=True):
-            if ct is not None and found.count(ct) == 1 and pour(self.cts.get(operand), ct, made):
+            if ct is not None and found.count(ct) == 1 and pour(self.b, self.cts.get(operand), ct, operand, made):
                 self.cts[operand] = ct
             else:
                 self.add(operand, ct)

@@ -5,7 +5,8 @@ Before                                      After
     %a = index_add(%z, %ct, %i)
     %t = add(%so_far, %a)
 
-Reading one row in each turn of a loop then costs a row a turn on the way back, not a matrix.
+Reading one row in each turn of a loop then costs a row a turn on the way back, not a matrix. Where %so_far is an
+optional that may not be there yet, the zeros are made under a `cond`, the first time.
 """
 
 from __future__ import annotations
@@ -14,37 +15,51 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dy2st.autodiff.cotangents import branch_on, may_miss, payload_of, set_flag
+from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import TensorType, VariantType
+from dy2st.ops.cotangent import zeros_of
 
+READS = ("index", "take", "gather_nd")
 SCATTERS = ("index_add", "take_add", "scatter_nd_add")
+"""What reads part of a tensor, and what the cotangents of that are."""
 
 
-def pour(so_far: Value | None, ct: Value, made: Sequence[Operation]) -> bool:
+def reads_part(operation: Operation, value: Value) -> bool:
+    """Say whether an operation, or one in its blocks, reads part of a tensor."""
+    if operation.name in READS:
+        return operation.operands[0] is value
+    for block in operation.blocks:
+        for argument, operand in zip(reversed(block.arguments), reversed(operation.operands), strict=False):
+            if operand is value and part_is_read(block, argument):
+                return True
+    return False
+
+
+def part_is_read(block: Block, value: Value) -> bool:
+    """Say whether an operation of a block reads part of a tensor."""
+    return any(reads_part(operation, value) for operation in block.operations if value in operation.operands)
+
+
+def pour(b: Builder, so_far: Value | None, ct: Value, operand: Value, made: Sequence[Operation]) -> bool:
     """Let a cotangent that one of the operations `made` just scattered into zeros be scattered into `so_far`."""
     scatter = ct.operation
     if so_far is None or scatter is None or not any(scatter is operation for operation in made):
         return False
-    return _rebase(scatter, so_far)
-
-
-def pour_chain(block: Block, before: Value, total: Value) -> bool:
-    """Let a finished sum of scatters into zeros start from an argument of the block, where nothing else uses its parts.
-
-    The caller then has `total` as the sum with `before`.
-    """
-    uses: dict[Value, int] = {}
-    for operation in block.operations:
-        for value in operation.operands:
-            uses[value] = uses.get(value, 0) + 1
-    value, scatter = total, total.operation
-    allowed = 0
-    while scatter is not None and scatter.name in SCATTERS and uses.get(value, 0) == allowed:
-        if _rebase(scatter, before):
-            return True
-        value, allowed = scatter.operands[0], 1
-        scatter = value.operation
-    return False
+    if not may_miss(so_far, operand) or not isinstance(so_far.type, VariantType):
+        return _rebase(scatter, so_far)
+    base = scatter.operands[0]
+    if scatter.name not in SCATTERS or so_far.type.alternatives[1] != base.type or not _is_zeros(base):
+        return False
+    then, other = b.child(), b.child()
+    found = branch_on(b, set_flag(b, so_far), then, other, [payload_of(then, so_far, operand)],
+                      [zeros_of(other, operand)], [operand.type])  # fmt: skip
+    b.block.operations.remove(scatter)  # to stand behind what it starts from now
+    b.block.operations.append(scatter)
+    assert found[0] is not None
+    scatter.operands[0] = found[0]
+    return True
 
 
 def _rebase(scatter: Operation, base: Value) -> bool:

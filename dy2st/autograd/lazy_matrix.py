@@ -1,6 +1,6 @@
 """Jacobians whose rows are computed when they are asked for: by index, each once.
 
-A row is one reverse pass. The matrix is [M, N] for M outputs and N inputs, each flattened and put one after the other,
+A row is one reverse pass; rows that are asked for together are pulled back together. The matrix is [M, N] for M outputs and N inputs, each flattened and put one after the other,
 or [B, M, N] where the first axis is a batch whose items do not depend on each other.
 """
 
@@ -10,11 +10,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from dy2st.autograd.rules import dense, pull
+from dy2st.functions.creation import to_tensor, zeros
 from dy2st.functions.joining import concat, stack
 from dy2st.functions.manipulation import reshape
 from dy2st.ir.context import current
+from dy2st.runtime.lane_backward import NeedsRows, pull_lanes
 from dy2st.runtime.tensor import Tensor
+
+TOGETHER = 256
+"""So many rows are computed in one pass at most."""
 
 
 class LazyMatrix:
@@ -56,7 +63,7 @@ class LazyMatrix:
             axis = 1 if self._batched else 0
             if not numbers:
                 return self._row(0).unsqueeze(axis)[(*([slice(None)] if self._batched else []), slice(0, 0))]
-            rows = stack([self._row(i) for i in numbers], axis=axis)
+            rows = stack(self._listed(numbers), axis=axis)
             rest: list[Any] = [slice(None), column]
         else:
             rows, rest = self._row(self._number(row)), [column]
@@ -93,6 +100,40 @@ class LazyMatrix:
             raise IndexError(f"row {number} is outside of a matrix with {self._height} rows")
         return number % self._height
 
+    def _listed(self, numbers: Sequence[int]) -> list[Tensor]:
+        """Return rows; those that are not there yet are pulled back together, where that can be done."""
+        missing = [i for i in numbers if i not in self._rows]
+        found: dict[int, Tensor] = {}
+        for start in range(0, len(missing), TOGETHER):
+            part = missing[start : start + TOGETHER]
+            if len(part) < 2:
+                break
+            try:
+                whole = self._pulled_together(part)
+            except NeedsRows:
+                break
+            for k, i in enumerate(part):
+                found[i] = whole[k]
+                self._keep(i, whole[k])
+        return [found[i] if i in found else self._row(i) for i in numbers]
+
+    def _pulled_together(self, numbers: Sequence[int]) -> Tensor:
+        """Return rows, [rows, N] or [rows, B, N], from one reverse pass; NeedsRows where that cannot be done."""
+        seeds = to_tensor(np.eye(self._height)[list(numbers)]).astype(self._flat.dtype)
+        if self._batched:
+            seeds = seeds.unsqueeze(1).expand([len(numbers), *self._flat.shape])
+        cts = pull_lanes(self._flat, self._xs, seeds)
+        parts: list[Tensor] = []
+        for ct, x in zip(cts, self._xs, strict=True):
+            shape = [len(numbers), *([x.shape[0]] if self._batched else []), _count(x, self._batched)]
+            parts.append(zeros(shape, x.dtype) if ct is None else reshape(ct, shape))
+        return parts[0] if len(parts) == 1 else concat(parts, axis=-1)
+
+    def _keep(self, i: int, row: Tensor) -> None:
+        trace = current().trace
+        if trace is None or trace.builder is trace.root:  # a row made in a branch is of no use outside of it
+            self._rows[i] = row
+
     def _row(self, i: int) -> Tensor:
         """Return one row, [N] or [B, N]."""
         found = self._rows.get(i)
@@ -100,9 +141,7 @@ class LazyMatrix:
             out = self._flat[:, i] if self._batched else self._flat[i]
             cts = pull([out], self._xs, [None])
             found = _joined([dense(ct, x) for ct, x in zip(cts, self._xs, strict=True)], self._batched)
-            trace = current().trace
-            if trace is None or trace.builder is trace.root:  # a row made in a branch is of no use outside of it
-                self._rows[i] = found
+            self._keep(i, found)
         return found
 
 

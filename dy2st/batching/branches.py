@@ -1,9 +1,9 @@
 """`cond` and `call` over lanes.
 
 1. Where the lanes share the predicate, both branches are rebuilt.
-2. Where they do not, each branch runs for all lanes at once if there is any lane that takes it. A lane that does not take
-   it runs on what another lane has that does: what would raise, or would be infinite, in a branch that is not taken is
-   never computed. The lanes then choose.
+2. Where they do not, each branch runs for all lanes at once if any lane takes it. A lane that does not take it runs
+   on what another lane has that does: what would raise, or would be infinite, in a branch that is not taken
+   is never computed. The lanes then choose.
 3. What cannot run like that (lists that differ, prints, extents that differ) runs lane by lane.
 """
 
@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 
 from dy2st.autodiff.forward import functions_of
 from dy2st.batching.each import lane_numbers, of_lane
-from dy2st.batching.lanes import Form, Lane, apart_type, column, counted, form_type, known_outside
+from dy2st.batching.lanes import Form, Lane, apart_type, column, form_type, known_outside
+from dy2st.batching.leaves import counted
 from dy2st.batching.pushing import Batcher, NotStackable, rule
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value, tensor_type
@@ -84,7 +85,7 @@ def _apart(at: Batcher, lane: Lane, kind: Type) -> Value:
     return counted(b, at.count(), body, [b.emit("list_new", [], {"type": apart_type(kind)})])[0]
 
 
-# ---- lanes that go different ways ------------------------------------------------------------------------------------
+# ---- lanes that go different ways ------------------------------------------------------------------------------
 def _chosen(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane] | None:
     """Case 2; None where the lanes may leave with values that cannot be chosen from elementwise."""
     given = lanes[1:]
@@ -170,7 +171,7 @@ def choose(at: Batcher, mask: Value, ours: Value, theirs: Value) -> Value:
     return at.b.where(column(at.b, mask, tensor_type(ours).rank - 1), ours, theirs)
 
 
-# ---- functions -----------------------------------------------------------------------------------------------------------
+# ---- functions ------------------------------------------------------------------------------
 @rule("call")
 def call(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane] | None:
     """A function that takes these operands stacked; it is made once, so it may call itself."""

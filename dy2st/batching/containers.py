@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.autodiff.cotangents import close_cond
 from dy2st.batching.lanes import Form, Lane, moved
 from dy2st.batching.pushing import Batcher, rule
 from dy2st.batching.rules import Lanes, stacked
 from dy2st.ir.program import Operation, Value
-from dy2st.ir.types import ScalarType, Type, is_optional, optional
+from dy2st.ir.types import ScalarType, Type
 
-TOLD = frozenset("list_len list_index list_popped list_bounds variant_tag".split())
+TOLD = ("list_len", "list_index", "list_popped", "list_bounds", "variant_tag")
 """Ops whose results are numbers that all lanes share."""
 
 
@@ -45,29 +44,11 @@ def moving(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None
                 return None
             operands.append(lane.value)
         else:
-            operands.append(_stacked(at, lane, operation.operands[i]))
+            operands.append(at.stacked(lane))
     attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
     made = at.b.operation(operation.op, operands, attributes).results
     form = Form.SHARED if operation.name in TOLD else Form.STACKED
     return [Lane(v, form) for v in made]
-
-
-def _stacked(at: Batcher, lane: Lane, old: Value) -> Value:
-    """Return an operand in stacked form, also a shared optional: by a look at whether it is there."""
-    if lane.shared and is_optional(old.type):
-        return _stacked_optional(at, lane.value)
-    return at.stacked(lane)
-
-
-def _stacked_optional(at: Batcher, value: Value) -> Value:
-    """Emit an optional of a stacked value from one that the lanes share."""
-    b = at.b
-    then, other = b.child(), b.child()
-    payload = Lane(then.variant_get(value, tag=1, message="an unset value was read"), Form.SHARED)
-    kind = optional(at.type(payload.value.type))
-    then.block.results = [then.emit("variant_new", [at.inside(then).stacked(payload)], {"type": kind, "tag": 1})]
-    other.block.results = [other.emit("variant_new", [], {"type": kind, "tag": 0})]
-    return close_cond(b, b.scalar_eq(b.variant_tag(value), 1), then, other)[0]
 
 
 def _told(at: Batcher, value: Any) -> Any:
@@ -90,7 +71,7 @@ def list_to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane
 @rule("list_stack_tangent")
 def list_stack_tangent(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     """As `list_stack`, in the shape of a tensor whose first two axes change places."""
-    slots, like = _stacked(at, lanes[0], operation.operands[0]), at.stacked(lanes[1])
+    slots, like = at.stacked(lanes[0]), at.stacked(lanes[1])
     return stacked(moved(at.b, at.b.list_stack_tangent(slots, moved(at.b, like, 0, 1)), 0, 1))
 
 
@@ -105,11 +86,11 @@ def list_unstack(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 def along_axis(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
     """Elements end to end along an axis, which the lanes have at the same places."""
     operands: list[Value] = []
-    for i, (lane, old) in enumerate(zip(lanes, operation.operands, strict=True)):
+    for i, lane in enumerate(lanes):
         extents = operation.name in ("list_concat_tangent", "list_split") and i == 1
         if extents and not lane.shared:
             return None
-        operands.append(lane.value if extents else _stacked(at, lane, old))
+        operands.append(lane.value if extents else at.stacked(lane))
     attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
     attributes["axis"] += 1
     made = at.b.operation(operation.op, operands, attributes).results

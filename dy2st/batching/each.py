@@ -19,12 +19,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dy2st.autodiff.cotangents import close_cond
-from dy2st.batching.lanes import NUMBERS, Form, Lane, apart_type, counted, known_outside, stacked_type
-from dy2st.errors import StructureError
+from dy2st.batching.lanes import NUMBERS, Form, Lane, apart_type, known_outside, stacked_type
+from dy2st.batching.leaves import Rebuilder, counted
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Operation, Value
-from dy2st.ir.types import INT, ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
+from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.ops.cotangent import zeros
 from dy2st.shapes import Extent
 
@@ -84,46 +84,15 @@ def stack_list(b: Builder, lanes: Extent, items: Value, kind: TensorType) -> Val
 
 def _unstacked(b: Builder, value: Value, i: Value, kind: Type) -> Value:
     """Emit what one lane has of a stacked value."""
-    if isinstance(kind, (TensorType, ScalarType)):
+
+    def leaf(b: Builder, value: Value, kind: Type) -> Value:
         made = b.index(value, i, spec=(("int", "?"),))
         if isinstance(kind, ScalarType):
             made = b.item(made)
         b.retype(made, kind)
         return made
-    if isinstance(kind, ListType):
-        return _list_of_lane(b, value, i, kind)
-    if isinstance(kind, TupleType):
-        parts = b.operation("tuple_get", [value]).results
-        return b.tuple_new(*(_unstacked(b, part, i, item) for part, item in zip(parts, kind.items, strict=True)))
-    if isinstance(kind, VariantType):
-        return _variant_of_lane(b, value, i, kind)
-    raise StructureError(f"a value of type {kind} cannot be taken apart into lanes")
 
-
-def _list_of_lane(b: Builder, value: Value, i: Value, kind: ListType) -> Value:
-    body = b.child()
-    at, so_far = body.argument(INT), body.argument(kind)
-    element = _unstacked(body, body.list_get(value, at), body.use(i), kind.element)
-    body.block.results = [body.list_append(so_far, element)]
-    return counted(b, b.list_len(value), body, [b.emit("list_new", [], {"type": kind})])[0]
-
-
-def _variant_of_lane(b: Builder, value: Value, i: Value, kind: VariantType, tag: int = 0) -> Value:
-    """Emit the variant of one lane: from alternative `tag` on, one `cond` for each."""
-    last = tag + 1 == len(kind.alternatives)
-    here = b if last else b.child()
-    alternative = kind.alternatives[tag]
-    payload: list[Value] = []
-    if not isinstance(alternative, (UnsetType, ConstType)):
-        whole = here.variant_get(value, tag=tag, message="a value of another kind was read")
-        payload = [_unstacked(here, whole, here.use(i), alternative)]
-    made = here.emit("variant_new", payload, {"type": kind, "tag": tag})
-    if last:
-        return made
-    other = b.child()
-    here.block.results = [made]
-    other.block.results = [_variant_of_lane(other, value, other.use(i), kind, tag + 1)]
-    return close_cond(b, b.scalar_eq(b.variant_tag(value), tag), here, other)[0]
+    return Rebuilder(leaf, lambda kind: kind).value(b, value, kind)
 
 
 def lane_numbers(b: Builder, lanes: Extent) -> Value:

@@ -9,14 +9,14 @@ APART     a list with a value for each lane: for what differs between lanes in m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from dy2st.batching.leaves import Rebuilder
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value, tensor_type
-from dy2st.ir.types import INT, ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, Extent, symbol
 
 NUMBERS: dict[str, DType] = {"int": int64, "float": float64, "bool": bool_}
@@ -104,41 +104,15 @@ def tells(b: Builder, extent: Extent) -> bool:
     return isinstance(extent, int) or all(b.knows(symbol(name)) for name in extent.symbols())
 
 
-def stack_shared(b: Builder, value: Value, lanes: Extent) -> Value | None:
-    """Emit the stacked form of a shared value; None for what is no tensor, number, or list of these."""
-    value, kind = b.use(value), value.type
-    if isinstance(kind, ScalarType):
-        value = b.emit("scalar_to_tensor", [value], {"dtype": NUMBERS[kind.kind]})
-    if isinstance(value.type, TensorType):
+def stack_shared(b: Builder, value: Value, lanes: Extent) -> Value:
+    """Emit the stacked form of a shared value."""
+
+    def leaf(b: Builder, value: Value, kind: Type) -> Value:
+        if isinstance(kind, ScalarType):
+            value = b.scalar_to_tensor(value, dtype=NUMBERS[kind.kind])
         return b.broadcast_to(value, [b.extent(lanes), *b.shape(value)])
-    if isinstance(kind, ListType):
-        return _stack_list(b, value, kind, lanes)
-    return None
 
-
-def _stack_list(b: Builder, value: Value, kind: ListType, lanes: Extent) -> Value | None:
-    made, of = value.operation, stacked_type(kind, lanes)
-    empty = b.emit("list_new", [], {"type": of})
-    if made is not None and made.name == "list_new" and not made.operands:
-        return empty
-    body = b.child()
-    i, so_far = body.argument(INT), body.argument(of)
-    element = stack_shared(body, body.list_get(value, i), lanes)
-    if element is None:
-        return None
-    body.block.results = [body.list_append(so_far, element)]
-    return counted(b, b.list_len(value), body, [empty])[0]
-
-
-def counted(
-    b: Builder, turns: int | Value, body: Builder, initial: Sequence[Value], reverse: bool = False
-) -> list[Value]:
-    """Emit a `counted_while` over a child whose arguments are the turn and the carried values, then what it captured."""
-    order = [body.block.arguments[0], *body.block.arguments[1 : 1 + len(initial)]]
-    body.block.arguments[:] = [*order, *body.captures.values()]
-    attributes = {"carried": len(initial), "reverse": reverse}
-    operands = [b.scalar(turns), *initial, *body.captures]
-    return b.operation("counted_while", operands, attributes, [body.block]).results
+    return Rebuilder(leaf, lambda kind: stacked_type(kind, lanes)).value(b, b.use(value), value.type)
 
 
 def column(b: Builder, x: Value, rank: int) -> Value:

@@ -1,10 +1,10 @@
 """`while_loop` and `counted_while` over lanes.
 
-1. Where the lanes share the number of turns, the body is rebuilt. Which carried values differ between lanes is found by
-   rebuilding it until what leaves a turn has the form in which it enters.
-2. Where they do not, the loop turns as long as any lane does. Lanes that are done keep what they carried; meanwhile they
-   run on what another lane has that is not done (see `branches.py`). What all lanes that still turn have in common, as a
-   number of turns, stays one value inside of the loop; beside it stands what each lane had of it when it was done.
+1. Where the lanes share the number of turns, the body is rebuilt. Which carried values differ between lanes is found
+   by rebuilding it until what leaves a turn has the form in which it enters.
+2. Where they do not, the loop turns as long as any lane does. Lanes that are done keep what they carried; meanwhile
+   they run on what a lane has that is not done (see `branches.py`). What all lanes that still turn have in common, as
+   a number of turns, stays one value inside of the loop; beside it stands what each lane had of it when it was done.
 3. What cannot run like that runs lane by lane.
 """
 
@@ -16,7 +16,7 @@ from dy2st.batching.branches import any_of, borrower, can_be_masked, choose, ent
 from dy2st.batching.lanes import Form, Lane, form_type, known_outside
 from dy2st.batching.pushing import Batcher, rule
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, TensorType
 
 
@@ -82,7 +82,9 @@ def _rebuilt(
     results = [in_form(side, v, form) for v, form in zip(leaving, forms, strict=True)]
     if operation.name == "while_loop":
         results.insert(0, side.lane(operation.blocks[0].results[0]).value)
-    initial = [_entering(at, v, lane, form) for v, lane, form in zip(operation.operands[1:], lanes[1:], forms)]
+    initial = [
+        _entering(at, v, lane, form) for v, lane, form in zip(operation.operands[1:], lanes[1:], forms, strict=False)
+    ]
     made = _emit(at, operation.name, lanes[0].value, initial, side.b, results, dict(operation.attributes))
     return [Lane(v, form) for v, form in zip(made, forms, strict=True)]
 
@@ -106,13 +108,13 @@ def _emit(
     return at.b.operation(name, [head, *initial, *captured], attributes, [body.block]).results
 
 
-# ---- lanes that turn differently often ---------------------------------------------------------------------------------
+# ---- lanes that turn differently often ------------------------------------------------------------------------------
 def _masked(
     at: Batcher, operation: Operation, lanes: Sequence[Lane], forms: Sequence[Form], fixed: Sequence[Lane]
 ) -> list[Lane] | None:
     """Case 2; None where what a lane carries cannot be kept elementwise."""
     b, counted = at.b, operation.name == "counted_while"
-    turn, taken, _, leaving = _parts(operation)
+    _, taken, _, leaving = _parts(operation)
     if not can_be_masked(at, operation, lanes[1:]):
         return None
     moves = [new is not old for new, old in zip(leaving, taken, strict=True)]
@@ -152,7 +154,10 @@ def _turning(at: Batcher, operation: Operation, lanes: Sequence[Lane], turn: _Tu
     mask, entered = arguments[0], arguments[1:]
     leaving = _parts(operation)[3]
     initial = [turn.mask]
-    initial += [_entering(at, v, lane, form) for v, lane, form in zip(operation.operands[1:], lanes[1:], turn.forms)]
+    initial += [
+        _entering(at, v, lane, form)
+        for v, lane, form in zip(operation.operands[1:], lanes[1:], turn.forms, strict=False)
+    ]
     results: list[Value] = []
     kept: list[Value] = []
     places: dict[int, int] = {}
@@ -191,6 +196,3 @@ def _turning(at: Batcher, operation: Operation, lanes: Sequence[Lane], turn: _Tu
 def _dtype(value: Value) -> object:
     assert isinstance(value.type, TensorType)
     return value.type.dtype
-
-
-assert Block

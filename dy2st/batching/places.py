@@ -114,13 +114,13 @@ def _before(at: Batcher, value: Value, layout: Layout) -> Value:
 
 @rule("index", "index_last")
 def index(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
-    """x[spec] of each lane."""
+    """Read x[spec] of each lane."""
     return _brackets(at, operation, lanes, lanes[1:], None)
 
 
 @rule("index_set", "index_add")
 def index_write(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
-    """x of each lane with a value at x[spec]."""
+    """Write a value to x[spec] of each lane."""
     return _brackets(at, operation, lanes, lanes[2:], at.stacked(lanes[1]))
 
 

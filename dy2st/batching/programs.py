@@ -12,7 +12,7 @@ from dy2st.batching.pushing import Batcher
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Program, Value
-from dy2st.ir.types import ListType
+from dy2st.ir.types import ListType, ScalarType
 from dy2st.shapes import Extent, symbol
 
 for _module in (branches, containers, loops, places, rules, scalars, windows):
@@ -25,18 +25,35 @@ def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None)
     `batched` says of each argument whether it differs between lanes; then the lanes are its first axis (a Python number
     becomes a vector). `lanes` is how many there are, by default what the run tells.
     """
-    functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
+    at = _pushed(program, batched, symbol("lanes") if lanes is None else lanes)
+    found = [at.lane(v) for v in program.block.results]
+    at.b.block.results = [lane.value for lane in found]
+    return _closed(program, at), tuple(lane.form for lane in found)
+
+
+def stacked_vmap(program: Program, batched: Sequence[bool]) -> Program:
+    """Return a Program all of whose results are stacked; its first argument is the number of lanes."""
+    at = _pushed(program, batched, symbol("lanes"), told=True)
+    at.b.block.results = [_stacked(at, v) for v in program.block.results]
+    return _closed(program, at)
+
+
+def _pushed(program: Program, batched: Sequence[bool], lanes: Extent, told: bool = False) -> Batcher:
+    """Push through the entry of a Program; the functions that it calls are copied."""
     b = Builder(names=fresh_names(program))
-    b.functions = functions
-    at = Batcher(b, symbol("lanes") if lanes is None else lanes)
-    source = program.block
-    for argument, differs in zip(source.arguments, batched, strict=True):
+    b.functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
+    at = Batcher(b, lanes)
+    if told:
+        b.argument(ScalarType("int", lanes), "lanes")
+    for argument, differs in zip(program.block.arguments, batched, strict=True):
         form = Form.STACKED if differs else Form.SHARED
-        at.set(argument, b.argument(form_type(argument.type, form, at.lanes), argument.name), form)
-    at.run(source)
-    found = [at.lane(v) for v in source.results]
-    b.block.results = [lane.value for lane in found]
-    return Program({**functions, program.entry: b.block}, program.entry), tuple(lane.form for lane in found)
+        at.set(argument, b.argument(form_type(argument.type, form, lanes), argument.name), form)
+    at.run(program.block)
+    return at
+
+
+def _closed(program: Program, at: Batcher) -> Program:
+    return Program({**(at.b.functions or {}), program.entry: at.b.block}, program.entry)
 
 
 def vmap_block(b: Builder, lanes: Extent, block: Block, given: Sequence[Lane]) -> list[Value]:

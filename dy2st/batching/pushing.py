@@ -45,10 +45,9 @@ class Batcher:
         """Return a value in stacked form; StructureError for one that has none."""
         if lane.stacked:
             return self.b.use(lane.value)
-        made = None if lane.apart else stack_shared(self.b, lane.value, self.lanes)
-        if made is None:
-            raise NotStackable(f"a value of type {lane.value.type} has no form that is one value for all lanes")
-        return made
+        if lane.apart:
+            raise NotStackable(f"what differs between lanes has no form that is one value: {lane.value.type}")
+        return stack_shared(self.b, lane.value, self.lanes)
 
     def count(self) -> int | Value:
         """Return the number of lanes when the Program runs."""

@@ -45,7 +45,7 @@ def again(at: Batcher, operation: Operation, operands: Sequence[Value], **change
     return stacked(*at.b.operation(operation.op, operands, attributes).results)
 
 
-# ---- 1 -----------------------------------------------------------------------------------------------------------------
+# ---- 1 ------------------------------------------------------------------------------
 def elementwise(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     """Operands of one shape broadcast over the lane axis when one of them lacks it."""
     values = at.b.broadcast_all([_in_rank(at, lane, old) for lane, old in zip(lanes, operation.operands, strict=True)])
@@ -69,7 +69,7 @@ def renew(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     return again(at, operation, [at.stacked(one) for one in lanes])
 
 
-# ---- 2 -----------------------------------------------------------------------------------------------------------------
+# ---- 2 ------------------------------------------------------------------------------
 def along_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
     """Ops whose attribute `axis` or `axes` counts the axes of operands and results from the front."""
     operands = tensors_stacked(at, operation, lanes)
@@ -119,7 +119,7 @@ def pad(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
     return stacked(b.where(within, padded, column(b, lanes[1].value, tensor_type(x).rank - 1)))
 
 
-# ---- 3 -----------------------------------------------------------------------------------------------------------------
+# ---- 3 ------------------------------------------------------------------------------
 def on_last_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
     """Ops that take any number of axes in front."""
     operands = tensors_stacked(at, operation, lanes)
@@ -157,7 +157,7 @@ def layer_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     return stacked(b.add(b.mul(made, factor), term), *moments)
 
 
-# ---- 4 -----------------------------------------------------------------------------------------------------------------
+# ---- 4 ------------------------------------------------------------------------------
 def with_shape(at: Batcher, operation: Operation, x: Value, dims: Lanes) -> list[Lane] | None:
     """Emit the op on `x` with the lanes before its shape; None where the shape differs between lanes."""
     rest = iter(dims)
@@ -217,7 +217,7 @@ def diagonal_embed(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane
     return stacked(at.b.shaped("diagonal_embed", [lanes[0].value], shape, offset=offset, axes=axes))
 
 
-# ---- which ops are of which family ---------------------------------------------------------------------------------------
+# ---- which ops are of which family ------------------------------------------------------------------------------
 OTHERWISE = ("take", "take_add", "batch_norm_train", "batch_norm_infer", "argmax", "argmin", "dim", "diagonal_embed")
 """Ops with an axis among the attributes that have a rule of their own (here or in another module)."""
 LAST_AXES = (

@@ -1,15 +1,9 @@
 """State that Paddle pickled (`.pdparams`, `.pdopt`), read without unpickling: nothing that a file names is looked up.
 
-A pickle is a program for a small stack machine. The machine here knows only the opcodes that build plain data, and of
-the functions that a pickle may name only those in `_CALLS`, as shapes to recognise: `numpy` arrays and scalars, and how
-Paddle wraps a tensor, `tuple((name, array))` or, of a static Program, `eval("data", {"data": array})`. None of them is
-imported or called. Sizes are checked against the bytes that are there before anything is made of them.
-
-    opcodes          what they leave on the stack
-    _PUSH            their argument: numbers, text, bytes
-    _EMPTY, _FRESH   an empty container, a constant
-    _GATHER          a container of all that stands above the mark
-    others           one method each: PROTO, MEMOIZE, GLOBAL, REDUCE, BUILD, ...
+Of the functions that such a file may call there are the few in `_CALLS`: how NumPy pickles arrays and scalars, and how
+Paddle wraps a tensor, `tuple((name, array))` or, of a static Program, `eval("data", {"data": array})`. Functions of
+this file stand for them (`pickle_machine.py`), so that nothing of NumPy or Python is called on a file's behalf. Sizes
+are checked against the bytes that are there before anything is made of them.
 """
 
 from __future__ import annotations
@@ -17,7 +11,6 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import pickletools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
+from dy2st.files.pickle_machine import Global, Machine
 
 MAX_DEPTH = 100
-MAX_PROTOCOL = 4
+MAX_AXES = 64
 NAME_TABLE = "StructuredToParameterName@@"
 _SPLIT = "UnpackBigParamInfor@@"
-
 _DTYPES = ("b1", "i1", "u1", "i2", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16")
 """u2 is how Paddle stores bfloat16."""
 
@@ -43,20 +36,9 @@ class Named:
     array: np.ndarray
 
 
-@dataclass(frozen=True)
-class _Global:
-    """A function or class that the file names; it is not looked up."""
-
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
 @dataclass
 class _Array:
-    """An array under construction: BUILD gives it its shape and bytes."""
+    """An array under construction: its state is its shape and its bytes."""
 
     value: np.ndarray | None = None
 
@@ -77,175 +59,44 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise FileFormatError(f"{path}: the file is empty or cut short")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             try:
-                found = _finished(_Machine().run(mapped), 0, {})
+                found = _Reader(len(mapped)).read(mapped)
+                return _rejoined(found) if type(found) is dict else found
             except FileFormatError as error:
                 raise FileFormatError(f"{path}: {error}") from error
-    return _rejoined(found, path) if type(found) is dict else found
 
 
-class _Machine:
-    """The stack machine of pickles, less everything that is not data."""
+class _Reader:
+    """Makes what a pickle of `size` bytes holds; a file that says the same bytes over and over is refused."""
 
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-        self.marks: list[list[Any]] = []
-        self.memo: dict[int, Any] = {}
+    def __init__(self, size: int):
+        self.left = 2 * size  # protocol 2 has bytes first as text
+        self.calls = {**_CALLS, Global("_codecs", "encode"): self.encoded}
 
-    def run(self, mapped: mmap.mmap) -> Any:
-        try:
-            for opcode, argument, _ in pickletools.genops(mapped):  # type: ignore[arg-type]
-                self.step(opcode.name, argument)
-        except FileFormatError:
-            raise
-        except (ValueError, OverflowError) as error:
-            raise FileFormatError(f"the pickle is damaged or cut short: {error!s:.200}") from error
-        if mapped.tell() != len(mapped):
-            raise FileFormatError("there are bytes behind the end of the pickle (a PyTorch file?)")
-        if self.marks or len(self.stack) != 1:
-            raise FileFormatError("the pickle is damaged: it ends with something left over")
-        return self.stack[0]
+    def read(self, mapped: mmap.mmap) -> Any:
+        return _finished(Machine(self.calls, (_NDARRAY,), self.build).run(mapped), 0, {})
 
-    def step(self, name: str, argument: Any) -> None:
-        """Do what one opcode says."""
-        if name in _PUSH:
-            self.stack.append(argument)
-        elif name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name])
-        elif name in _EMPTY:
-            self.stack.append(_EMPTY[name]())
-        elif name in _GATHER:
-            self.stack.append(_GATHER[name](self.above_mark()))
-        elif name in _COUNTED:
-            taken = [self.pop() for _ in range(_COUNTED[name])]
-            self.stack.append(tuple(reversed(taken)))
+    def encoded(self, text: Any, encoding: Any) -> bytes:
+        _require(type(text) is str and encoding == "latin1")
+        self.spend(len(text))
+        return text.encode("latin1")
+
+    def build(self, made: Any, state: Any) -> None:
+        """Give a dtype its byte order, an array its shape and elements."""
+        if isinstance(made, _DType):
+            made.order = _byte_order(state)
+        elif isinstance(made, _Array):
+            made.value = _array(state)
+            self.spend(made.value.nbytes)
         else:
-            method = getattr(self, f"op_{name.lower()}", None)
-            if method is None:
-                raise FileFormatError(f"the pickle holds more than data: it has the opcode {name}")
-            method(argument)
+            raise FileFormatError(f"the pickle holds more than data: it sets the state of a {type(made).__name__}")
 
-    def pop(self, kind: type | tuple[type, ...] = object) -> Any:
-        if not self.stack or not isinstance(self.stack[-1], kind):
-            raise FileFormatError("the pickle is damaged: it takes what is not there")
-        return self.stack.pop()
-
-    def above_mark(self) -> list[Any]:
-        if not self.marks:
-            raise FileFormatError("the pickle is damaged: it takes what is not there")
-        taken, self.stack = self.stack, self.marks.pop()
-        return taken
-
-    # ---- opcodes -----------------------------------------------------------------------------------------------------
-    def op_proto(self, argument: int) -> None:
-        if argument > MAX_PROTOCOL:
-            raise FileFormatError(f"pickles up to protocol {MAX_PROTOCOL} are read, this one has protocol {argument}")
-
-    def op_frame(self, _: int) -> None:
-        """Frames help who reads from a pipe."""
-
-    op_stop = op_frame
-
-    def op_mark(self, _: None) -> None:
-        self.marks.append(self.stack)
-        self.stack = []
-
-    def op_memoize(self, _: None) -> None:
-        self.memo[len(self.memo)] = self.peek()
-
-    def op_binput(self, index: int) -> None:
-        self.memo[index] = self.peek()
-
-    op_long_binput = op_put = op_binput
-
-    def op_binget(self, index: int) -> None:
-        if index not in self.memo:
-            raise FileFormatError("the pickle is damaged: it takes what is not there")
-        self.stack.append(self.memo[index])
-
-    op_long_binget = op_get = op_binget
-
-    def peek(self) -> Any:
-        self.stack.append(top := self.pop())
-        return top
-
-    def op_setitem(self, _: None) -> None:
-        value, key = self.pop(), self.pop()
-        _set_items(self.last(dict), [key, value])
-
-    def op_setitems(self, _: None) -> None:
-        given = self.above_mark()
-        _set_items(self.last(dict), given)
-
-    def op_append(self, _: None) -> None:
-        value = self.pop()
-        self.last(list).append(value)
-
-    def op_appends(self, _: None) -> None:
-        given = self.above_mark()
-        self.last(list).extend(given)
-
-    def last(self, kind: type) -> Any:
-        if type(self.peek()) is not kind:
-            raise FileFormatError(
-                f"the pickle is damaged: it fills a {type(self.peek()).__name__} as a {kind.__name__}"
-            )
-        return self.stack[-1]
-
-    def op_global(self, names: str) -> None:
-        self.push_global(*names.split(" ", 1))
-
-    def op_stack_global(self, _: None) -> None:
-        name, module = self.pop(str), self.pop(str)
-        self.push_global(module, name)
-
-    def push_global(self, module: str, name: str) -> None:
-        named = _Global(module, name)
-        if named not in _CALLS and named not in _CLASSES:
-            raise FileFormatError(
-                f"the pickle holds more than data: it names {str(named)!r:.80}, which was not looked up"
-            )
-        self.stack.append(named)
-
-    def op_reduce(self, _: None) -> None:
-        arguments, called = self.pop(tuple), self.pop(_Global)
-        if called not in _CALLS:
-            raise FileFormatError(f"the pickle holds more than data: it calls {called}")
-        self.stack.append(_CALLS[called](*_checked(arguments, called)))
-
-    def op_build(self, _: None) -> None:
-        state, built = self.pop(), self.pop()
-        if isinstance(built, _DType):
-            built.order = _byte_order(state)
-        elif isinstance(built, _Array):
-            built.value = _array(state)
-        else:
-            raise FileFormatError(f"the pickle holds more than data: it sets the state of a {type(built).__name__}")
-        self.stack.append(built)
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise FileFormatError("the arrays would be larger than the file")
 
 
-def _set_items(target: dict[Any, Any], given: list[Any]) -> None:
-    if len(given) % 2 or not all(isinstance(key, (str, int, float, bool)) for key in given[::2]):
-        raise FileFormatError("the pickle has a dict whose keys are neither texts nor numbers")
-    target.update(zip(given[::2], given[1::2], strict=True))
-
-
-def _dict(given: list[Any]) -> dict[Any, Any]:
-    made: dict[Any, Any] = {}
-    _set_items(made, given)
-    return made
-
-
-_PUSH = frozenset(
-    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES "
-    "BINBYTES8 UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8".split()
-)
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-_EMPTY: dict[str, Callable[[], Any]] = {"EMPTY_DICT": dict, "EMPTY_LIST": list}
-_GATHER: dict[str, Callable[[list[Any]], Any]] = {"TUPLE": tuple, "LIST": list, "DICT": _dict}
-_COUNTED = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-
-
-# ---- what a pickle may name --------------------------------------------------------------------------------------
+# ---- what a pickle may call --------------------------------------------------------------------------------------
 def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
     _require(kind == _NDARRAY and shape == (0,) and code in (b"b", "b"))
     return _Array()
@@ -262,69 +113,72 @@ def _scalar(dtype: Any, data: Any) -> Any:
     return _filled(dtype, (), data, "C").item()
 
 
-def _encoded(text: Any, encoding: Any) -> bytes:
-    _require(isinstance(text, str) and encoding == "latin1")
-    return text.encode("latin1")
-
-
 def _named(pair: Any) -> Any:
     _require(type(pair) is tuple)
     return pair
 
 
 def _data(expression: Any, names: Any) -> _Array:
-    _require(expression == "data" and type(names) is dict and list(names) == ["data"])
-    _require(isinstance(names["data"], _Array))
-    return names["data"]
+    _require(expression == "data" and isinstance(names, dict) and list(names) == ["data"])
+    array: Any = names["data"]
+    _require(isinstance(array, _Array))
+    return array
 
 
-_NDARRAY = _Global("numpy", "ndarray")
-_CLASSES = (_NDARRAY,)
-_CALLS: dict[_Global, Callable[..., Any]] = {
-    **{_Global(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
-    **{_Global(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
-    _Global("numpy", "dtype"): _dtype,
-    _Global("_codecs", "encode"): _encoded,
-    _Global("collections", "OrderedDict"): dict,
-    **{_Global(builtins, "tuple"): _named for builtins in ("builtins", "__builtin__")},
-    **{_Global(builtins, "eval"): _data for builtins in ("builtins", "__builtin__")},
+def _empty_dict() -> dict[Any, Any]:
+    return {}
+
+
+def _empty_bytes() -> bytes:
+    return b""
+
+
+_NDARRAY = Global("numpy", "ndarray")
+_CALLS: dict[Global, Callable[..., Any]] = {
+    Global("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    Global("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    Global("numpy.core.multiarray", "scalar"): _scalar,
+    Global("numpy._core.multiarray", "scalar"): _scalar,
+    Global("numpy", "dtype"): _dtype,
+    Global("collections", "OrderedDict"): _empty_dict,
+    Global("builtins", "tuple"): _named,
+    Global("builtins", "eval"): _data,
+    Global("__builtin__", "bytes"): _empty_bytes,
+    Global("__builtin__", "tuple"): _named,
+    Global("__builtin__", "eval"): _data,
 }
-_TAKES = {_reconstruct: (3,), _scalar: (2,), _dtype: (1, 2, 3), _encoded: (2,), dict: (0,), _named: (1,), _data: (2,)}
-
-
-def _checked(arguments: tuple[Any, ...], called: _Global) -> tuple[Any, ...]:
-    if len(arguments) not in _TAKES[_CALLS[called]]:
-        raise FileFormatError(f"the pickle calls {called} with {len(arguments)} arguments")
-    return arguments
 
 
 def _require(holds: bool) -> None:
     if not holds:
-        raise FileFormatError(
-            "the pickle holds more than data: an array or a tensor is not made as NumPy and Paddle do"
-        )
+        raise FileFormatError("the pickle holds more than data: it makes an array otherwise than NumPy and Paddle do")
+
+
+def _is_tuple(value: Any) -> bool:
+    return type(value) is tuple
 
 
 def _byte_order(state: Any) -> str:
-    _require(type(state) is tuple and len(state) == 8 and state[0] == 3 and state[2:5] == (None, None, None))
-    _require(isinstance(state[1], str) and state[1] in ("<", ">", "|", "="))
+    _require(_is_tuple(state) and len(state) == 8 and state[0] == 3 and state[2:5] == (None, None, None))
+    _require(type(state[1]) is str and state[1] in ("<", ">", "|", "="))
     return state[1]
 
 
 def _array(state: Any) -> np.ndarray:
-    _require(type(state) is tuple and len(state) == 5 and type(state[1]) is tuple and isinstance(state[2], _DType))
+    _require(_is_tuple(state) and len(state) == 5)
     _, shape, dtype, fortran, data = state
-    if len(shape) > 64 or not all(type(e) is int and e >= 0 for e in shape):
+    _require(_is_tuple(shape) and isinstance(dtype, _DType))
+    if len(shape) > MAX_AXES or not all(type(e) is int and e >= 0 for e in shape):
         raise FileFormatError(f"an array has no possible shape: {shape!r:.100}")
-    return _filled(dtype, shape, data, "F" if fortran else "C")
+    return _filled(dtype, shape, data, "F" if fortran is True else "C")
 
 
 def _filled(dtype: _DType, shape: tuple[int, ...], data: Any, order: Any) -> np.ndarray:
     """Return an array of these bytes, in the machine's byte order."""
-    data = data.encode("latin1") if isinstance(data, str) else data  # as Python 2 pickled bytes
-    _require(isinstance(data, bytes))
-    stored = np.dtype(dtype.code).newbyteorder(dtype.order)  # type: ignore[arg-type]
-    if math.prod(shape) * stored.itemsize != len(data):
+    data = data.encode("latin1") if type(data) is str else data  # as Python 2 pickled bytes
+    _require(type(data) is bytes)
+    stored = np.dtype(dtype.code).newbyteorder(dtype.order)  # pyright: ignore[reportArgumentType]  _byte_order checked it
+    if math.prod(shape) * stored.itemsize != len(data) or math.prod(e or 1 for e in shape) >= 1 << 60:
         raise FileFormatError(f"an array of shape {shape!r:.100} and dtype {stored} cannot have {len(data)} bytes")
     if stored.kind == "b" and data.strip(b"\0\1"):
         raise FileFormatError("an array is bool and has a byte that is neither 0 nor 1")
@@ -333,7 +187,7 @@ def _filled(dtype: _DType, shape: tuple[int, ...], data: Any, order: Any) -> np.
 
 # ---- what stands at the end --------------------------------------------------------------------------------------
 def _finished(value: Any, depth: int, done: dict[int, Any]) -> Any:
-    """Return a value with its arrays and named arrays in place; what stands in several places is one object."""
+    """Return a value with its arrays in place; what stands in several places is one object."""
     if depth > MAX_DEPTH:
         raise FileFormatError(f"the data are nested more than {MAX_DEPTH} deep")
     if id(value) in done:
@@ -341,34 +195,35 @@ def _finished(value: Any, depth: int, done: dict[int, Any]) -> Any:
     if isinstance(value, _Array):
         _require(value.value is not None)
         return value.value
-    if isinstance(value, (_DType, _Global)):
-        raise FileFormatError("the pickle holds more than data: a dtype or a function stands among its values")
+    if isinstance(value, (_DType, Global, bytes)):
+        raise FileFormatError(
+            "the pickle holds more than data: a dtype, a function or raw bytes stand among its values"
+        )
     if type(value) is dict:
         made: Any = {key: _finished(item, depth + 1, done) for key, item in value.items()}
     elif type(value) in (list, tuple):
         made = type(value)(_finished(item, depth + 1, done) for item in value)
     else:
         return value
-    if type(made) is tuple and len(made) == 2 and isinstance(made[0], str) and isinstance(made[1], np.ndarray):
+    if type(made) is tuple and len(made) == 2 and type(made[0]) is str and isinstance(made[1], np.ndarray):
         made = Named(*made)
     done[id(value)] = made
     return made
 
 
-def _rejoined(found: dict[Any, Any], path: Any) -> dict[Any, Any]:
+def _rejoined(found: dict[Any, Any]) -> dict[Any, Any]:
     """Put together the arrays that Paddle cut because protocols 2 and 3 hold no more than 4 GiB in one piece."""
     cut = found.pop(_SPLIT, {})
-    for name, how in cut.items() if type(cut) is dict else [(None, None)]:
-        parts = how.get("slices") if type(how) is dict else None
-        shape = how.get("OriginShape") if type(how) is dict else None
-        if (
-            type(parts) is not list
-            or type(shape) is not tuple
-            or not all(type(found.get(p)) is np.ndarray for p in parts)
-        ):
-            raise FileFormatError(f"{path}: the parts of the array {name!r:.60} are not there")
-        whole = np.concatenate([found.pop(part) for part in parts]) if parts else np.zeros(0)
-        if math.prod(shape) != whole.size:
-            raise FileFormatError(f"{path}: the parts of the array {name!r:.60} do not make the shape {shape!r:.100}")
+    if type(cut) is not dict:
+        raise FileFormatError("the table of the arrays that were cut is none")
+    for name, how in cut.items():
+        names, shape = (how.get("slices"), how.get("OriginShape")) if isinstance(how, dict) else (None, None)
+        given = [found.pop(n, None) if isinstance(n, str) else None for n in names] if isinstance(names, list) else []
+        parts: list[np.ndarray] = [p for p in given if isinstance(p, np.ndarray) and p.ndim == 1]
+        if not parts or len(parts) != len(given) or not isinstance(shape, tuple):
+            raise FileFormatError(f"the parts of the array {name!r:.60} are not there")
+        whole = np.concatenate(parts)
+        if not all(type(e) is int and e >= 0 for e in shape) or math.prod(shape) != whole.size:
+            raise FileFormatError(f"the parts of the array {name!r:.60} do not make the shape {shape!r:.100}")
         found[name] = whole.reshape(shape)
     return found

@@ -40,7 +40,7 @@ _CODES = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
     "float16": "F16", "float32": "F32", "float64": "F64",
 }  # fmt: skip
-_DTYPES = {code: np.dtype(name).newbyteorder("<") for name, code in _CODES.items()}
+DTYPES = {code: np.dtype(name).newbyteorder("<") for name, code in _CODES.items()}
 _PAIRS = {"complex64": "float32", "complex128": "float64"}
 _ZEROS = "0" * 64
 _COMPLEX, _HEADER_HASH, _DATA_HASH = "complex", "header_sha256", "data_sha256"
@@ -88,20 +88,15 @@ def read(
     `private` tensors can be written to: the system copies a page when it is, and the file stays as it was.
     FileFormatError for a file that is damaged, of another format, or of a version newer than `version`.
     """
-    mapped = _map(path, private)
-    if mapped is None or len(mapped) < 8:
-        raise FileFormatError(f"{path}: the file is empty or cut short")
-    size = int.from_bytes(mapped[:8], "little")
-    if mapped[8:9] != b"{":
-        raise FileFormatError(f"{path}: not a dy2st file{_looks_like(mapped[:8])}")
-    if size > MAX_HEADER or size > len(mapped) - 8:
-        raise FileFormatError(f"{path}: the header is said to have {size} bytes; the file is cut short or altered")
+    mapped, size = map_file(path, private)
     try:
-        header, metadata = _parse(mapped[8 : 8 + size])
+        header, metadata = parse(mapped[8 : 8 + size])
+        if metadata is None:
+            raise FileFormatError("not a dy2st file: its header has no metadata")
         _check_format(metadata, format, version)
         _check_hashes(mapped, size, metadata)
-        entries = _entries(header, len(mapped) - 8 - size)
-        tensors = {entry.name: _array(mapped, 8 + size, entry, private) for entry in entries}
+        entries = [e for e in entries_of(header, len(mapped) - 8 - size, DTYPES) if not e.name.startswith(_PADDING)]
+        tensors = {entry.name: array_of(mapped, 8 + size, entry, private) for entry in entries}
         _join_pairs(tensors, metadata)
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from error
@@ -153,12 +148,18 @@ def _hash_field(digits: str) -> bytes:
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------
-def _map(path: str | os.PathLike[str], private: bool) -> mmap.mmap | None:
-    """Map a file; None when it is empty. The arrays made from the map keep it alive."""
+def map_file(path: str | os.PathLike[str], private: bool) -> tuple[mmap.mmap, int]:
+    """Map a file; return the map, which the arrays made of it keep alive, and the size of the header."""
     with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return None
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY if private else mmap.ACCESS_READ)
+        if os.fstat(file.fileno()).st_size < 8:
+            raise FileFormatError(f"{path}: the file is empty or cut short")
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY if private else mmap.ACCESS_READ)
+    size = int.from_bytes(mapped[:8], "little")
+    if mapped[8:9] != b"{":
+        raise FileFormatError(f"{path}: not a dy2st file{_looks_like(mapped[:8])}")
+    if size > MAX_HEADER or size > len(mapped) - 8:
+        raise FileFormatError(f"{path}: the header is said to have {size} bytes; the file is cut short or altered")
+    return mapped, size
 
 
 def _looks_like(start: bytes) -> str:
@@ -167,14 +168,17 @@ def _looks_like(start: bytes) -> str:
     return " but a zip archive (a PyTorch file?)" if start.startswith(b"PK") else ""
 
 
-def _parse(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
+def parse(text: bytes) -> tuple[dict[str, Any], dict[str, str] | None]:
+    """Return what a header says of tensors, and its metadata, None where it has none."""
     try:
         header = strict_json.loads(text.decode("utf-8"), "the header")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"the header is not UTF-8 text ({error})") from error
-    metadata = header.pop("__metadata__", None) if type(header) is dict else None
+    if not isinstance(header, dict):
+        raise FileFormatError("the header is not a JSON object")
+    metadata = header.pop("__metadata__", None)
     if type(metadata) is not dict or not all(type(value) is str for value in metadata.values()):
-        raise FileFormatError("not a dy2st file: its header has no metadata")
+        return header, None
     return header, metadata
 
 
@@ -202,9 +206,9 @@ def _check_hashes(mapped: mmap.mmap, size: int, metadata: dict[str, str]) -> Non
             raise FileFormatError("the data were altered or cut short: their checksum differs")
 
 
-def _entries(header: dict[str, Any], available: int) -> list[Entry]:
+def entries_of(header: dict[str, Any], available: int, dtypes: Mapping[str, np.dtype[Any]]) -> list[Entry]:
     """Check what the header says of tensors: they must fill the data, in some order, and fit their types."""
-    entries = sorted((_entry(name, said) for name, said in header.items()), key=lambda e: (e.begin, e.end))
+    entries = sorted((_entry(name, said, dtypes) for name, said in header.items()), key=lambda e: (e.begin, e.end))
     at = 0
     for entry in entries:
         if entry.begin != at:
@@ -212,15 +216,15 @@ def _entries(header: dict[str, Any], available: int) -> list[Entry]:
         at = entry.end
     if at != available:
         raise FileFormatError(f"the tensors take {at} bytes, the file has {available}")
-    return [entry for entry in entries if not entry.name.startswith(_PADDING)]
+    return entries
 
 
-def _entry(name: str, said: Any) -> Entry:
+def _entry(name: str, said: Any, dtypes: Mapping[str, np.dtype[Any]]) -> Entry:
     where = f"tensor {name!r:.60}"
     if type(said) is not dict or said.keys() != {"dtype", "shape", "data_offsets"}:
         raise FileFormatError(f"{where}: dtype, shape and data_offsets are expected")
     code, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]
-    dtype = _DTYPES.get(code) if type(code) is str else None
+    dtype = dtypes.get(code) if type(code) is str else None
     if dtype is None:
         raise FileFormatError(f"{where} has the unknown dtype {code!r:.40}")
     if not _are_sizes(shape) or len(shape) > MAX_AXES or _bytes_of([e or 1 for e in shape], dtype) >= 1 << 63:
@@ -241,7 +245,8 @@ def _bytes_of(shape: list[int], dtype: np.dtype[Any]) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
-def _array(mapped: mmap.mmap, start: int, entry: Entry, private: bool) -> np.ndarray:
+def array_of(mapped: mmap.mmap, start: int, entry: Entry, private: bool) -> np.ndarray:
+    """Return a tensor of the file as an array over the map."""
     count = math.prod(entry.shape)
     if not count:
         empty = np.empty(entry.shape, entry.dtype)

@@ -13,6 +13,7 @@ from dy2st.functions import (
     assigning,
     broadcasting,
     comparison,
+    complex_numbers,
     creation,
     diagonals,
     differences,
@@ -55,6 +56,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         is_floating_point is_integer is_tensor isclose isfinite isinf isnan isneginf isposinf le less less_equal
         less_than logical_and logical_not logical_or logical_xor lt ne not_equal signbit
     """),
+    (complex_numbers, "angle as_complex as_real conj isreal polar view_as_complex view_as_real"),
     (reduction, """
         all amax amin any argmax argmin count_nonzero cummax cummin cumprod cumsum logcumsumexp logsumexp max mean
         median min nanmean nansum prod quantile std sum var
@@ -164,7 +166,7 @@ def _tables() -> dict[str, Any]:
     for name, dtype in (
         ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("int", dtypes.int32),
         ("long", dtypes.int64), ("bool", dtypes.bool_), ("byte", dtypes.uint8), ("char", dtypes.int8),
-        ("short", dtypes.int16), *((t.name, t) for t in dtypes.ALL if t is not dtypes.bool_),
+        ("short", dtypes.int16), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128), *((t.name, t) for t in dtypes.ALL if t is not dtypes.bool_),
     ):  # fmt: skip
         found[name] = _caster(dtype)
     return found
@@ -202,6 +204,8 @@ METHODS: dict[str, Any] = {
     "numel": creation.numel,
     "pin_memory": placement.pin_memory,
     "device": property(aliases.device),
+    "real": property(complex_numbers.real),
+    "imag": property(complex_numbers.imag),
     "is_cuda": property(aliases.is_cuda),
     "requires_grad": property(aliases.requires_grad, aliases.set_requires_grad),
     "register_hook": gradients.register_hook,

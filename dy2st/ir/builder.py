@@ -161,6 +161,12 @@ class Builder:
             return b
         return self.emit(name, [self.scalar(a), self.scalar(b)])
 
+    def adopt(self, operation: Operation) -> None:
+        """Append an operation that was made elsewhere for this block."""
+        self.block.operations.append(operation)
+        for result in operation.results:
+            self._register(result)
+
     def _register(self, value: Value) -> None:
         """Remember which values tell the symbolic extents of this block."""
         if isinstance(value.type, TensorType):

@@ -32,14 +32,16 @@ class ConcreteProgram:
         self.compiled = Compiled(traced.program)
         self.names = list(made.names)
         self.tree = made.tree
+        self.calls = 0
+        self.kinds_of_call = 0
+        """How many ways to pass the arguments the function recognises at once (`fast_call`)."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
-        self._slots = tuple(slot for slot, _ in traced.state if isinstance(slot, StateSlot))
         self._one_tensor = isinstance(traced.output, TensorLike)
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         self.quiet = not (needs or self._random or traced.writes or traced.grad_free or traced.raised or traced.failed)
-        """Whether `run_quietly` may serve calls whose arguments are tensors on the CPU."""
+        """Whether `run_quietly` may serve a call that is recognised."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
         self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type))
@@ -84,13 +86,9 @@ class ConcreteProgram:
                 return f"{guard} has changed"
         return "a tensor from outside has another dtype, rank or stop_gradient"
 
-    def run_quietly(self, leaves: Sequence[Tensor]) -> Any:
-        """Do what `run` does for tensors on the CPU, none of which needs a gradient, where nothing is written."""
-        raw: list[Any] = [t._payload for t in leaves]
-        for slot in self._slots:
-            t = slot.fetch()
-            raw.append(t._payload if isinstance(t, Tensor) else t)
-        results = self.compiled.run(raw, np)
+    def run_quietly(self, raw: Sequence[Any], xp: Any) -> Any:
+        """Do what `run_on` does, for payloads, where nothing is written and no gradient is wanted."""
+        results = self.compiled.run(raw, xp)
         if self._one_tensor:
             return Tensor(results[0])
         return restore(iter([_wrapped(v) for v in results]), self.traced.output)
@@ -104,16 +102,20 @@ class ConcreteProgram:
 
     def run(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run on the leaves of a call; return the function's output."""
-        traced = self.traced
         inputs = list(leaves)
         generator = default_generator() if self._random else None
-        for slot, _ in traced.state:
+        for slot, _ in self.traced.state:
             if isinstance(slot, StateSlot):
                 inputs.append(slot.fetch())
             else:
                 assert generator is not None
                 inputs.append(generator.seed if slot == "seed" else generator.draw)
         xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
+        return self.run_on(inputs, leaves, containers, xp)
+
+    def run_on(self, inputs: list[Any], leaves: Sequence[Any], containers: Sequence[Any], xp: Any) -> Any:
+        """Run on everything that the Program takes: the leaves of a call, and the state."""
+        traced = self.traced
         thrown, results = None, []
         try:
             results = self._results(inputs, xp)

@@ -15,19 +15,20 @@ SIMPLE = (bool, int, float, str, bytes, type(None), DType)
 NUMBERS = (int, float)
 
 
-def _same(now: Any, before: Any) -> bool:
+def same(now: Any, before: Any) -> bool:
+    """Say whether a value is what it was: the same object, or an equal value of a simple type."""
     if now is before:
         return True
     if type(now) is not type(before):
         return False
     if isinstance(before, tuple):
-        return len(now) == len(before) and all(map(_same, now, before))
+        return len(now) == len(before) and all(map(same, now, before))
     return isinstance(before, SIMPLE) and bool(now == before)
 
 
 def _fits(now: Any, before: Any) -> bool:
     """Say whether an item may stand where `before` was: a tensor is read anew at each call."""
-    return now is before or (isinstance(now, Tensor) and type(now) is type(before)) or _same(now, before)
+    return now is before or (isinstance(now, Tensor) and type(now) is type(before)) or same(now, before)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Guard:
     def holds(self) -> bool:
         """Say whether it still is."""
         now = self.now()
-        return now is self.value or _same(now, self.value)
+        return now is self.value or same(now, self.value)
 
     def changed_number(self) -> bool:
         """Say whether a Python number stands there that differs from the one that was read only in its value."""

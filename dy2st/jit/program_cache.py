@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.runtime.tensor import Tensor
 
 
 class ProgramCache:
@@ -59,18 +55,3 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-def quick_key(args: Sequence[Any], grad: bool) -> tuple[Any, ...] | None:
-    """Return what tells calls apart whose arguments are different tensors on the CPU; None for other calls."""
-    key: list[Any] = [grad]
-    for x in args:
-        if x.__class__ is not Tensor:
-            return None
-        array = x._payload
-        if array.__class__ is not np.ndarray or x._view is not None:
-            return None
-        key += (array.dtype.num, array.ndim, x.stop_gradient)
-    if len(args) > 1 and len(set(map(id, args))) < len(args):
-        return None
-    return tuple(key)

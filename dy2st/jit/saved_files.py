@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.files import program_file, state_files
+from dy2st.files import plain_safetensors, program_file, state_files, state_reading
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.jit.saved_program import from_metadata, to_metadata
 from dy2st.jit.saving import saved_layer
@@ -78,8 +78,9 @@ def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **conf
     """Save a state dict, or any dicts, lists and tuples of tensors, arrays and Python scalars, to a file.
 
     The file is a safetensors file, written whole or not at all; nothing is pickled (`protocol` is accepted as Paddle
-    has it and changes nothing). TypeError names the place of what is neither of these. Whole Layers and Programs are
-    saved by `paddle.jit.save` and `paddle.static.save`.
+    has it and changes nothing). TypeError names the place of what is neither of these. A path that ends in
+    `.safetensors` gets the plain form for other programs, without checksums; it holds a dict of tensors and no more.
+    Whole Layers and Programs are saved by `paddle.jit.save` and `paddle.static.save`.
 
     >>> import tempfile
     >>> import dy2st as paddle
@@ -94,14 +95,19 @@ def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **conf
     _check_configs("save", configs, ("use_binary_format", "pickle_protocol"))
     target = _target(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    state_files.save(obj, target, _to_array)
+    if target.name.endswith(plain_safetensors.SUFFIX):
+        plain_safetensors.save(_tensors_by_name(obj), target)
+    else:
+        state_files.save(obj, target, _to_array)
 
 
 def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **configs: Any) -> Any:
     """Return what `paddle.save` wrote, tensors as tensors (as NumPy arrays with `return_numpy`).
 
-    A file that `paddle.jit.save` wrote gives its state dict. FileFormatError says what is wrong with a file that is
-    damaged, newer, or not ours.
+    Files that PaddlePaddle's own `save` pickled (`.pdparams`, `.pdopt`) are read without unpickling: they run nothing.
+    Any other safetensors file gives its tensors by name, and a file that `paddle.jit.save` wrote its state dict.
+    bfloat16 becomes float32. FileFormatError says what is wrong with a file that is damaged, newer, or holds more than
+    data.
     """
     _check_configs("load", configs, ("keep_name_table", "safetensors"))
     place = places.current_place()
@@ -111,7 +117,7 @@ def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **confi
         target = program_file.file_name(target)
     if target.name.endswith(program_file.SUFFIX):
         return {name: t.numpy() if return_numpy else t for name, t in load(target).state_dict().items()}
-    return state_files.load(target, make)
+    return state_reading.load(target, make, bool(configs.get("keep_name_table")))
 
 
 def _check_configs(function: str, given: dict[str, Any], known: Sequence[str]) -> None:
@@ -132,6 +138,16 @@ def _to_array(value: Any) -> np.ndarray | None:
     if isinstance(value, Tensor):
         return places.move(value.array("a file"), places.CPU)
     return state_files.as_array(value)
+
+
+def _tensors_by_name(obj: Any) -> dict[str, np.ndarray]:
+    """Return a dict of tensors as arrays; TypeError for anything else."""
+    arrays = {name: _to_array(t) for name, t in obj.items()} if isinstance(obj, dict) else {}
+    found = {name: array for name, array in arrays.items() if isinstance(name, str) and array is not None}
+    if not isinstance(obj, dict) or len(found) < len(obj):
+        what = next((repr(name) for name in arrays if name not in found), f"a {type(obj).__name__}")
+        raise TypeError(f"a .safetensors file holds tensors by name and no more: {what} cannot be saved to it")
+    return found
 
 
 def _free(name: str, taken: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,6 +232,28 @@ def call_arguments(signature: inspect.Signature, values: dict[str, Any]) -> tupl
     """Return positional and keyword arguments that bind to `values`."""
     bound = inspect.BoundArguments(signature, values)  # type: ignore[arg-type]
     return list(bound.args), dict(bound.kwargs)
+
+
+def bound_places(
+    signature: inspect.Signature, args: Sequence[Any], keywords: dict[str, Any]
+) -> Iterator[tuple[str, str | None, Any]]:
+    """Give name, expression and value of each argument of a call; the expression of a default is None."""
+    position, named = 0, set(keywords)
+    for name, p in signature.parameters.items():
+        if p.kind is p.VAR_POSITIONAL:
+            for i, x in enumerate(args[position:]):
+                yield f"{name}_{i}", f"args[{position + i}]", x
+        elif p.kind is p.VAR_KEYWORD:
+            rest = {k: x for k, x in keywords.items() if k in named}
+            yield name, f"{{{', '.join(f'{k!r}: keywords[{k!r}]' for k in rest)}}}", rest
+        elif name in named and p.kind is not p.POSITIONAL_ONLY:
+            named.discard(name)
+            yield name, f"keywords[{name!r}]", keywords[name]
+        elif position < len(args) and p.kind is not p.KEYWORD_ONLY:
+            yield name, f"args[{position}]", args[position]
+            position += 1
+        else:
+            yield name, None, p.default
 
 
 def check_specs(specs: dict[str, InputSpec], made: Flattened) -> None:

@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dy2st.errors import ConversionError, Dy2stError, TraceError
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, current
@@ -19,7 +21,8 @@ from dy2st.ir.program import Program, Value
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
-from dy2st.jit.program_cache import Explanation, ProgramCache, quick_key
+from dy2st.jit.fast_call import Recogniser, recogniser
+from dy2st.jit.program_cache import Explanation, ProgramCache
 from dy2st.jit.signature import (
     Flattened,
     bind,
@@ -33,11 +36,14 @@ from dy2st.jit.signature import (
 from dy2st.jit.trace import Trace, trace
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.errors import user_traceback
+from dy2st.runtime.places import namespace_of
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.static.input_spec import InputSpec
 from dy2st.transformers import convert
 
+MOST_KINDS = 4
+"""So many ways to pass the arguments of a Program are recognised at once."""
 MOST_REFUSED = 16
 """After so many kinds of call that cannot become Programs, a function is not traced any more."""
 
@@ -73,7 +79,8 @@ class StaticFunction:
         self._open_state: set[tuple[int, str]] = set()
         self._closed_state: set[tuple[int, str]] = set()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
-        self._quick: dict[Any, tuple[ConcreteProgram, ...]] = {}
+        self._seen: dict[Any, tuple[tuple[ConcreteProgram, Recogniser, Any], ...]] = {}
+        """What recognises calls, by the number of arguments, the gradient mode and the names of keywords."""
         self._fallbacks: list[str] = []
         self._eager: set[Any] = set()
         """Kinds of call that run eagerly."""
@@ -114,21 +121,24 @@ class StaticFunction:
         context = current()
         if context.trace is not None:
             return context.trace.callable(self)(*args, **keywords)
-        quick = None
-        if not keywords and _modes(context) is None and context.process.to_static_enabled:
-            quick = quick_key(args, context.grad)
-            for program in self._quick.get(quick, ()):
-                if program.holds():
-                    self._last = program
-                    try:
-                        return program.run_quietly(args)
-                    except Exception as error:
-                        error.__traceback__ = user_traceback(error.__traceback__)
-                        raise  # a bare `raise` adds no frame of this file
+        if context.amp is None and context.process.to_static_enabled:
+            for program, recognise, xp in self._seen.get((len(args), context.grad, context.checkpoint, *keywords), ()):
+                inputs = recognise(args, keywords)
+                if inputs is None:
+                    continue
+                self._last = program
+                program.calls += 1
+                try:
+                    if program.quiet:
+                        return program.run_quietly(inputs, xp)
+                    return program.run_on(inputs[0], inputs[1], inputs[2], xp)
+                except Exception as error:
+                    error.__traceback__ = user_traceback(error.__traceback__)
+                    raise  # a bare `raise` adds no frame of this file
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
         try:
-            values = bind(self._signature, args, keywords)
+            values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
             made = flatten(values, self._open_numbers)
@@ -137,19 +147,31 @@ class StaticFunction:
                 if made.iterators:  # some items may have been pulled
                     args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
                 return self.dygraph_function(*args, **keywords)
-            if quick is not None and program.quiet and self._input_spec is None:
-                self._remember_quick(quick, program, args, made)
+            if program.calls and context.amp is None:
+                self._remember((len(args), context.grad, context.checkpoint, *keywords), program, args, keywords, made)
+            program.calls += 1
             return program.run(made.leaves, made.containers)
         except Exception as error:
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
 
-    def _remember_quick(self, key: Any, program: ConcreteProgram, args: Sequence[Any], made: Flattened) -> None:
-        """Let calls of this kind find the Program by what `quick_key` sees of them."""
-        if len(args) == len(made.leaves) and all(a is b for a, b in zip(args, made.leaves, strict=True)):
-            known = self._quick.get(key, ())
-            if program not in known:
-                self._quick[key] = (*known, program)
+    def _bound(self, args: Any, keywords: Any) -> dict[str, Any] | None:
+        """Return the arguments of a call by name; None where they do not fit."""
+        try:
+            return bind(self._signature, args, keywords)
+        except TypeError:
+            return None
+
+    def _remember(self, key: Any, program: ConcreteProgram, args: Any, keywords: Any, made: Flattened) -> None:
+        """Let the next call like this one be recognised."""
+        known = self._seen.get(key, ())
+        if program.kinds_of_call >= MOST_KINDS or any(p is program for p, _, _ in known):
+            return
+        program.kinds_of_call += 1
+        recognise = recogniser(self._signature, args, keywords, made, program, self._specs())
+        if recognise is not None:
+            xp = next((namespace_of(x._payload) for x in made.leaves if isinstance(x, Tensor)), np)
+            self._seen[key] = (*known, (program, recognise, xp))
 
     @property
     def dygraph_function(self) -> Callable[..., Any]:

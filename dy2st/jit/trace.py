@@ -274,6 +274,8 @@ class Trace(Leaves):
             if key[1:] and key[1] in self.made_objects:
                 continue
             owner = self.log.owner(key)
+            if isinstance(owner, Variant):
+                continue
             owner = self.arguments.get(id(owner), owner)
             if key[0] in ("data", "grad"):  # the tensor that stands there in each call
                 owner = self.sources.get(id(owner), owner)

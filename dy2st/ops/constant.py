@@ -138,7 +138,7 @@ class Renew(Op):
 
 
 class Cast(Op):
-    """The operand in another dtype."""
+    """The operand in another dtype; of complex numbers the real part, where that is not complex."""
 
     name = "cast"
     attributes = ("dtype",)
@@ -149,7 +149,7 @@ class Cast(Op):
         return TensorType(dtype, x.shape)
 
     def eval(self, xp: Any, x: Any, *, dtype: DType) -> Any:
-        return x.astype(dtype.numpy)
+        return (x.real if x.dtype.kind == "c" and not dtype.is_complex else x).astype(dtype.numpy)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
             *, dtype: DType) -> Any:  # fmt: skip

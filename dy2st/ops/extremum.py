@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dy2st.dtypes import DType, complex64, complex128, float32, float64
-from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Sample
 from dy2st.ops.comparison import select
+from dy2st.ops.complex_parts import PART_OF
 from dy2st.ops.elementwise import Tangents, Ufunc, as_array
 
 
@@ -67,9 +66,6 @@ class FMin(_Choice):
     skips_nan = True
 
 
-_MODULUS: dict[DType, DType] = {complex64: float32, complex128: float64}
-
-
 class Abs(Ufunc):
     """|x|, real also for complex x; the derivative at 0 is 0."""
 
@@ -79,13 +75,13 @@ class Abs(Ufunc):
 
     def infer(self, *types: TensorType, **attributes: Any) -> TensorType:
         (x,) = types
-        return TensorType(_MODULUS.get(x.dtype, x.dtype), x.shape)
+        return TensorType(PART_OF.get(x.dtype, x.dtype), x.shape)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
-        if outs[0].type != primals[0].type:
-            raise AutodiffError("abs of a complex tensor is not complex-differentiable")
-        return b.mul(tangents[0], b.sign(primals[0]))
+        if outs[0].type == primals[0].type:
+            return b.mul(tangents[0], b.sign(primals[0]))
+        return b.real(b.mul(tangents[0], b.conj(b.sign(primals[0]))))
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield from super().samples(rng)

@@ -85,6 +85,10 @@ class VariantGet(Op):
             raise UnboundLocalError(message)
         return variant[1]
 
+    def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value], *, tag: int, message: str) -> Value:
+        """Return the variant with another payload."""
+        return b.emit("variant_new", [new], {"type": base.type, "tag": tag})
+
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
             *, tag: int, message: str) -> Any:  # fmt: skip
         return b.variant_or_zeros(tangents[0], outs[0], tag=tag)

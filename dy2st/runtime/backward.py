@@ -8,17 +8,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
+from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type, is_optional, tangent_type
+from dy2st.ops.base import Op
 from dy2st.ops.optional import add_values
 from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.dispatch import apply
 from dy2st.runtime.op_pullback import op_pullback
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.saved_tensors import is_packed, restored
@@ -45,11 +48,11 @@ def backward(
     for out, seed in zip(outputs, _listed(grad_tensors, len(outputs)), strict=True):
         if out.stop_gradient:
             raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
-        walk.seed(out, _seed(out, seed, graph=False))
+        walk.seed(out, _conjugate(_seed(out, seed, graph=False)))
     walk.run()
     given: set[int] = set()
     for leaf, ct in walk.leaves.values():
-        accumulate_leaf(leaf, ct, given)
+        accumulate_leaf(leaf, _conjugate(ct), given)
 
 
 def grad(
@@ -77,7 +80,7 @@ def grad(
         raise ValueError("only_inputs=False is not supported: gradients are returned for the inputs only")
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    seeds = _listed(grad_outputs, len(outs))
+    seeds = [_conjugate(seed) for seed in _listed(grad_outputs, len(outs))]
     blocked: list[Tensor] = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
     trace = current().trace
     if trace is not None:
@@ -87,6 +90,7 @@ def grad(
     else:
         walk = Walk(graph=create_graph, keep=create_graph if retain_graph is None else retain_graph)
         found = walk.gradients(outs, ins, seeds, blocked)
+    found = [_conjugate(g) for g in found]
     for i, (x, g) in enumerate(zip(ins, found, strict=True)):
         if g is None and not allow_unused:
             why = "its stop_gradient is True" if x.stop_gradient else "no output depends on it"
@@ -115,13 +119,17 @@ class Walk:
                 self.wanted[x._node, x._index] = None
         for out, seed in zip(outs, seeds, strict=True):
             if not out.stop_gradient:
-                self.seed(out, _seed(out, seed, self.graph))
+                self.seed(out, self.cotangent(out, seed))
         self.run(stop=min((n.number for n, _ in self.wanted), default=None), leaves=any(x._node is None for x in ins))
         found: list[Tensor | None] = []
         for x in ins:
             ct = self.leaves.get(id(x), (x, None))[1] if x._node is None else self.wanted[x._node, x._index]
             found.append(ct if ct is None or isinstance(ct, Tensor) else Tensor(ct))
         return found
+
+    def cotangent(self, out: Tensor, seed: Any) -> Any:
+        """Return the cotangent to start from at `out`, ones where none is given."""
+        return _seed(out, seed, self.graph)
 
     def seed(self, out: Tensor, ct: Any) -> None:
         """Start with the cotangent `ct` of `out`."""
@@ -338,6 +346,13 @@ def _seed(out: Tensor, seed: Tensor | None, graph: bool) -> Any:
     elif list(seed.shape) != list(out.shape):
         raise ValueError(f"the cotangent has shape {seed.shape}, the tensor {out.shape}")
     return seed if graph else seed.array()
+
+
+def _conjugate(ct: Any) -> Any:
+    """Turn a cotangent of complex numbers, which says how a real loss changes, into Paddle's gradient, and back."""
+    if getattr(getattr(ct, "dtype", None), "kind", "") != "c":
+        return ct
+    return apply(cast("Op", lookup("conj")), ct) if isinstance(ct, Tensor) else namespace_of(ct).asarray(ct.conj())
 
 
 def _freed(node: Node) -> AutodiffError:

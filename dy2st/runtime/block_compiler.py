@@ -14,7 +14,7 @@ from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.block_plan import BlockPlan, call_step, cond_step, for_step, try_step, while_step
 from dy2st.runtime.interpreter import single
 from dy2st.runtime.kernels import bare_ufunc, kernel
-from dy2st.runtime.ownership import Lives, is_container, keeps, makes, once
+from dy2st.runtime.ownership import Lives, hands_over, is_container, keeps, makes, once
 from dy2st.runtime.registers import Frame, worth_clearing
 from dy2st.runtime.results import read_only
 from dy2st.runtime.steps import Step, clear_step, several_step, store_step, ufunc_step
@@ -134,7 +134,8 @@ class _BlockCompiler:
             step = self._in_place(operation, slots)
         else:
             step = self._stored(operation, kernel(op, self.xp, attributes), slots)
-        self.owned.update(v for i, v in enumerate(operation.results) if makes(operation, i, ufunc is not None))
+        handed = hands_over(operation) and operands[0] in given_up
+        self.owned.update(v for i, v in enumerate(operation.results) if handed or makes(operation, i, ufunc is not None))
         return step
 
     def _ufunc(self, f: Any, made: Value, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:

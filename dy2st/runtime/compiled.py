@@ -10,6 +10,7 @@ from typing import Any
 from dy2st.autodiff.jet import Given, jet
 from dy2st.autodiff.programs import fresh_names, jvp, vjp
 from dy2st.autodiff.unwinding import has_attempts, unwound
+from dy2st.batching.programs import stacked_vmap
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
@@ -27,6 +28,7 @@ class Compiled:
         self._pullbacks: dict[Any, CompiledPullback] = {}
         self._pushforwards: dict[tuple[int, ...], tuple[Compiled, tuple[int, ...]]] = {}
         self._jets: dict[tuple[Given, int], tuple[Compiled, Given]] = {}
+        self._over_lanes: dict[tuple[bool, ...], Compiled] = {}
         self._optimised = optimised
         self._unwound: Program | None = None
         self._silent: Compiled | None = None
@@ -98,6 +100,16 @@ class Compiled:
                 made.block.results = made.block.results[len(self.optimised.block.results) :]
                 self._jets[given, order] = Compiled(made), found
             return self._jets[given, order]
+
+    def over_lanes(self, batched: tuple[bool, ...]) -> Compiled:
+        """Return the same for many lanes at once, with the number of lanes as one argument more, the first.
+
+        Results and `batched` arguments are stacked: the lanes are the first axis.
+        """
+        with self._lock:
+            if batched not in self._over_lanes:
+                self._over_lanes[batched] = Compiled(stacked_vmap(self.optimised, batched))
+            return self._over_lanes[batched]
 
     def _derive(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
         made = vjp(self.differentiable, wrt, [(i, False) for i in seeded])

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.runtime.aliasing import Aliases
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -48,6 +49,7 @@ class Contents:
         """The frame that began the function of the Program that is being traced; locations list the calls above it."""
         self.first: dict[int, Any] = {}
         """What a container made in the trace held before its first entry in the log."""
+        self.aliases = Aliases()
         self.borrowed: dict[int, Any] = {}
         """What is an element of a list of unknown length, by value: a write to it would be lost there."""
 
@@ -87,6 +89,8 @@ class Contents:
         """Say that `x` was put by value into a list of unknown length; a later change of it would be lost there."""
         if isinstance(x, CONTAINERS):
             self.borrowed[id(x)] = x
+        else:
+            self.aliases.hold(x)
 
     def show(self, x: Any, content: Any) -> None:
         """Let a container made in the trace hold `content`."""

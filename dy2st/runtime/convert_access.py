@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from dy2st.errors import StructureError
+from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.naming import is_plain_module
 from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.convert_if import switch
@@ -46,6 +46,14 @@ def _is_plain(x: Any) -> bool:
     if isinstance(x, ModuleType):
         return is_plain_module(x.__name__)
     return type(x).__module__ in ("builtins", "numpy")
+
+
+def symbolic_key(key: Scalar, container: Any) -> NeedsPythonValue:
+    """Return the error for a key that only the run will tell."""
+    return needs_value(
+        f"a symbolic {key.kind} was used as a key of a {type(container).__name__}",
+        "use a list or a tensor, which take such an index; the keys of a dict are known while tracing",
+    )
 
 
 def checked_attribute(trace: Any, found: Any, obj: Any, name: str) -> Any:
@@ -104,7 +112,7 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
     if isinstance(key, Scalar):
         if isinstance(content, (list, tuple)):
             return list_item(trace, as_symbolic(trace, list(content)), key)
-        raise needs_value(f"a symbolic {key.kind} was used as a key of a {type(content).__name__}")
+        raise symbolic_key(key, content)
     if isinstance(obj, dict) and hasattr(obj, "__missing__") and key not in content:
         return _missing(trace, obj, key)
     return content[key]
@@ -174,7 +182,7 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
         trace.store(obj, LIST_METHODS["__setitem__"](trace, content, key, value)[0])
         return
     if isinstance(key, Scalar):
-        raise needs_value(f"a symbolic {key.kind} was used as a key of a {type(obj).__name__}")
+        raise symbolic_key(key, obj)
     content[key] = value
     trace.store(obj, content)
 

@@ -69,7 +69,7 @@ def raise_(trace: Any, exception: Thunk, cause: Thunk | None) -> None:
 def loaded(trace: Any, variant: Variant, name: str) -> Any:
     """Return what a variable holds that may be unset: UnboundLocalError where it is."""
     unset, rest = variant.alternatives[0], variant.alternatives[1:]
-    named = Variant(variant.value, (Unset(name), *rest))
+    named = Variant(variant.value, (Unset(name), *rest), variant)
     if len(rest) == 1 and types_of(rest[0]):
         return alternative(trace, named, 1)  # asks by itself
     if len(rest) == 1 or unset.name:

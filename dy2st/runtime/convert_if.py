@@ -19,7 +19,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
-from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects, was_there
+from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects, was_there, with_same
 from dy2st.runtime.meeting import meet
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
@@ -45,6 +45,8 @@ class Branch:
         self.locals: Sequence[Any] = ()
         self.result: Any = None
         self.diverged = False
+        self.held: list[Any] = []
+        """The tensors that what it left leads to."""
 
     def run(self, body: Thunk, get: Thunk, set: Callable[[Any], None], before: Any) -> None:
         """Trace `body` from the local variables `before`."""
@@ -74,6 +76,12 @@ class Branch:
             if key is not None and key[0] in ("items", "tail"):
                 return made_content(self.trace, x, old)
             return made_template(self.trace, x, old)
+
+    def hold(self, keys: Sequence[Key | None], left: Sequence[Any]) -> None:
+        """Note which tensors are in what the branch left."""
+        if not self.diverged:
+            with self.trace.inside(self.builder, self.writes):
+                self.held = [self.trace.held(key, x) for key, x in zip(keys, left, strict=True)]
 
     def give(self, x: Any, template: Template) -> None:
         """Make `x` a result of the branch."""
@@ -163,25 +171,33 @@ def join_blocks(
     for (_, _, x, y), template in zip(pairs, templates, strict=True):
         one.give(x, template)
         two.give(y, template)
+    for branch, left in zip(branches, zip(*((x, y) for _, _, x, y in pairs), strict=True), strict=True):
+        branch.hold([key for key, *_ in pairs], left)
     values = iter(emit(one.builder, two.builder, place))
     made = [decode(trace, values, t) for t in templates]
     for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
+    ways = [branch.held for branch in branches if not branch.diverged]
+    held = [trace.held(pair[0], value) for pair, value in zip(pairs, made, strict=True)]
+    trace.aliases.joined(held, *ways)
+    trace.aliases.keep_distinct(held, *ways)
     return tuple(made[: len(names)]), made[len(names)]
 
 
 def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: set[int]) -> Template:
     key, name, x, y = pair
+    objects = key is None or key[0] not in ("data", "grad")
     if one.diverged or two.diverged:
         kept, value = (two, y) if one.diverged else (one, x)
-        return kept.template(key, value, before if _has_parts(value) else None)
+        found = kept.template(key, value, before if _has_parts(value) else None)
+        return with_same(trace, found, value, value) if objects else found
     old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before
-    objects = key is None or key[0] not in ("items", "tail")
-    if old is not None and objects and all(type(i) in CONTAINERS and id(i) in old for i in (x, y)):
+    if old is not None and (key is None or key[0] not in ("items", "tail")) and all(type(i) in CONTAINERS and id(i) in old for i in (x, y)):
         return either(x, y)
     first, second = one.template(key, x, old), two.template(key, y, old)
     try:
-        return meet(first, second, trace)
+        met = meet(first, second, trace)
+        return with_same(trace, met, x, y) if objects else met
     except StructureError as error:
         place = user_location()
         raise StructureError(

@@ -85,9 +85,13 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
 def unrolled(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
              names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     """Run the turns of a Python iterable one after the other; after a symbolic `break` each stands under a `cond`."""
-    if isinstance(iterable, TracedIterator):
+    turns: Iterator[Thunk]
+    if isinstance(iterable, PulledIterator):
+        turns = _pulls(iterable)
+    elif isinstance(iterable, TracedIterator):
         items = iterable_of(trace, iterable)
-        turns: Any = _pulls(iterable) if items is None else (partial(items.get, i) for i in range(items.length))
+        assert items is not None
+        turns = (partial(items.get, i) for i in range(items.length))
     else:
         turns = (partial(_given, item) for item in trace.iterate(iterable))
     while True:
@@ -137,6 +141,8 @@ class Loop:
         self.entering: dict[Any, Any] = dict(enumerate(self.before))
         self.templates: dict[Any, Template] = {}
         self.old = old_objects(trace)
+        self.seen: list[dict[Any, Any]] = []
+        """The tensors that the slots held at the beginning and at the end of the last attempt."""
 
     # ---- the two kinds ---------------------------------------------------------------------------------------------
     def run_while(self, go: Any, turn: Thunk) -> None:
@@ -206,19 +212,21 @@ class Loop:
         trace = self.trace
         for i, x in self.entering.items():
             self.templates[i] = seen_template(trace, None, x)
+        looked_again = False
         for _ in range(MOST_ATTEMPTS):
             child = trace.builder.child()
             if enter is not None:
                 enter(child)
-            mark = trace.checkpoint()
+            mark, written = trace.checkpoint(), trace.aliases.writes
             try:
                 stable, after = self._attempt(child, turn)
             except RaisesAlways:
                 trace.rollback(mark)
                 self.set(self.before)
                 raise
-            if stable:
+            if stable and (trace.aliases.writes == written or looked_again):
                 return child, after
+            looked_again = stable  # at writes in place, with what is known now of the tensors of later turns
             trace.rollback(mark)
         raise self._error("the values that this loop carries do not settle")
 
@@ -234,6 +242,8 @@ class Loop:
                 objects[slot] = decode(trace, iter(values), template)
             for key in self.keys:
                 trace.commit_joined(key, objects[key])
+            entered = {slot: trace.held(slot, x) for slot, x in objects.items()}
+            self._are_one_of(entered)
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
                 after = turn()
@@ -244,6 +254,7 @@ class Loop:
                 raise RaisesAlways from None
             left = {i: by_value(trace, x, self.old) for i, x in enumerate(self.get())}
             self.writes.update({k: by_value(trace, x, self.old) for k, x in self.writes.items()})
+            self.seen = [entered, {i: trace.held(i, x) for i, x in [*left.items(), *self.writes.items()]}]
         self.entries = entries
         found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
         for key in found:
@@ -259,6 +270,12 @@ class Loop:
                 self.templates[slot] = met
                 stable = False
         return stable, after
+
+    def _are_one_of(self, made: dict[Any, Any]) -> None:
+        """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
+        entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}
+        self.trace.aliases.joined(made, entering, *self.seen)
+        self.trace.aliases.keep_distinct(made, entering, *self.seen)
 
     def _is_carried(self, key: Key) -> bool:
         """Say whether an entry of the write log is of something that was there before this turn."""
@@ -299,6 +316,7 @@ class Loop:
         joined = {slot: decode(trace, values, t) for slot, t in self.templates.items()}
         for key in self.keys:
             trace.commit_joined(key, joined[key])
+        self._are_one_of({slot: trace.held(slot, x) for slot, x in joined.items()})
         self.set(tuple(joined[i] for i in range(len(self.before))))
 
     def _error(self, message: str) -> StructureError:

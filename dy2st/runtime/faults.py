@@ -18,7 +18,7 @@ MODULES = frozenset(
     f"dy2st.runtime.{name}"
     for name in (
         "convert_if", "convert_recursion", "convert_try", "convert_with", "log", "made_in_branch",
-        "meeting", "recasting", "recorder", "structure", "templates", "traced_gradients", "variant",
+        "meeting", "recasting", "recorder", "structure", "templates", "traced_gradients",
     )
 )  # fmt: skip
 RAISES = (dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"])

@@ -16,9 +16,22 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.location import is_user_frame
 from dy2st.ir.program import Value
+from dy2st.runtime.aliasing import root
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING, Key
-from dy2st.runtime.templates import Const, Items, NewList, NewObject, OneOf, Template, Unset, template_of
+from dy2st.runtime.templates import (
+    Const,
+    Items,
+    NewList,
+    NewObject,
+    OneOf,
+    Template,
+    TensorLike,
+    Unset,
+    template_of,
+)
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
 
 HELPER = "_dy"
 """What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
@@ -72,11 +85,7 @@ def old_objects(trace: Any) -> set[int]:
     """
     seen: set[int] = {*trace.external, *(key[1] for one in trace.log.overlays for key in one if len(key) > 1)}
     waiting: list[Any] = [x for key in seen if (x := trace.log.objects.get(key)) is not None]
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and frame is not trace.outermost:
-        if is_user_frame(frame) or HELPER in frame.f_code.co_freevars:
-            waiting += frame.f_locals.values()
-        frame = frame.f_back
+    waiting += variables(trace)
     visited: set[int] = set()
     while waiting:
         x = waiting.pop()
@@ -100,9 +109,12 @@ def was_there(trace: Any, key: Key, old: set[int]) -> bool:
     if key[0] in ("items", "attr"):
         outside = key[1] in trace.external or (key[0] == "attr" and not is_plain_object(trace.log.owner(key)))
         return key[1] in old or outside
-    if key[0] != "data":
-        return True
-    payload, builder = trace.log.objects[key[1]]._payload, trace.builder
+    return key[0] != "data" or is_visible(trace, trace.log.objects[key[1]])
+
+
+def is_visible(trace: Any, t: Tensor | Variant) -> bool:
+    """Say whether a tensor was there before the block that is being closed."""
+    payload, builder = t._value if isinstance(t, Variant) else t._payload, trace.builder
     while builder is not None and isinstance(payload, Value):
         if payload.block is builder.block:
             return True
@@ -110,6 +122,54 @@ def was_there(trace: Any, key: Key, old: set[int]) -> bool:
     return not isinstance(payload, Value)
 
 
+def with_same(trace: Any, t: Template, x: Any, y: Any) -> Template:
+    """Return the template of what two branches left with the tensors that both have left alone as they are."""
+    if isinstance(t, TensorLike):
+        return Const(x) if x is y and is_visible(trace, x) else t
+    if not isinstance(t, Items):
+        return t
+    first, second = trace.content(x), trace.content(y)
+    if t.keys is not None:
+        first, second = ([c.get(k) for k in t.keys] for c in (first, second))
+    items = zip(t.items, first, second, strict=True)
+    return Items(t.kind, tuple(with_same(trace, i, p, q) for i, p, q in items), t.keys)
+
+
 def _may_hold(x: Any) -> bool:
     """Say whether `x` can lead to containers or objects of the user's."""
     return isinstance(x, (*CONTAINERS, tuple)) or is_plain_object(x)
+
+
+def variables(trace: Any) -> list[Any]:
+    """Return what the variables of the user's running functions hold."""
+    found: list[Any] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame is not trace.outermost:
+        if is_user_frame(frame) or HELPER in frame.f_code.co_freevars:
+            found += frame.f_locals.values()
+        frame = frame.f_back
+    return found
+
+
+def tensors_reached(trace: Any) -> set[int]:
+    """Return the ids of the tensors and variants that the user's running functions can come to."""
+    waiting = [x for overlay in trace.log.overlays for key, x in overlay.items() if key[0] != "data"]
+    waiting += variables(trace)
+    seen: set[int] = set()
+    found: set[int] = set()
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, (Tensor, Variant)):
+            found.add(id(root(x)))
+            continue
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        x = trace.content(x)
+        if isinstance(x, Variant):
+            found.add(id(root(x)))
+        elif isinstance(x, (*CONTAINERS, tuple)):
+            waiting += x.values() if isinstance(x, dict) else x
+        elif is_plain_object(x):
+            waiting += vars(x).values()
+    return found

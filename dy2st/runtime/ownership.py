@@ -2,7 +2,8 @@
 
 A value is owned where it is made as a new array or list, or comes as an argument that the caller gives up. It stays
 owned until an operation may keep it or a view of it. An operation that is the last to use an owned value may write its
-result over it. Constants, inputs, views and what stands in lists, variants and results are never owned.
+result over it. Constants, inputs, views and what stands in lists and results are never owned. A variant is owned where
+its payload is: what wraps or unwraps an owned value, as its last use, hands it over.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 
 _ALIASES = ("detach",)
+_HANDS_OVER = ("variant_new", "variant_get", "variant_ct", "variant_wrap", "variant_cast")
 
 
 class Lives:
@@ -119,7 +121,14 @@ def makes(operation: Operation, index: int, ufunc: bool) -> bool:
     op = operation.op
     if ufunc or getattr(op, "fresh", False):
         return True
+    if op.name == "variant_new":
+        return not operation.operands
     return op.name == "list_new" or (index == 0 and hasattr(op, "eval_in_place"))
+
+
+def hands_over(operation: Operation) -> bool:
+    """Say whether the result is the operand, wrapped or unwrapped."""
+    return operation.op.name in _HANDS_OVER and len(operation.operands) == 1
 
 
 def once(value: Value, among: Iterable[Value]) -> bool:

@@ -166,6 +166,7 @@ class Recorder:
         value = self._fitted(t, new)
         flows = not self.stops(new) and current().grad
         if t._view is None:
+            self.before_write(t)
             if not current().grad and not self.stops(t):
                 value, flows = self.emit("renew", [value, self.value_of(t)]), True
             self.log.set(("data", id(t)), t, self.wrap(value, not flows))
@@ -179,6 +180,9 @@ class Recorder:
         operands = [self.value_of(x) if isinstance(x, Tensor) else self.scalar(x) for x in view.operands]
         whole = view.op.unview(self.builder, base, value, operands, **view.attributes)
         self.write(view.base, self.wrap(whole, not flows and self.stops(view.base)))
+
+    def before_write(self, t: Tensor) -> None:
+        """Look at a tensor of which the elements are written next."""
 
     def _fitted(self, t: Tensor, new: Tensor) -> Value:
         """Return the value of `new` in the dtype and shape of `t`."""

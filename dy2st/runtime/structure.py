@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value
 from dy2st.ir.types import (
     TupleType,
 )
+from dy2st.runtime.dispatch import View
 from dy2st.runtime.meeting import place, same_form
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import (
@@ -35,6 +37,7 @@ from dy2st.runtime.templates import (
     template_of,
     types_of,
 )
+from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -75,6 +78,8 @@ def _encode_list(trace: Any, x: Any, t: ListOf) -> Value:
         if wide.value.type == kind:
             return trace.builder.use(wide.value)
         return trace.builder.emit("list_widen", [wide.value], {"type": kind, "tags": (), "wrap": False})
+    for item in x:
+        trace.aliases.hold(item)
     items = [pack(trace, item, t.element) for item in x]
     return trace.builder.emit("list_new", items, {"type": kind})
 
@@ -165,5 +170,9 @@ def alternative(trace: Any, variant: Variant, tag: int) -> Any:
         return decode(trace, iter(()), template)
     name = getattr(variant.alternatives[0], "name", "")
     message = f"cannot access local variable '{name}' where it is not associated with a value"
-    payload = trace.emit("variant_get", [variant.value], {"tag": tag, "message": message})
-    return unpack(trace, payload, template)
+    attributes = {"tag": tag, "message": message}
+    found = unpack(trace, trace.emit("variant_get", [variant.value], attributes), template)
+    if isinstance(found, Tensor):  # what is written into it goes to the variant
+        found._view, found._seen = View(variant.whole, lookup("variant_get"), (), attributes), variant.value
+    trace.aliases.hold(found)
+    return found

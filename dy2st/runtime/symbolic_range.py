@@ -64,7 +64,9 @@ def _rest_of(x: TracedIterator) -> SymbolicIterable:
 
 def list_item(trace: Any, items: SymbolicList, i: Any) -> Any:
     """Return element i of a list of unknown length."""
-    return unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
+    found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
+    trace.aliases.hold(found)
+    return found
 
 
 def symbolic_range(trace: Any, *bounds: Any) -> SymbolicIterable:

@@ -157,7 +157,8 @@ class Tensor(TensorMethods):
     def array(self, why: str = "its elements") -> Any:
         """Return the array; inside a trace there is none, and the error says where it was asked for and `why`."""
         if isinstance(self._payload, Value):
-            raise needs_value(f"a tensor of a Program that is being built has no value yet, but {why} was asked for")
+            text = f"a tensor of a Program that is being built has no value yet, but {why} was asked for"
+            raise needs_value(text, "use paddle's functions in place of NumPy's" if why == "a NumPy array" else None)
         return self._payload
 
     def numpy(self) -> np.ndarray:
@@ -184,8 +185,10 @@ class Tensor(TensorMethods):
         if at:
             return array.item(*at)
         if array.size != 1:
-            raise ValueError(f"only a tensor of one element has a Python value, this one has shape {self.shape}; "
-                             "reduce it first, by any(), all() or sum()")
+            raise ValueError(
+                f"only a tensor of one element has a Python value, this one has shape {self.shape}; "
+                "reduce it first, by any(), all() or sum()"
+            )
         return array.item()
 
     def __bool__(self) -> bool:

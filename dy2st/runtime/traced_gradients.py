@@ -22,6 +22,8 @@ NONE, SET = 1, 2
 
 def add_to_gradient(recorder: Any, leaf: Tensor, ct: Value) -> None:
     """Add a cotangent, dense or optional, to what `leaf.grad` is in the trace."""
+    if isinstance(ct.type, TensorType) and ct.type.dtype.is_complex:
+        ct = recorder.builder.conj(ct)
     so_far = recorder.gradient_so_far(leaf)
     if so_far is not None:
         before = _as_cotangent(recorder, so_far) if isinstance(so_far, Variant) else recorder.value_of(so_far)

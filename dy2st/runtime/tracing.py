@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
@@ -16,13 +18,14 @@ from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
 from dy2st.runtime.impure import refuse_outside
+from dy2st.runtime.made_in_branch import tensors_reached
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.recasting import recast
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
-from dy2st.runtime.templates import OneOf
+from dy2st.runtime.templates import OneOf, TensorLike
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.traced_iterator import Pulled, PulledIterator, check_moved
 from dy2st.runtime.undefined import Undefined
@@ -92,6 +95,75 @@ class Tracer(Contents, Recorder):
         """Return the error for a symbolic value whose Python value was asked for."""
         return needs_value(message)
 
+    # ---- in-place writes ---------------------------------------------------------------------------------------------
+    def before_write(self, t: Tensor) -> None:
+        """Raise StructureError where another name may hold the tensor too: it would miss the write."""
+        others = self.aliases.others(t)
+        if self.aliases.is_held(t):
+            reason = "a list, or a variable that may be something else, holds it as well"
+        elif any(map(self._is_outside, others)) or {id(x) for x in others} & (tensors_reached(self) if others else set()):
+            reason = "another variable, item or attribute is the same tensor"
+        else:
+            return
+        place = user_location()
+        raise StructureError(
+            f"a tensor is written in place, and only the run will tell whether {reason}",
+            file=place.file if place else None,
+            line=place.line if place else None,
+            hint="write into a copy: x = x.clone()",
+        )
+
+    def write(self, t: Any, new: Tensor) -> None:
+        """Write the elements of a tensor, or the tensor that a variant is, in place."""
+        if not isinstance(t, Variant):
+            super().write(t, new)
+            return
+        self.before_write(t)
+        found = t.alternatives
+        if not new.stop_gradient:
+            found = tuple(TensorLike(a.type, False) if isinstance(a, TensorLike) else a for a in found)
+        assert isinstance(new._payload, Value)
+        self.log.set(("data", id(t)), t, Variant(new._payload, found))
+
+    def value_of(self, t: Any) -> Value:
+        return t.value if isinstance(t, Variant) else super().value_of(t)
+
+    def stops(self, t: Any) -> bool:
+        if isinstance(t, Variant):
+            return all(a.stop_gradient for a in t.alternatives if isinstance(a, TensorLike))
+        return super().stops(t)
+
+    def _view_value(self, t: Tensor) -> Value:
+        view = t._view
+        if not isinstance(view.base, Variant):
+            return super()._view_value(t)
+        if t._seen is view.base.value:
+            assert isinstance(t._payload, Value)
+            return t._payload
+        return self.emit("variant_get", [view.base.value], view.attributes)
+
+    def held(self, key: Any, x: Any, depth: int = 0) -> Any:
+        """Return the tensors and variants that a local variable, or what stands under a key of the log, leads to."""
+        if isinstance(x, (Tensor, Variant)):
+            skipped = isinstance(key, tuple) and (
+                key[0] in ("data", "grad")
+                or (key[0] == "attr" and self._is_outside(x))  # it belongs to its attribute, which gets another one
+            )
+            return None if skipped else x
+        content = self.content(x) if isinstance(x, CONTAINERS) else x
+        if isinstance(content, Variant) or depth > 50:
+            return content
+        if isinstance(content, dict):
+            return {k: self.held(None, i, depth + 1) for k, i in content.items()}
+        if isinstance(content, (list, tuple, deque)):
+            return [self.held(None, i, depth + 1) for i in content]
+        if id(x) in self.made_objects:
+            return {k: self.held(None, i, depth + 1) for k, i in self.attributes_of(x).items()}
+        return None
+
+    def _is_outside(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and not isinstance(x._payload, Value)
+
     # ---- the log ---------------------------------------------------------------------------------------------------
     def current(self, key: Key) -> Any:
         """Return what stands under a key now: the last write, or what the real object has."""
@@ -105,6 +177,8 @@ class Tracer(Contents, Recorder):
         if key[0] == "seed":
             return Scalar(self.rng_seed())
         owner = self.log.objects[key[1]]
+        if key[0] == "data" and isinstance(owner, Variant):
+            return Variant(owner._value, owner._alternatives)
         if key[0] == "data":
             return self.wrap(self.value_of(owner), owner.stop_gradient)
         if key[0] == "grad":

@@ -13,16 +13,35 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.ir.program import Value
+from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import needs_value
 
 
 class Variant:
     """Hold the `ir.Value` of a variant type and the templates of its alternatives."""
 
-    __slots__ = ("alternatives", "value")
+    __slots__ = ("_alternatives", "_of", "_value")
 
-    def __init__(self, value: Value, alternatives: tuple[Any, ...]):
-        self.value, self.alternatives = value, alternatives
+    def __init__(self, value: Value, alternatives: tuple[Any, ...], of: Variant | None = None):
+        self._value, self._alternatives = value, alternatives
+        self._of = self if of is None else of.whole
+
+    @property
+    def whole(self) -> Variant:
+        """The variant that this one is another look at; itself mostly."""
+        return self._of
+
+    @property
+    def value(self) -> Value:
+        """The value as it stands in the trace: the tensor that it is may have been written in place."""
+        found = current().trace.log.get(("data", id(self._of)))
+        return self._value if found is MISSING else found._value
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        """The templates, number 0 is "unset"."""
+        found = current().trace.log.get(("data", id(self._of)))
+        return self._alternatives if found is MISSING else (self._alternatives[0], *found._alternatives[1:])
 
     def __repr__(self) -> str:
         return f"Variant({self.value.type})"

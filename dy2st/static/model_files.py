@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.files import program_file, state_files
+from dy2st.files import program_file, state_files, state_reading
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Operation, Value
@@ -130,9 +130,9 @@ def load(program: Program, model_path: str | os.PathLike[str], executor: Any = N
 
 
 def load_program_state(model_path: str | os.PathLike[str], var_list: Any = None) -> dict[str, np.ndarray]:
-    """Return the values that `save` wrote, by name."""
+    """Return the values that `save` wrote, by name; those of a file that PaddlePaddle pickled too."""
     target = _values_file(model_path)
-    values = state_files.load(target)
+    values = state_reading.load(target)
     if not isinstance(values, dict) or not all(isinstance(v, np.ndarray) for v in values.values()):
         raise FileFormatError(f"{target}: the file holds no values of a Program by name")
     return values

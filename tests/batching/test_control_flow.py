@@ -31,7 +31,7 @@ def test_a_shared_predicate_keeps_one_cond():
 
 @pytest.mark.parametrize("takes", [[True, False, True], [False] * 3, [True] * 3])
 def test_lanes_take_different_branches(takes):
-    body = lambda b, x, p: cond(b, p, lambda b: [b.exp(x), x], lambda b: [b.neg(x), b.tanh(x)])  # noqa: E731
+    body = lambda b, x, p: cond(b, p, lambda b: [b.exp(x), x], lambda b: [b.neg(x), b.tanh(x)])
     made = check(program([VECTOR, BOOL], body), lanes(takes), [True, True])
     assert "counted_while" not in names(made)
 
@@ -39,7 +39,9 @@ def test_lanes_take_different_branches(takes):
 def test_what_would_raise_in_a_branch_that_is_not_taken_does_not():
     def body(b, x, i):
         inside = b.scalar_lt(i, 2)
-        return cond(b, inside, lambda b: [b.index(x, i, spec=(("int", "?"),))], lambda b: [b.sum(x, axis=(0,), keepdim=False)])
+        return cond(
+            b, inside, lambda b: [b.index(x, i, spec=(("int", "?"),))], lambda b: [b.sum(x, axis=(0,), keepdim=False)]
+        )
 
     for places in ([0, 5, 1], [7, 5, 9]):
         check(program([VECTOR, INT], body), lanes(places), [True, True])
@@ -47,7 +49,12 @@ def test_what_would_raise_in_a_branch_that_is_not_taken_does_not():
 
 def test_what_raises_in_a_branch_that_is_taken_does():
     def body(b, x, i):
-        return cond(b, b.scalar_lt(i, 9), lambda b: [b.index(x, i, spec=(("int", "?"),))], lambda b: [b.constant(0.0, x.type.dtype)])
+        return cond(
+            b,
+            b.scalar_lt(i, 9),
+            lambda b: [b.index(x, i, spec=(("int", "?"),))],
+            lambda b: [b.constant(0.0, x.type.dtype)],
+        )
 
     check(program([VECTOR, INT], body), lanes([0, 5, 10]), [True, True])
 
@@ -106,7 +113,9 @@ def test_a_count_that_differs_between_lanes(turns, reverse):
 
 def test_a_list_that_all_lanes_grow_alike_stays_one_list():
     def body(b, x, y):
-        items = counted_while(b, 4, [empty_list(b), x], lambda b, i, items, s: [b.list_append(items, s), b.mul(s, y)])[0]
+        items = counted_while(b, 4, [empty_list(b), x], lambda b, i, items, s: [b.list_append(items, s), b.mul(s, y)])[
+            0
+        ]
         return [items, b.list_stack(items), b.list_len(items)]
 
     made = check(program([VECTOR, POINT], body), lanes([np.array(0.5)] * 3), [True, False])
@@ -129,7 +138,7 @@ def test_nested_loops_whose_lanes_part():
             return b.item(b.lt(b.sum(b.abs(s), axis=(0,), keepdim=False), b.use(limit)))
 
         def outer(b, i, s):
-            return while_loop(b, [s], lambda b, t: test(b, t), lambda b, t: [b.mul(t, 1.5)]), 
+            return (while_loop(b, [s], lambda b, t: test(b, t), lambda b, t: [b.mul(t, 1.5)]),)
 
         def turn(b, i, s):
             grown = while_loop(b, [s], test, lambda b, t: [b.mul(t, 1.5)])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Program
 from tests.batching.lanes_of import check
 from tests.ops.evaluate import emit

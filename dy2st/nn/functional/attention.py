@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dy2st.functions.broadcasting import repeat_interleave
@@ -64,7 +63,7 @@ def attend(
     query: Tensor, key: Tensor, value: Tensor, mask: Any, drop: float, scale: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the attention of [batch, heads, length, features] tensors and its weights."""
-    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
     scores = matmul(query * factor, key, transpose_y=True)
     if mask is not None:
         scores = scores + as_added(mask, query)

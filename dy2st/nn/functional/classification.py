@@ -14,9 +14,7 @@ from dy2st.nn.functional.softmax_family import log_softmax, softmax
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
-_CROSS_ENTROPY, _ONE_HOT, _TAKE, _ALONG = (
-    op(n) for n in ("softmax_cross_entropy", "one_hot", "take", "take_along_axis")
-)
+_CROSS_ENTROPY, _TAKE, _ALONG = op("softmax_cross_entropy"), op("take"), op("take_along_axis")
 
 
 def cross_entropy(
@@ -175,9 +173,9 @@ def margin_cross_entropy(
     cosines = floating(logits, "margin_cross_entropy")
     label = tensor(label, "margin_cross_entropy")
     numbers = label.squeeze(-1) if label.ndim == cosines.ndim else label
-    hot = apply(_ONE_HOT, numbers, num_classes=cosines.shape[-1], dtype=cosines.dtype)
+    chosen = hot(numbers, cosines.shape[-1], cosines.dtype)
     moved = math.cos(math.acos(cosines) * margin1 + margin2) - margin3
-    scaled = piecewise(hot > 0, moved, cosines) * scale
+    scaled = piecewise(chosen > 0, moved, cosines) * scale
     loss = softmax_with_cross_entropy(scaled, numbers.unsqueeze(-1))
     loss = reduce_loss(loss, reduction or "none", "margin_cross_entropy")
     return (loss, softmax(scaled)) if return_softmax else loss

@@ -66,12 +66,12 @@ class PReLU(Layer):
     ):  # fmt: skip
         super().__init__(dtype=None)
         self._num_parameters, self._data_format = num_parameters, data_format
-        self.weight = self.create_parameter(
+        self._weight = self.create_parameter(
             [num_parameters], weight_attr, default_initializer=Constant(float(init))
         )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.prelu(x, self.weight, self._data_format)
+        return F.prelu(x, self._weight, self._data_format)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self._num_parameters}, data_format={self._data_format}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dy2st.functions.creation import ones, zeros
@@ -121,7 +122,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class LayerNorm(Layer):
-    """Normalise over the last axes, whose shape `weight` and `bias` have."""
+    """Normalise over the last axes, for whose elements, in one row, `weight` and `bias` have a number each."""
 
     def __init__(
         self, normalized_shape: Any, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None,
@@ -132,8 +133,9 @@ class LayerNorm(Layer):
         self._epsilon = epsilon
         scaled = weight_attr if elementwise_affine else False
         moved = bias_attr if elementwise_affine and bias else False
-        self.weight = self.create_parameter(self._normalized_shape, scaled, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter(self._normalized_shape, moved, is_bias=True)
+        count = [math.prod(self._normalized_shape)]
+        self.weight = self.create_parameter(count, scaled, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter(count, moved, is_bias=True)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)

@@ -150,10 +150,10 @@ class _Stacked(Layer):
             self._name_parameters(layer, cells)
 
     def _name_parameters(self, layer: int, cells: list[Any]) -> None:
-        """Give the parameters of a layer their second names, such as weight_ih_l0_reverse."""
+        """Give the parameters of a layer their second names, such as weight_ih_l0_reverse; a projection has none."""
         for cell, end in zip(cells, ("", "_reverse"), strict=False):
             for name, parameter in cell._parameters.items():
-                if parameter is not None:
+                if parameter is not None and name != "weight_ho":
                     self.add_parameter(f"{name}_l{layer}{end}", parameter)
 
     def forward(self, inputs: Tensor, initial_states: Any = None, sequence_length: Any = None) -> tuple[Tensor, Any]:

@@ -202,13 +202,12 @@ class Transformer(Layer):
         super().__init__(dtype=None)
         how = (dropout, activation, attn_dropout, act_dropout, normalize_before)
         layer = (d_model, nhead, dim_feedforward, *how)
-        norm = LayerNorm if normalize_before else lambda _: None
         self.d_model, self.nhead = d_model, nhead
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*layer, weight_attr, bias_attr), num_encoder_layers, norm(d_model)
+            TransformerEncoderLayer(*layer, weight_attr, bias_attr), num_encoder_layers, LayerNorm(d_model)
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*layer, weight_attr, bias_attr), num_decoder_layers, norm(d_model)
+            TransformerDecoderLayer(*layer, weight_attr, bias_attr), num_decoder_layers, LayerNorm(d_model)
         )
 
     def forward(

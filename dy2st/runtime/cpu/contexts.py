@@ -8,9 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dy2st.runtime.cpu import blas
 from dy2st.runtime.cpu.engine import compile_text
 from dy2st.runtime.cpu.host import entry_address
-from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONTEXT_BYTES, DECLARED, DEPTH, HOST, PRELUDE
+from dy2st.runtime.cpu.blas import FUNCTIONS
+from dy2st.runtime.cpu.memory import ALLOCATE, BLAS, BLOCKS, CONTEXT_BYTES, DECLARED, DEPTH, HOST, PRELUDE
 
 _EXPORTS = """
 define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
@@ -41,6 +43,8 @@ class Context:
         self._memory[HOST // 8] = entry_address()
         allocate = ctypes.cast(_libc().aligned_alloc, ctypes.c_void_p).value
         self._memory[ALLOCATE // 8] = allocate or 0
+        self._blas = (ctypes.c_uint64 * len(FUNCTIONS))(*(blas.address(name) or 0 for name in FUNCTIONS))
+        self._memory[BLAS // 8] = ctypes.addressof(self._blas)
 
     def __setitem__(self, field: int, value: int) -> None:
         self._memory[field // 8] = value

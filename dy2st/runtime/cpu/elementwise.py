@@ -16,19 +16,20 @@ from dy2st.runtime.cpu import math
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.representation import element_kind, is_native
-from dy2st.runtime.cpu.rules.literals import element
+from dy2st.runtime.cpu.literals import element
 
 _FLOATS = ("float32", "float64")
 _COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
                 "ge": ("oge", "sge", "uge"), "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}  # fmt: skip
-_MATH = {
-    name: name
-    for name in (
+_MATH = frozenset(
+    (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sigmoid", "silu", "log_sigmoid", "erf", "erfinv",
-        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "rsqrt", "atan2", "pow", "fmod",
+        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "rsqrt", "atan2", "fmod",
     )
-}  # fmt: skip
+)  # fmt: skip
 """Ops that a function of the math library does, for floats."""
+DEAR = frozenset({*_MATH, "gelu", "softplus", "div", "sqrt", "reciprocal", "mod", "floordiv"})
+"""Ops that are better kept than computed twice."""
 _ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
 
 
@@ -112,7 +113,7 @@ def computes(operation: Operation) -> bool:
         return False
     floats = all(d.name in _FLOATS for d in dtypes)
     if name in _MATH:
-        return floats and _MATH[name] in math.FORMULAS
+        return floats and name in math.FORMULAS
     if name in ("round", "gelu", "softplus", "sqrt", "reciprocal", "div"):
         return floats and math.FORMULAS.keys() >= set(_NEEDS.get(name, ()))
     if name in ("pow", "mod", "floordiv"):
@@ -128,7 +129,7 @@ def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
     if name in _RULES:
         return _RULES[name](lanes, operation, dtype, *registers)
-    return lanes.math(_MATH[name], dtype, *registers)
+    return lanes.math(name, dtype, *registers)
 
 
 @_rule("add", "sub", "mul")

@@ -1,19 +1,52 @@
-"""Which operations of a block share a loop nest, and in which order the block's steps run."""
+"""Which operations of a block share a loop nest, and in which order the block's steps run.
+
+A group has a space, the extents that its loops run over. An axis map says which axis of the space each axis of a value
+is (None for an extent of 1), so a group can hold elementwise operations, broadcasts, axes of extent 1 put in or taken
+out, and reductions:
+
+    over the last axes    rows: the loops over the kept axes go outside, and what follows may use the result again
+                          (softmax and layer_norm are one group)
+    over the first axes   columns: the result is complete when the group ends
+
+An operation joins the group that makes its operands; any other use of a value closes the group that makes it, so groups
+run where they are closed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from dy2st.ir.program import Block, Operation, Value
+from dy2st.ir.program import Block, Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.elementwise import computes
+from dy2st.runtime.cpu.representation import in_register, is_native
+from dy2st.shapes import Extent, Shape
+
+AxisMap = tuple[int | None, ...]
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any")
+_RELABELLED = ("reshape", "expand_dims", "squeeze")
+_FILLED = ("full", "zeros_like", "ones_like")
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
-    """Operations that run as one loop nest."""
+    """Operations that run as one loop nest over `space`."""
 
-    members: list[Operation]
-    operands: list[Value]
-    results: list[Value]
+    space: Shape
+    outer: int | None = None
+    """How many axes stand outside of the rows; None while no reduction says so."""
+    members: list[Operation] = field(default_factory=list[Operation])
+    maps: dict[Value, AxisMap] = field(default_factory=dict[Value, AxisMap])
+    """The axis maps of the members' results and of the tensors that they read."""
+    columns: set[Value] = field(default_factory=set[Value])
+    """Results that are complete when the group ends."""
+    operands: list[Value] = field(default_factory=list[Value])
+    results: list[Value] = field(default_factory=list[Value])
+
+    def is_row(self, value: Value) -> bool:
+        """Say whether a value is the same along a row."""
+        outer = len(self.space) if self.outer is None else self.outer
+        return not any(axis is not None and axis >= outer for axis in self.maps[value])
 
 
 Step = Operation | Group
@@ -21,4 +54,243 @@ Step = Operation | Group
 
 def schedule(block: Block) -> list[Step]:
     """Return the steps of a block in the order in which they run."""
-    return list(block.operations)
+    return _Schedule(block).steps
+
+
+class _Schedule:
+    def __init__(self, block: Block):
+        self.steps: list[Step] = []
+        self.open: list[Group] = []
+        self.maker: dict[Value, Group] = {}
+        for operation in block.operations:
+            if not self._joins(operation):
+                for value in operation.operands:
+                    self._close(self.maker.get(value))
+                self.steps.append(operation)
+        while self.open:
+            self._close(self.open[0])
+        _name_results(self.steps, block)
+
+    def _close(self, group: Group | None) -> None:
+        if group is None or group not in self.open:
+            return
+        self.open.remove(group)
+        made = {v for operation in group.members for v in operation.results}
+        for value in made:
+            self.maker.pop(value, None)
+        used = (v for operation in group.members for v in operation.operands)
+        group.operands = [v for v in dict.fromkeys(used) if v not in made]
+        self.steps.append(group)
+
+    def _joins(self, operation: Operation) -> bool:
+        """Put an operation into a group; False where it stands for itself."""
+        if not _fusible(operation):
+            return False
+        group = self._main_group(operation)
+        if group is not None:
+            map_ = _place(operation, group)
+            if map_ is not None:
+                self._enter(operation, group, map_)
+                return True
+        for value in operation.operands:
+            self._close(self.maker.get(value))
+        source = operation.operands[0] if operation.op.name in REDUCTIONS else operation.results[0]
+        group = Group(tensor_type(source).shape)
+        map_ = _place(operation, group)
+        if map_ is None:
+            return False
+        self.open.append(group)
+        self._enter(operation, group, map_)
+        return True
+
+    def _enter(self, operation: Operation, group: Group, map_: AxisMap) -> None:
+        group.members.append(operation)
+        group.maps[operation.results[0]] = map_
+        self.maker[operation.results[0]] = group
+
+    def _main_group(self, operation: Operation) -> Group | None:
+        """Return the one open group that makes operands; several are put together where they fit, else closed."""
+        makers = list(dict.fromkeys(g for v in operation.operands if (g := self.maker.get(v)) is not None))
+        if not makers:
+            return None
+        main = makers[-1]
+        for other in makers[:-1]:
+            if not self._merge(main, other):
+                self._close(other)
+        columns = [v for v in operation.operands if v in main.columns]
+        if columns:
+            self._close(main)
+            return None
+        return main
+
+    def _merge(self, main: Group, other: Group) -> bool:
+        if main.space != other.space or (None not in (main.outer, other.outer) and main.outer != other.outer):
+            return False
+        maps = {**other.maps, **main.maps}
+        if any(main.maps.get(v, m) != m for v, m in other.maps.items()):
+            return False
+        outer = main.outer if main.outer is not None else other.outer
+        if outer is not None and not all(_even(m, outer, main.space) for m in maps.values()):
+            return False
+        main.members = [*other.members, *main.members]
+        main.maps, main.outer = maps, outer
+        main.columns |= other.columns
+        self.open.remove(other)
+        for operation in other.members:
+            self.maker[operation.results[0]] = main
+        return True
+
+
+def _fusible(operation: Operation) -> bool:
+    name = operation.op.name
+    if len(operation.results) != 1 or not isinstance(operation.results[0].type, TensorType):
+        return False
+    made = operation.results[0].type
+    if not is_native(made.dtype):
+        return False
+    if name in REDUCTIONS:
+        source = operation.operands[0].type
+        return isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
+    if in_register(made):
+        return False
+    if name in ("full", "broadcast", *_RELABELLED):
+        first = tensor_type(operation.operands[0])
+        return is_native(first.dtype) and (name not in _RELABELLED or not in_register(first))
+    if name in _FILLED:
+        return isinstance(operation.operands[0].type, TensorType)
+    return bool(getattr(operation.op, "elementwise", False)) and computes(operation)
+
+
+# ---- axis maps ---------------------------------------------------------------------------------------------------------
+def _place(operation: Operation, group: Group) -> AxisMap | None:
+    """Return the axis map of an operation's result in a group, after noting its operands'; None where it has none."""
+    name = operation.op.name
+    if name in REDUCTIONS:
+        return _reduction(operation, group)
+    if name == "broadcast":
+        return _broadcast(operation, group)
+    if name in _RELABELLED:
+        return _relabelled(operation, group)
+    made = operation.results[0]
+    known = [group.maps[v] for v in operation.operands if v in group.maps]
+    identity = _identity(tensor_type(made).shape, group)
+    map_ = known[0] if known else identity
+    if map_ is None or any(m != map_ for m in known) or not _agrees(tensor_type(made).shape, map_, group):
+        return None
+    if name in _FILLED:
+        return map_ if _fits(map_, group) else None
+    return _noted(operation.operands, map_, group)
+
+
+def _noted(values: list[Value], map_: AxisMap, group: Group) -> AxisMap | None:
+    """Note that operands are read with a map."""
+    if not _fits(map_, group):
+        return None
+    for value in values:
+        if group.maps.get(value, map_) != map_:
+            return None
+    group.maps.update((v, map_) for v in values)
+    return map_
+
+
+def _fits(map_: AxisMap, group: Group) -> bool:
+    return group.outer is None or _even(map_, group.outer, group.space)
+
+
+def _even(map_: AxisMap, outer: int, space: Shape) -> bool:
+    """Say whether a value varies along all axes of a row (but those of extent 1) or along none."""
+    present = {axis for axis in map_ if axis is not None and axis >= outer}
+    return not present or present >= {axis for axis in range(outer, len(space)) if space[axis] != 1}
+
+
+def _identity(shape: Shape, group: Group) -> AxisMap | None:
+    """Return the map of a value that has the space's own shape, extents of 1 apart."""
+    if len(shape) != len(group.space):
+        return None
+    if any(e not in (f, 1) for e, f in zip(shape, group.space, strict=True)):
+        return None
+    return tuple(i if e == f else None for i, (e, f) in enumerate(zip(shape, group.space, strict=True)))
+
+
+def _agrees(shape: Shape, map_: AxisMap, group: Group) -> bool:
+    return len(shape) == len(map_) and all(
+        (e == 1 if axis is None else e == group.space[axis]) for e, axis in zip(shape, map_, strict=True)
+    )
+
+
+def _broadcast(operation: Operation, group: Group) -> AxisMap | None:
+    value, made = operation.operands[0], operation.results[0]
+    small, large = tensor_type(value).shape, tensor_type(made).shape
+    to = _identity(large, group)
+    if to is None or any(axis is None and e != 1 for axis, e in zip(to, large, strict=True)):
+        return None
+    lead = len(large) - len(small)
+    seen: list[int | None] = []
+    for i, extent in enumerate(small):
+        if extent == large[lead + i]:
+            seen.append(to[lead + i])
+        elif extent == 1:
+            seen.append(None)
+        else:
+            return None  # one or the other, which only the run tells
+    map_ = tuple(seen)
+    if not _fits(to, group):
+        return None
+    if in_register(tensor_type(value)):
+        return to
+    if _noted([value], map_, group) is None:
+        return None
+    return to
+
+
+def _relabelled(operation: Operation, group: Group) -> AxisMap | None:
+    """Return the map of a value with axes of extent 1 put in or taken out."""
+    value, made = operation.operands[0], operation.results[0]
+    old, new = tensor_type(value).shape, tensor_type(made).shape
+    if _long(old) != _long(new) or value not in group.maps:
+        return None
+    map_ = group.maps[value]
+    long_axes = iter(axis for e, axis in zip(old, map_, strict=True) if e != 1)
+    return tuple(None if e == 1 else next(long_axes) for e in new)
+
+
+def _long(shape: Shape) -> list[Extent]:
+    return [e for e in shape if e != 1]
+
+
+def _reduction(operation: Operation, group: Group) -> AxisMap | None:
+    value, space = operation.operands[0], group.space
+    rank, axes = tensor_type(value).rank, sorted(operation.attributes["axis"])
+    map_ = group.maps.get(value) or _identity(tensor_type(value).shape, group)
+    if map_ is None or not axes or not _agrees(tensor_type(value).shape, map_, group):
+        return None
+    over = {map_[a] for a in axes} - {None}
+    kept = {axis for axis in map_ if axis is not None} - over
+    if {axis for axis in map_ if axis is not None} != {i for i, e in enumerate(space) if e != 1} and over:
+        return None  # a reduction of a row value
+    rows = all(axis > max(kept, default=-1) for axis in over)  # type: ignore[type-var]
+    columns = bool(kept) and all(axis < min(kept) for axis in over)  # type: ignore[type-var]
+    if not over or not (rows or columns):
+        return None
+    outer = max(kept, default=-1) + 1 if rows else min(kept)
+    if group.outer not in (None, outer) or not all(_even(m, outer, space) for m in (*group.maps.values(), map_)):
+        return None
+    if columns and operation.op.name not in ("sum", "mean", "max", "min"):
+        return None
+    group.outer = outer
+    group.maps[value] = map_
+    if not rows:
+        group.columns.add(operation.results[0])
+    if operation.attributes["keepdim"]:
+        return tuple(None if i in axes else map_[i] for i in range(rank))
+    return tuple(map_[i] for i in range(rank) if i not in axes)
+
+
+def _name_results(steps: list[Step], block: Block) -> None:
+    """Set what groups make for others."""
+    wanted = set(block.results)
+    for step in steps:
+        wanted.update(step.operands)
+    for step in steps:
+        if isinstance(step, Group):
+            step.results = [v for operation in step.members for v in operation.results if v in wanted]

@@ -78,8 +78,8 @@ class Run:
         except NoNativeForm:
             return ELSEWHERE
         except BaseException as error:  # noqa: BLE001  it goes on in `NativePlan.run`
-            if self.handled and error is not self.handled[-1] and error.__context__ is None:
-                error.__context__ = self.handled[-1]
+            if self.handled and error is not self.handled[-1] and hasattr(error, "raised"):
+                error.__context__ = self.handled[-1]  # what Python itself set there is what the caller is handling
             self.error = located(error, call.location, call.calling)
             return RAISED
         return OK

@@ -7,15 +7,27 @@ Rows of components go in and come out (representation.py); what is returned is `
 
 from __future__ import annotations
 
+from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Program
+from dy2st.passes.base import run_pipeline
+from dy2st.passes.cse import MergeCommonSubexpressions
+from dy2st.passes.dce import RemoveDeadCode
+from dy2st.passes.decompose import Decompose
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.host import OK
-from dy2st.runtime.cpu.kernels import run_group
+from dy2st.runtime.cpu.groups import run_group
 from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import RULES
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.writer import Unit, Writer
+
+
+def prepared(program: Program) -> Program:
+    """Return a Program as code is made of it: large operations that fuse are written as small ones."""
+    copy = clone_program(program)
+    run_pipeline(copy, (Decompose(), MergeCommonSubexpressions(), RemoveDeadCode()))
+    return copy
 
 
 def lower(program: Program, target: Target) -> Unit:

@@ -5,13 +5,13 @@ at a time, so counting needs no atomic instructions. A null block is somebody el
 never counted, never written into and never freed.
 
     context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
-              40 blocks ever made  64... free blocks, one list a size class
+              40 blocks ever made  48 table of BLAS  56 where the stack began  64... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 next block ever made
 """
 
 from __future__ import annotations
 
-HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, FREE = 0, 8, 16, 24, 32, 40, 64
+HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, BLAS, STACK, FREE = 0, 8, 16, 24, 32, 40, 48, 56, 64
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 HEAD = 64

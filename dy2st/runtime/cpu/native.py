@@ -14,7 +14,7 @@ from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu.contexts import Contexts
 from dy2st.runtime.cpu.engine import compile_text
 from dy2st.runtime.cpu.host import ELSEWHERE, OK, HEAD, Row, Run, Running, decode, encode, write_row
-from dy2st.runtime.cpu.lowering import lower
+from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.memory import CONSTANTS, RUN
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.target import current_target
@@ -26,7 +26,7 @@ class NativePlan:
 
     def __init__(self, program: Program):
         self.program, self.target = program, current_target()
-        self.unit = lower(program, self.target)
+        self.unit = lower(prepared(program), self.target)
         self.text = self.unit.module.text()
         self._code = compile_text(self.text, self.target)
         kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)

@@ -7,16 +7,19 @@ from tests.values.tables import (
     activations,
     comparison,
     creation,
+    fourier,
     indexing,
+    layers,
     losses,
     manipulation,
     maths,
     matrices,
     reductions,
+    windows,
 )
 
 _TABLES = (
-    maths, comparison, reductions, creation, manipulation, indexing, matrices, activations, losses,
+    maths, comparison, reductions, creation, manipulation, indexing, matrices, activations, losses, windows, layers, fourier,
 )  # fmt: skip
 _WRITTEN = [row for table in _TABLES for row in table.ROWS]
 NAMES = [name.path.removeprefix("paddle.") for name in (*tier(1), *tier(2))]

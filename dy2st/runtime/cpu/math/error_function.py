@@ -54,9 +54,10 @@ def gelu(e: Emitter, x: Lanes) -> Lanes:
     near = e.largest(e.smallest(x, end), -end)
     a = e.abs(near)
     half_square = exact_product(e, a, a * -0.5)
-    n, growth = exp_parts(e, half_square.head, half_square.tail)
+    growth = exp_parts(e, half_square.head, half_square.tail)
     t = 1.0 / e.fma(a, 0.25, 1.0)
-    share = scaled(e, near * ((growth + 1.0) * (t * e.polynomial(t - 0.5, _TAIL[x.kind]))), n)
+    tail = t * e.polynomial(e.fma(a * t, -0.25, 0.5), _TAIL[x.kind])  # by t - 1/2, without the rounding of t
+    share = scaled(e, near * e.fma(growth.excess, tail, tail), growth.n)
     result = e.select(x > 0.0, x - share, share)
     return e.select(x.equals(-INFINITY), NAN, result)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dy2st.runtime.cpu.math.coefficients import LOG_2_F32, LOG_2_F64, LOG10_2_F32, LOG10_2_F64, LOG_F32, LOG_RATIO_F64
+from dy2st.runtime.cpu.math.coefficients import LOG10_2_F32, LOG10_2_F64, LOG_2_F32, LOG_2_F64, LOG_F32, LOG_RATIO_F64
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN, form, split_at_root_half, whole_to_float
 

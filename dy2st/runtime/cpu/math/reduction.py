@@ -22,7 +22,7 @@ _NEAR = {"f32": 2.0**17, "f64": 2.0**20}
 
 
 class Reduced(NamedTuple):
-    """x = n pi / 2 + r + rest; only the two last bits of n (integers) count, and `rest` is None where it is not needed."""
+    """x = n pi / 2 + r + rest; only the two last bits of n (integers) count; float32 needs no `rest`."""
 
     n: Lanes
     r: Lanes
@@ -38,13 +38,15 @@ def reduced(e: Emitter, x: Lanes) -> Reduced:
         # float64 holds what float32 would need three parts for
         wide, count = e.convert(x, "f64"), e.convert(whole, "f64")
         r = e.convert(e.fma(count, -(second + third), e.fma(count, -first, wide)), "f32")
-        return Reduced(*e.where_rare(far, [n, r], lambda near: _far_f32(e, x, far, near)), None)
+        n, r = e.where_rare(far, [n, r], lambda near: _far_f32(e, x, far, near))
+        return Reduced(n, r, None)
     high = e.fma(whole, -first, x)
     r = e.fma(whole, -second, high)
     rest = e.fma(whole, -third, e.fma(whole, -second, high - r))
     total = r + rest
     rest = (r - total) + rest
-    return Reduced(*e.where_rare(far, [n, total, rest], lambda near: _far_f64(e, x, far, near)))
+    n, r, rest = e.where_rare(far, [n, total, rest], lambda near: _far_f64(e, x, far, near))
+    return Reduced(n, r, rest)
 
 
 def _far_f32(e: Emitter, x: Lanes, far: Lanes, near: Sequence[Lanes]) -> list[Lanes]:
@@ -84,8 +86,11 @@ _BITS = Definition(
     f'c"{"".join(f"{chr(92)}{byte:02X}" for byte in TWO_OVER_PI)}"',
 )
 
-# |x| = m 2**e. The bits of 2 / pi whose product with m 2**e is a multiple of 4 are left out; the next 192, less up to 7,
-# are `window` and `below`. `turns` is then x 2 / pi modulo 4, with 126 bits of fraction. What is nearer than 1/2 to a
+# pi / 2 with 63 bits of fraction
+_HALF_PI = sum(int(math.ldexp(part, 63)) for part in HALF_PI_REDUCTION)
+
+# |x| = m 2**e. The bits of 2 / pi whose product with m 2**e is a multiple of 4 are left out; the next 192, less up
+# to 7, are `window` and `below`. `turns` is then x 2 / pi modulo 4, with 126 bits of fraction. What is nearer than 1/2 to a
 # whole number is made a number of 64 significant bits and multiplied by pi / 2, which gives 53 + 53 bits.
 _FAR = Definition(
     "dy2st.far",
@@ -131,7 +136,7 @@ _FAR = Definition(
   %kept = and i128 %zeros, 127
   %normal = shl i128 %size, %kept
   %top = lshr i128 %normal, 64
-  %product = mul i128 %top, {round(math.ldexp(HALF_PI_REDUCTION[0], 63)) + round(math.ldexp(HALF_PI_REDUCTION[1] + HALF_PI_REDUCTION[2], 63))}
+  %product = mul i128 %top, {_HALF_PI}
   %high_wide = lshr i128 %product, 75
   %high = trunc i128 %high_wide to i64
   %low_wide = lshr i128 %product, 22

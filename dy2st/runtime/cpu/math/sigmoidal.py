@@ -7,7 +7,7 @@ from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.exponential import exp, exp_parts, scaled
 from dy2st.runtime.cpu.math.logarithm import log1p
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN
-from dy2st.runtime.cpu.math.two_parts import TwoParts, constant, exact_product, fast_sum, product
+from dy2st.runtime.cpu.math.two_parts import TwoParts, constant, exact_product, exact_sum, product
 
 # x e**u is 0 for u below, to rounding
 _LEAST = {"f32": -112.0, "f64": -760.0}
@@ -33,7 +33,7 @@ def gelu_tanh(e: Emitter, x: Lanes) -> Lanes:
         return _times_sigmoid(e, x, u, e.convert(u_wide - e.convert(u, "f64"), "f32"))
     cubic = product(e, exact_product(e, x, x), constant(e, x.kind, GELU_CUBIC))
     scale = constant(e, x.kind, GELU_SCALE)
-    total = fast_sum(scale.head, cubic.head)
+    total = exact_sum(scale.head, cubic.head)
     u = product(e, TwoParts(x, e.constant(x.kind, 0.0)), TwoParts(total.head, total.tail + (cubic.tail + scale.tail)))
     return _times_sigmoid(e, x, u.head, u.tail)
 

@@ -12,7 +12,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.rules.literals import element
+from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -183,6 +183,20 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
         return [single if single is not None else viewed(w, value, operands[0], operands[0][1], target)]
 
     return w.guarded(operation, operands, fine, fast)
+
+
+@rule("broadcast")
+def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a broadcast of which only the run tells whether it repeats anything; where it does not, it is the operand."""
+    value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
+    dims = iter(operands[1:])
+    target = [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
+    if in_register(tensor_type(value)) or tensor_type(value).rank != made.rank:
+        return host_rule(w, operation, operands)
+    fine = "true"
+    for extent, wanted in zip(extents(value, operands[0]), target, strict=True):
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {extent}, {wanted}')}")
+    return w.guarded(operation, operands, fine, lambda: [viewed(w, value, operands[0], operands[0][1], target)])
 
 
 @rule("index")

@@ -1,0 +1,60 @@
+"""State files of every kind that can be read, told apart by how they begin: ours, pickles of Paddle, plain safetensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dy2st.files import pickled_state, plain_safetensors, state_files
+from dy2st.files.pickled_state import NAME_TABLE, Named
+from dy2st.files.plain_safetensors import from_bfloat16
+
+_PROTOCOL = b"\x80"
+"""How a pickle of protocol 2 or later begins."""
+
+
+def load(
+    path: str | os.PathLike[str],
+    from_array: Callable[[np.ndarray], Any] = lambda array: array,
+    keep_name_table: bool = False,
+) -> Any:
+    """Return the state in a file, its tensors as `from_array` makes them; nothing in the file is run.
+
+    bfloat16 becomes float32. `keep_name_table` keeps the dict of parameter names that Paddle puts into its files.
+    FileFormatError says in one line what is wrong with a file that is damaged, or that is of none of these kinds.
+    """
+    with open(path, "rb") as file:
+        start = file.read(1)
+    if start == _PROTOCOL:
+        found = pickled_state.load(path)
+        if isinstance(found, dict) and not keep_name_table:
+            found.pop(NAME_TABLE, None)
+        return _with_tensors(found, from_array, _has_named(found))
+    if plain_safetensors.format_of(path).startswith("dy2st"):
+        return state_files.load(path, from_array)
+    return {name: from_array(array) for name, array in plain_safetensors.load(path).items()}
+
+
+def _has_named(found: Any) -> bool:
+    items = found.values() if isinstance(found, dict) else found if isinstance(found, (list, tuple)) else ()
+    return isinstance(found, Named) or any(map(_has_named, items))
+
+
+def _with_tensors(found: Any, from_array: Callable[[np.ndarray], Any], named: bool) -> Any:
+    """Make tensors of named arrays; of every array where none has a name, as Paddle before 2.1 saved them."""
+    if isinstance(found, Named):
+        return from_array(_widened(found.array))
+    if isinstance(found, np.ndarray):
+        return _widened(found) if named else from_array(_widened(found))
+    if isinstance(found, dict):
+        return {key: _with_tensors(value, from_array, named) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return type(found)(_with_tensors(value, from_array, named) for value in found)
+    return found
+
+
+def _widened(array: np.ndarray) -> np.ndarray:
+    return from_bfloat16(array) if array.dtype == np.uint16 else array

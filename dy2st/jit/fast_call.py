@@ -1,0 +1,258 @@
+"""Calls that were seen before: one function of straight Python recognises the arguments and the state of a Program.
+
+    def inputs(args, keywords):         # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
+        v0 = args[0]
+        if v0.__class__ is not c3: return None
+        v2 = v0._payload
+        if v2.__class__ is not c4 or v2.dtype is not c5 or v2.ndim != 2 or v0.stop_gradient is not True: return None
+        v4 = args[1]
+        if v4.__class__ is not int or v4 != c6: return None
+        v6 = c7._parameters.get('w', MISSING)
+        ...
+        return [v2, v6._payload]
+
+It gives what the Program runs on, or None: then the call is looked up by its key (`signature.flatten`) and by the
+guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their own)
+it asks the guards themselves. What raises (an attribute that is no longer there) is no call that was seen before.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.types import TensorType
+from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
+from dy2st.jit.signature import Flattened, bound_places
+from dy2st.nn.layer import Layer
+from dy2st.runtime.generator import default_generator
+from dy2st.runtime.log import MISSING
+from dy2st.runtime.tensor import Tensor
+from dy2st.static.input_spec import InputSpec
+
+Recogniser = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+PLAIN = (bool, int, float, str, bytes)
+MOST_LINES = 2000
+"""A Program that reads more than this takes the slow way."""
+
+
+class NoWords(Exception):
+    """Something that generated code cannot recognise."""
+
+
+def recogniser(
+    signature: Any, args: Sequence[Any], keywords: dict[str, Any], made: Flattened, program: ConcreteProgram,
+    specs: dict[str, InputSpec],
+) -> Recogniser | None:  # fmt: skip
+    """Return a function that gives (inputs, leaves, containers) of a call like this one, None of any other.
+
+    Of a program that is quiet (nothing is written, and no gradient is wanted) it gives the payloads of the inputs.
+    """
+    try:
+        return _Writer(made, program, specs).function(bound_places(signature, args, keywords))
+    except NoWords:
+        return None
+
+
+class _Writer:
+    """Writes the source of one recogniser; constants are closed over by name."""
+
+    def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec]):
+        self.made, self.program, self.specs = made, program, specs
+        self.names: dict[str, Any] = {"MISSING": MISSING, "same": same, "Tensor": Tensor}
+        self.lines: list[str] = []
+        self.leaves: list[str] = []
+        self.payloads: list[str] = []
+        self.containers: list[str] = []
+        self.seen: dict[int, str] = {}
+        self.open = {made.names[i] for i in made.numbers}
+
+    def function(self, places: Iterator[tuple[str, str | None, Any]]) -> Recogniser:
+        """Return the function of arguments that stand at `places`: (name, expression, value)."""
+        for name, text, x in places:
+            self.argument(name, self.constant(x) if text is None else text, x)
+        if len(self.seen) > 1:
+            self.refuse(f"len({{{', '.join(f'id({v})' for v in self.seen.values())}}}) != {len(self.seen)}")
+        state, payloads = self.state()
+        if self.program.quiet:
+            result = f"[{', '.join(self.payloads + payloads)}]"
+        else:
+            inputs = ", ".join(self.leaves + state)
+            result = f"([{inputs}], [{', '.join(self.leaves)}], [{', '.join(self.containers)}])"
+        if len(self.lines) > MOST_LINES:
+            raise NoWords
+        body = "".join(f"            {line}\n" for line in [*self.lines, f"return {result}"])
+        source = (
+            f"def make({', '.join(self.names)}):\n    def inputs(args, keywords):\n        try:\n{body}"
+            "        except Exception:\n            return None\n    return inputs\n"
+        )
+        scope: dict[str, Any] = {}
+        exec(compile(source, "<recognised call>", "exec"), scope)
+        return scope["make"](**self.names)
+
+    # ---- writing ---------------------------------------------------------------------------------------------------
+    def constant(self, x: Any) -> str:
+        name = f"c{len(self.names)}"
+        self.names[name] = x
+        return name
+
+    def variable(self, text: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def refuse(self, test: str) -> None:
+        self.lines.append(f"if {test}: return None")
+
+    # ---- arguments -------------------------------------------------------------------------------------------------
+    def argument(self, name: str, text: str, x: Any) -> None:
+        kind = type(x)
+        if isinstance(x, Tensor):
+            self.tensor(name, text, x, kind)
+        elif kind is np.ndarray:
+            v = self.variable(text)
+            self.refuse(f"{v}.__class__ is not {self.constant(kind)}")
+            self.tensor(name, f"Tensor({v})", Tensor(x), Tensor)
+            self.seen.pop(id(x), None)
+        elif kind in (int, float) and name in self.open:
+            v = self.variable(text)
+            self.refuse(f"{v}.__class__ is not {kind.__name__}")
+            self.leaves.append(v)
+            self.payloads.append(v)
+        elif x is None or kind in PLAIN:
+            self.value(text, x, kind)
+        elif kind in (tuple, list, dict, OrderedDict) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            self.branch(name, text, x, kind)
+        elif isinstance(x, (types.FunctionType, type, Layer)):
+            self.refuse(f"{text} is not {self.constant(x)}")
+        else:
+            raise NoWords
+
+    def value(self, text: str, x: Any, kind: type) -> None:
+        if x is None or kind is bool:
+            self.refuse(f"{text} is not {x}")
+            return
+        if kind is float and (x != x or x == 0):
+            raise NoWords
+        v = self.variable(text)
+        self.refuse(f"{v}.__class__ is not {kind.__name__} or {v} != {self.constant(x)}")
+
+    def branch(self, name: str, text: str, x: Any, kind: type) -> None:
+        v = self.variable(text)
+        self.refuse(f"{v}.__class__ is not {self.constant(kind)} or len({v}) != {len(x)}")
+        if not isinstance(x, tuple):
+            self.once(x, v)
+            self.containers.append(v)
+        if isinstance(x, dict):
+            if not all(isinstance(k, (str, int)) for k in x):
+                raise NoWords
+            self.refuse(f"tuple({v}) != {self.constant(tuple(x))}")
+        items = x.items() if isinstance(x, dict) else enumerate(x)
+        labels: Any = getattr(kind, "_fields", None) or range(len(x))
+        for at, (k, item) in enumerate(items):
+            label = k if isinstance(x, dict) else labels[at]
+            self.argument(f"{name}_{label}", f"{v}[{self.constant(k) if isinstance(x, dict) else k}]", item)
+
+    def once(self, x: Any, v: str) -> None:
+        """Note an object that a call may not give twice."""
+        if id(x) in self.seen:
+            raise NoWords
+        self.seen[id(x)] = v
+
+    def tensor(self, name: str, text: str, x: Tensor, kind: type) -> None:
+        v = self.variable(text)
+        self.once(x, v)
+        self.refuse(f"{v}.__class__ is not {self.constant(kind)}")
+        shape = self.specs[name].shape if name in self.specs else ()
+        self.payloads.append(self.checked(v, x, {i: e for i, e in enumerate(shape) if e >= 0}))
+        if len(self.leaves) in self.program.traced.grad_free:
+            self.refuse(f"{v}._grad is not None")
+        self.leaves.append(v)
+
+    def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> str:
+        """Check that the tensor in `v` is of the kind of `x`; return the name of its payload."""
+        array = x._payload
+        p = self.variable(f"{v}._payload")
+        tests = [
+            f"{p}.__class__ is not {self.constant(type(array))}",
+            f"{p}.dtype is not {self.constant(array.dtype)}",
+            f"{p}.ndim != {array.ndim}",
+            f"{v}.stop_gradient is not {x.stop_gradient}",
+            *(f"{p}.shape[{i}] != {e}" for i, e in extents.items()),
+        ]
+        self.refuse(" or ".join(tests))
+        return p
+
+    # ---- state -----------------------------------------------------------------------------------------------------
+    def state(self) -> tuple[list[str], list[str]]:
+        """Check the guards; return the expressions of the state, and of its payloads."""
+        for guard in self.program.traced.guards:
+            self.guard(guard)
+        arguments = self.program.traced.program.block.arguments[len(self.made.leaves) :]
+        found: list[str] = []
+        payloads: list[str] = []
+        for (slot, t), argument in zip(self.program.traced.state, arguments, strict=True):
+            if isinstance(slot, str):
+                text = f"{self.constant(default_generator)}().{slot}"
+                found.append(text)
+                payloads.append(text)
+                continue
+            v = self.variable(self.place(slot))
+            found.append(v)
+            if t is None:
+                payloads.append(v)
+                continue
+            self.refuse(f"not isinstance({v}, Tensor)")
+            kind = argument.type
+            fixed = isinstance(kind, TensorType) and all(isinstance(e, int) for e in kind.shape)
+            payloads.append(self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {}))  # type: ignore[union-attr]
+        return found, payloads
+
+    def place(self, slot: StateSlot) -> str:
+        """Return the expression of what stands at a slot now."""
+        owner = self.constant(slot.owner)
+        if type(slot) is GlobalSlot:
+            return f"{owner}.get({slot.name!r})"
+        if type(slot) is ItemSlot:
+            return f"{owner}[{self.constant(slot.name)}]"
+        if type(slot) is not StateSlot:
+            return f"{self.constant(slot)}.fetch()"
+        return owner if slot.name is None else self.attribute(slot.owner, owner, slot.name)
+
+    def attribute(self, x: Any, owner: str, name: str) -> str:
+        if isinstance(x, Layer):
+            if name == "training" and type(x).training is Layer.training:
+                return f"{owner}._training"
+            for registry in ("_parameters", "_sub_layers", "_buffers"):
+                if name in x.__dict__[registry]:
+                    return f"{owner}.{registry}.get({name!r}, MISSING)"
+        if not name.isidentifier() or name.startswith("__"):
+            raise NoWords
+        return f"{owner}.{name}"
+
+    def guard(self, guard: Any) -> None:
+        if type(guard) is LayerGuard:
+            self.layer(guard)
+            return
+        if type(guard) is Guard:
+            now = self.attribute(guard.owner, self.constant(guard.owner), guard.name)
+        elif type(guard) is GlobalGuard:
+            now = f"{self.constant(guard.owner)}.get({guard.name!r}, MISSING)"
+        else:
+            self.refuse(f"not {self.constant(guard.holds)}()")
+            return
+        value = self.constant(guard.value)
+        self.refuse(f"{now} is not {value} and not same({now}, {value})")
+
+    def layer(self, guard: LayerGuard) -> None:
+        owner = self.constant(guard.owner)
+        registries = ("_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
+        for registry, content in zip(registries, guard.content, strict=False):
+            self.refuse(f"{owner}.{registry} != {self.constant(content)}" if content else f"{owner}.{registry}")
+        for registry, content in zip(("_parameters", "_buffers"), guard.content[len(registries) :], strict=True):
+            self.refuse(f"tuple({owner}.{registry}) != {self.constant(content)}" if content else f"{owner}.{registry}")

@@ -1,0 +1,97 @@
+"""Which tensors of a trace may be one tensor in a run: in-place writes to those are refused.
+
+Tensors cross the ends of branches and loops as values. What one name held before may then be held by another one as
+well, or by a list: in eager mode both see a write in place, in the Program only one would. A trace therefore notes
+which objects a joined one may be; a write to a tensor while another that it may be can still be reached is a
+StructureError, so that the function runs eagerly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
+
+
+class Aliases:
+    """What a trace knows about tensors that may be the same one."""
+
+    def __init__(self) -> None:
+        self.groups: dict[int, list[Any]] = {}
+        """For a tensor or variant, by id: all those that may be the same."""
+        self.held: dict[int, Any] = {}
+        """Tensors that a list or a variant holds by value."""
+        self.writes = 0
+        """How often elements were written in place."""
+
+        self.distinct: list[frozenset[int]] = []
+        """Sets of tensors of which no two are the same one."""
+
+    def same(self, things: Iterable[Any]) -> None:
+        """Note that tensors or variants may be one thing."""
+        found: list[Any] = []
+        for thing in map(root, things):
+            for x in self.groups.get(id(thing), [thing]):
+                if not any(x is known for known in found):
+                    found.append(x)
+        if len(found) > 1:
+            self.groups.update((id(x), found) for x in found)
+
+    def joined(self, made: Any, *sources: Any) -> None:
+        """Note that `made` is one of `sources` in a run; in tuples, lists and dicts, item by item."""
+        if isinstance(made, (Tensor, Variant)):
+            self.same([made, *tensors_in(sources)])
+            return
+        if isinstance(made, dict):
+            for key, item in made.items():
+                self.joined(item, *(x[key] for x in sources if isinstance(x, dict) and key in x))
+        elif isinstance(made, (list, tuple)):
+            for i, item in enumerate(made):
+                self.joined(item, *(x[i] for x in sources if isinstance(x, (list, tuple)) and i < len(x)))
+
+    def hold(self, x: Any) -> None:
+        """Note that a list or variant holds the tensors in `x` by value."""
+        if isinstance(x, Variant) or (isinstance(x, Tensor) and not isinstance(root(x), Variant)):
+            self.held[id(root(x))] = root(x)
+        elif isinstance(x, (list, tuple, dict)):
+            for item in x.values() if isinstance(x, dict) else x:
+                self.hold(item)
+
+    def others(self, t: Tensor) -> list[Any]:
+        """Return what else may be a tensor that is written."""
+        self.writes += 1
+        return [x for x in self.groups.get(id(t), ()) if x is not t and not self._are_distinct(x, t)]
+
+    def _are_distinct(self, a: Any, b: Any) -> bool:
+        return any(id(a) in ids and id(b) in ids for ids in self.distinct)
+
+    def keep_distinct(self, made: Iterable[Any], *sources: Iterable[Any]) -> None:
+        """Note that the tensors in `made` differ from each other, if those in each of `sources` do."""
+        if all(_differ(list(map(root, tensors_in(s)))) for s in sources):
+            self.distinct.append(frozenset(id(root(t)) for t in tensors_in(made)))
+
+    def is_held(self, t: Tensor) -> bool:
+        """Say whether a list or a variant holds a tensor by value."""
+        return any(id(x) in self.held for x in self.groups.get(id(t), [t]))
+
+
+def tensors_in(x: Any) -> Iterator[Any]:
+    """Give the tensors and variants in tuples, lists and dicts."""
+    if isinstance(x, (Tensor, Variant)):
+        yield x
+    elif isinstance(x, (list, tuple, dict)):
+        for item in x.values() if isinstance(x, dict) else x:
+            yield from tensors_in(item)
+
+
+def _differ(things: list[Any]) -> bool:
+    return len({id(x) for x in things}) == len(things)
+
+
+def root(x: Any) -> Any:
+    """Return the tensor (or variant) whose elements `x` shows."""
+    while isinstance(x, Tensor) and x._view is not None:
+        x = x._view.base
+    return x.whole if isinstance(x, Variant) else x

@@ -1,0 +1,132 @@
+"""The kernel in registers: a tile of C gains a row of A's elements times a row of B, k times.
+
+Rows past the last are computed as copies of the last, from the same addresses, and stored over it: so the tile has no
+case for fewer rows and touches nothing outside of the matrices. Only the last, narrower vector of columns is masked.
+"""
+
+from __future__ import annotations
+
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.tile import Tile
+
+PARAMETERS = (
+    ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr", "%b"), ("i64", "%b_step"), ("ptr", "%c"),
+    ("i64", "%c_row"), ("i64", "%rows"), ("i64", "%columns"), ("i64", "%k"), ("i1", "%accumulate"),
+)  # fmt: skip
+"""Strides are in bytes; `columns` counts only where the kernel is masked."""
+
+
+def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool) -> Definition:
+    """Return the kernel for a tile of `rows` by `vectors`; `masked`: one vector of which `columns` lanes exist."""
+    name = f"dy2st.gemm.{tile.dtype}.{rows}x{'masked' if masked else vectors}"
+    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    memory = _Memory(f, tile, masked)
+    last = f.value("sub i64 %rows, 1")
+    a_rows, c_rows = ["%a"], ["%c"]
+    for i in range(1, rows):
+        below = f.value(f"icmp slt i64 {last}, {i}")
+        row = f.value(f"select i1 {below}, i64 {last}, i64 {i}")
+        a_rows.append(f.offset("%a", f.value(f"mul i64 {row}, %a_row")))
+        c_rows.append(f.offset("%c", f.value(f"mul i64 {row}, %c_row")))
+    places = [(i, j) for i in range(rows) for j in range(vectors)]
+    sums = {place: f.slot(tile.vector) for place in places}
+    for place in places:
+        f.store(tile.vector, "zeroinitializer", sums[place])
+    with f.when("%accumulate"):
+        for i, j in places:
+            f.store(tile.vector, memory.read(c_rows[i], j), sums[i, j])
+    b, a_offset = f.slot("ptr"), f.slot("i64")
+    f.store("ptr", "%b", b)
+    f.store("i64", "0", a_offset)
+    with f.loop("%k"):
+        here, offset = f.load("ptr", b), f.load("i64", a_offset)
+        row = [memory.read(here, j) for j in range(vectors)]
+        for i in range(rows):
+            factor = spread(f, tile, f.load(tile.element, f.offset(a_rows[i], offset)))
+            for j in range(vectors):
+                f.store(tile.vector, fused(f, tile, factor, row[j], f.load(tile.vector, sums[i, j])), sums[i, j])
+        f.store("ptr", f.offset(here, "%b_step"), b)
+        f.store("i64", f.value(f"add i64 {offset}, %a_step"), a_offset)
+    for i, j in places:
+        memory.write(f.load(tile.vector, sums[i, j]), c_rows[i], j)
+    f.ret()
+    return Definition(name, f.text(), memory.needs)
+
+
+def spread(f: Function, tile: Tile, scalar: str) -> str:
+    """Write a number into all lanes."""
+    if tile.lanes == 1:
+        return scalar
+    first = f.value(f"insertelement {tile.vector} poison, {tile.element} {scalar}, i32 0")
+    return f.value(f"shufflevector {tile.vector} {first}, {tile.vector} poison, <{tile.lanes} x i32> zeroinitializer")
+
+
+def fused(f: Function, tile: Tile, x: str, y: str, z: str) -> str:
+    """Write x y + z."""
+    v = tile.vector
+    return f.call(v, f"@llvm.fmuladd.{tile.suffix}", f"{v} {x}", f"{v} {y}", f"{v} {z}")
+
+
+def fmuladd(tile: Tile) -> Definition:
+    """Declare what `fused` calls."""
+    name, v = f"llvm.fmuladd.{tile.suffix}", tile.vector
+    return Definition(name, f"declare {v} @{name}({v}, {v}, {v})")
+
+
+def lane_mask(f: Function, lanes: int, count: str) -> str:
+    """Write the mask of the lanes below `count`."""
+    vector = f"<{lanes} x i64>"
+    first = f.value(f"insertelement {vector} poison, i64 {count}, i32 0")
+    counts = f.value(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+    numbers = ", ".join(f"i64 {i}" for i in range(lanes))
+    return f.value(f"icmp slt {vector} <{numbers}>, {counts}")
+
+
+class _Memory:
+    """Reads and writes of vectors, masked where the kernel is."""
+
+    def __init__(self, f: Function, tile: Tile, masked: bool):
+        self._f, self._tile = f, tile
+        self._mask = lane_mask(f, tile.lanes, "%columns") if masked else None
+        self.needs = (fmuladd(tile), *(masked_memory(tile) if masked else ()))
+
+    def read(self, address: str, j: int) -> str:
+        tile, place = self._tile, self._f.offset(address, j * self._tile.lanes * self._tile.size)
+        if self._mask is None:
+            return self._f.value(f"load {tile.vector}, ptr {place}, align {tile.size}")
+        return masked_load(self._f, tile, place, self._mask)
+
+    def write(self, value: str, address: str, j: int) -> None:
+        tile, place = self._tile, self._f.offset(address, j * self._tile.lanes * self._tile.size)
+        if self._mask is None:
+            self._f.do(f"store {tile.vector} {value}, ptr {place}, align {tile.size}")
+        else:
+            masked_store(self._f, tile, value, place, self._mask)
+
+
+def masked_memory(tile: Tile) -> tuple[Definition, Definition]:
+    """Declare the masked load and store of a vector."""
+    v, mask, suffix = tile.vector, f"<{tile.lanes} x i1>", tile.suffix
+    load, store = f"llvm.masked.load.{suffix}.p0", f"llvm.masked.store.{suffix}.p0"
+    return (
+        Definition(load, f"declare {v} @{load}(ptr, i32 immarg, {mask}, {v})"),
+        Definition(store, f"declare void @{store}({v}, ptr, i32 immarg, {mask})"),
+    )
+
+
+def masked_load(f: Function, tile: Tile, address: str, mask: str) -> str:
+    """Write a load of the lanes in the mask; 0 in the others."""
+    v = tile.vector
+    return f.call(
+        v, f"@llvm.masked.load.{tile.suffix}.p0", f"ptr {address}", f"i32 {tile.size}", f"<{tile.lanes} x i1> {mask}",
+        f"{v} zeroinitializer",
+    )  # fmt: skip
+
+
+def masked_store(f: Function, tile: Tile, value: str, address: str, mask: str) -> None:
+    """Write a store of the lanes in the mask."""
+    f.call(
+        "void", f"@llvm.masked.store.{tile.suffix}.p0", f"{tile.vector} {value}", f"ptr {address}", f"i32 {tile.size}",
+        f"<{tile.lanes} x i1> {mask}",
+    )  # fmt: skip

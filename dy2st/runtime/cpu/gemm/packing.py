@@ -1,0 +1,95 @@
+"""B laid out panel by panel, as panels.py reads it: from rows of columns, or from rows along k (transposed)."""
+
+from __future__ import annotations
+
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory
+from dy2st.runtime.cpu.gemm.panels import panel_loop
+from dy2st.runtime.cpu.gemm.tile import Tile
+
+_PARAMETERS = (("ptr", "%b"), ("i64", "%b_row"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%out"))
+"""`b_row` is in bytes."""
+
+
+def packing(tile: Tile, transposed: bool) -> Definition:
+    """Return the function that packs %k rows (columns, where transposed) of %n elements."""
+    return _packing_columns(tile) if transposed else _packing_rows(tile)
+
+
+def _packing_rows(tile: Tile) -> Definition:
+    name = f"dy2st.gemm.{tile.dtype}.pack.n"
+    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    v, size, width = tile.vector, tile.size, tile.lanes * tile.size
+    with panel_loop(f, tile) as (j, vectors, left):
+        source = f.offset("%b", f.value(f"mul i64 {j}, {size}"))
+        out = f.offset("%out", f.value(f"mul i64 {f.value(f'mul i64 {j}, %k')}, {size}"))
+        row_bytes = f.value(f"mul i64 {vectors}, {width}")
+        mask = lane_mask(f, tile.lanes, left) if tile.lanes > 1 else ""
+        narrow = f.value(f"icmp slt i64 {left}, {tile.lanes}")
+        with f.when(narrow) if mask else f.when("false"), f.loop("%k") as p:
+            here = f.offset(source, f.value(f"mul i64 {p}, %b_row"))
+            row = masked_load(f, tile, here, mask) if mask else "zeroinitializer"
+            f.do(f"store {v} {row}, ptr {f.offset(out, f.value(f'mul i64 {p}, {width}'))}, align {size}")
+        with f.when(f.value(f"xor i1 {narrow}, true")), f.loop("%k") as p:
+            here = f.offset(source, f.value(f"mul i64 {p}, %b_row"))
+            there = f.offset(out, f.value(f"mul i64 {p}, {row_bytes}"))
+            with f.loop(row_bytes, step=width) as at:
+                row = f.value(f"load {v}, ptr {f.offset(here, at)}, align {size}")
+                f.do(f"store {v} {row}, ptr {f.offset(there, at)}, align {size}")
+    f.ret()
+    return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
+
+
+def _packing_columns(tile: Tile) -> Definition:
+    """Square blocks of a vector's width are transposed in registers; columns past the last are copies of the last."""
+    name = f"dy2st.gemm.{tile.dtype}.pack.t"
+    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    v, t, size, lanes = tile.vector, tile.element, tile.size, tile.lanes
+    whole = f.value(f"and i64 %k, {-lanes}")
+    last = f.value("sub i64 %n, 1")
+    with panel_loop(f, tile) as (j, vectors, _):
+        out = f.offset("%out", f.value(f"mul i64 {f.value(f'mul i64 {j}, %k')}, {size}"))
+        row_bytes = f.value(f"mul i64 {vectors}, {lanes * size}")
+        with f.loop(vectors) as block:
+            first = f.value(f"add i64 {j}, {f.value(f'mul i64 {block}, {lanes}')}")
+            there = f.offset(out, f.value(f"mul i64 {block}, {lanes * size}"))
+            columns: list[str] = []
+            for i in range(lanes):
+                column = f.value(f"add i64 {first}, {i}")
+                past = f.value(f"icmp sgt i64 {column}, {last}")
+                column = f.value(f"select i1 {past}, i64 {last}, i64 {column}")
+                columns.append(f.offset("%b", f.value(f"mul i64 {column}, %b_row")))
+            with f.loop(whole, step=lanes) as p:
+                at = f.value(f"mul i64 {p}, {size}")
+                block_rows = [f.value(f"load {v}, ptr {f.offset(c, at)}, align {size}") for c in columns]
+                for q, row in enumerate(transposed(f, tile, block_rows)):
+                    place = f.value(f"mul i64 {f.value(f'add i64 {p}, {q}')}, {row_bytes}")
+                    f.do(f"store {v} {row}, ptr {f.offset(there, place)}, align {size}")
+            with f.loop("%k", start=whole) as p:
+                at, place = f.value(f"mul i64 {p}, {size}"), f.value(f"mul i64 {p}, {row_bytes}")
+                row_start = f.offset(there, place)
+                for i, column in enumerate(columns):
+                    f.store(t, f.load(t, f.offset(column, at)), f.offset(row_start, i * size))
+    f.ret()
+    return Definition(name, f.text())
+
+
+def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
+    """Write the transpose of a square block of vectors: at each of log2(lanes) steps, halves change places."""
+    lanes, half = tile.lanes, 1
+    while half < lanes:
+        following = list(rows)
+        low = [i if not i & half else i - half + lanes for i in range(lanes)]
+        high = [i + half if not i & half else i + lanes for i in range(lanes)]
+        for i in range(lanes):
+            if not i & half:
+                following[i] = _shuffled(f, tile, rows[i], rows[i + half], low)
+                following[i + half] = _shuffled(f, tile, rows[i], rows[i + half], high)
+        rows, half = following, half * 2
+    return rows
+
+
+def _shuffled(f: Function, tile: Tile, x: str, y: str, places: list[int]) -> str:
+    listed = ", ".join(f"i32 {i}" for i in places)
+    return f.value(f"shufflevector {tile.vector} {x}, {tile.vector} {y}, <{tile.lanes} x i32> <{listed}>")

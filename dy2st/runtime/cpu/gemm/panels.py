@@ -1,0 +1,123 @@
+"""C = A B panel by panel: columns in groups of as many vectors as a kernel holds, rows in groups of as many rows.
+
+Packed, B is one panel after the other, each row of a panel after the other, the last vector filled up with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import PARAMETERS as KERNEL_PARAMETERS
+from dy2st.runtime.cpu.gemm.micro import micro_kernel
+from dy2st.runtime.cpu.gemm.tile import Tile
+
+_WIDE = 8
+"""The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""
+_OPERANDS = KERNEL_PARAMETERS[:7]
+
+
+def panels(tile: Tile) -> Definition:
+    """Return the function that multiplies A with a B that fits the cache, packed or as it lies."""
+    name = f"dy2st.gemm.{tile.dtype}.panels"
+    parameters = (*_OPERANDS, ("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"), ("i1", "%packed"))
+    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    wide = micro_kernel(tile, 1, _WIDE, masked=False)
+    groups = {width: _rows(tile, width) for width in range(tile.vectors, 0, -1)}
+    needs = [wide, *groups.values()]
+    start = f.slot("i64")
+    f.store("i64", "0", start)
+    one_row = f.value("icmp eq i64 %m, 1")
+    with f.when(f.value(f"and i1 {one_row}, {f.value('xor i1 %packed, true')}")):
+        step = _WIDE * tile.lanes
+        whole = f.value(f"mul i64 {f.value(f'sdiv i64 %n, {step}')}, {step}")
+        with f.loop(whole, step=step) as j:
+            f.call("void", f"@{wide.name}", *_at_column(f, tile, j, "%b_step", packed=None), "i64 1", f"i64 {step}",
+                   "i64 %k", "i1 %accumulate")  # fmt: skip
+        f.store("i64", whole, start)
+    with panel_loop(f, tile, f.load("i64", start)) as (j, vectors, left):
+        packed_step = f.value(f"mul i64 {vectors}, {tile.lanes * tile.size}")
+        step = f.value(f"select i1 %packed, i64 {packed_step}, i64 %b_step")
+        operands = (*_at_column(f, tile, j, step, packed="%packed"), "i64 %m", f"i64 {left}", "i64 %k", "i1 %accumulate")
+        for width, function in groups.items():
+            with f.when(f.value(f"icmp eq i64 {vectors}, {width}")):
+                _call_masked_or_not(f, tile, function, width, left, operands, needs)
+    f.ret()
+    return Definition(name, f.text(), tuple(needs))
+
+
+def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: int, left: str,
+                        operands: tuple[str, ...], needs: list[Definition]) -> None:  # fmt: skip
+    if width > 1 or tile.lanes == 1:
+        f.call("void", f"@{function.name}", *operands)
+        return
+    narrow = f.value(f"icmp slt i64 {left}, {tile.lanes}")
+    masked = _rows(tile, 0)
+    needs.append(masked)
+    with f.when(narrow):
+        f.call("void", f"@{masked.name}", *operands)
+    with f.when(f.value(f"xor i1 {narrow}, true")):
+        f.call("void", f"@{function.name}", *operands)
+
+
+@contextmanager
+def panel_loop(f: Function, tile: Tile, start: str = "0") -> Iterator[tuple[str, str, str]]:
+    """Write a loop over the panels of %n columns: gives the first column, the vectors, and the columns left.
+
+    A panel has all vectors that a kernel holds, but for a rest that would leave a panel of one: 4 are 2 and 2. A vector
+    that is not whole is a panel of its own.
+    """
+    at = f.slot("i64")
+    f.store("i64", start, at)
+    head, body, done = f.label("panels"), f.label("panel"), f.label("after")
+    f.start(head)
+    j = f.load("i64", at)
+    f.branch(f.value(f"icmp slt i64 {j}, %n"), body, done)
+    f.start(body)
+    left = f.value(f"sub i64 %n, {j}")
+    whole = f.value(f"sdiv i64 {left}, {tile.lanes}")
+    most = tile.vectors
+    uneven = f.value(f"icmp eq i64 {whole}, {most + 1}")
+    wanted = f.value(f"select i1 {uneven}, i64 {most - 1}, i64 {whole}")
+    large = f.value(f"icmp sgt i64 {wanted}, {most}")
+    small = f.value(f"icmp slt i64 {wanted}, 1")
+    vectors = f.value(f"select i1 {large}, i64 {most}, i64 {wanted}")
+    vectors = f.value(f"select i1 {small}, i64 1, i64 {vectors}")
+    yield j, vectors, left
+    width = f.value(f"mul i64 {vectors}, {tile.lanes}")
+    f.store("i64", f.value(f"add i64 {j}, {width}"), at)
+    f.jump(head)
+    f.start(done)
+
+
+def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -> tuple[str, ...]:
+    """Write the kernel's operands up to the strides of C for the panel that begins at column j."""
+    bytes_along = f.value(f"mul i64 {j}, {tile.size}")
+    b_offset = bytes_along
+    if packed is not None:
+        b_offset = f.value(f"select i1 {packed}, i64 {f.value(f'mul i64 {bytes_along}, %k')}, i64 {bytes_along}")
+    return ("ptr %a", "i64 %a_row", "i64 %a_step", f"ptr {f.offset('%b', b_offset)}", f"i64 {step}",
+            f"ptr {f.offset('%c', bytes_along)}", "i64 %c_row")  # fmt: skip
+
+
+def _rows(tile: Tile, width: int) -> Definition:
+    """Return the function that runs the kernels of one width (0: one masked vector) down the rows."""
+    name = f"dy2st.gemm.{tile.dtype}.rows.{width or 'masked'}"
+    f = Function(name, KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
+    kernels = [micro_kernel(tile, rows, width or 1, masked=width == 0) for rows in (tile.rows, tile.few_rows, 1)]
+    with f.loop("%rows", step=tile.rows) as i:
+        left = f.value(f"sub i64 %rows, {i}")
+        a = f.offset("%a", f.value(f"mul i64 {i}, %a_row"))
+        c = f.offset("%c", f.value(f"mul i64 {i}, %c_row"))
+        operands = (f"ptr {a}", "i64 %a_row", "i64 %a_step", "ptr %b", "i64 %b_step", f"ptr {c}", "i64 %c_row",
+                    f"i64 {left}", "i64 %columns", "i64 %k", "i1 %accumulate")  # fmt: skip
+        many = f.value(f"icmp sgt i64 {left}, {tile.few_rows}")
+        one = f.value(f"icmp eq i64 {left}, 1")
+        few = f.value(f"xor i1 {f.value(f'or i1 {many}, {one}')}, true")
+        for condition, kernel in zip((many, few, one), kernels, strict=True):
+            with f.when(condition):
+                f.call("void", f"@{kernel.name}", *operands)
+    f.ret()
+    return Definition(name, f.text(), tuple(kernels))

@@ -1,0 +1,115 @@
+"""Runs a group from the function of a Program: checks extents, makes room for results, calls the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.ir.program import Value, tensor_type
+from dy2st.runtime.cpu.grouping import Group
+from dy2st.runtime.cpu.kernels import Layout, kernel, layout
+from dy2st.runtime.cpu.representation import Components, element_kind, in_register
+from dy2st.runtime.cpu.rules.tensors import allocate, load_element, product
+from dy2st.runtime.cpu.writer import Writer
+
+
+def run_group(w: Writer, group: Group, operands: list[Components]) -> Sequence[Components]:
+    """Write the run of a group."""
+    given = dict(zip(group.operands, operands, strict=True))
+    made = layout(group)
+    extents = _extents(w, group, given)
+    if any(o.op.name in ("max", "min") for o in group.members):
+        w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
+    after: list[str] = []
+    results = {v: _room(w, made, v, extents, given, after) for v in group.results}
+    scratch = [allocate(w, tensor_type(v).dtype, extents[made.outer :]) for v in made.kept]
+    arguments = [
+        *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"
+          for v in made.read),
+        *(f"ptr {results[v][1]}" for v in group.results),
+        *(f"ptr {room[1]}" for room in scratch),
+        *(f"i64 {e}" for e in extents),
+    ]  # fmt: skip
+    w.f.call("void", f"@{kernel(w.module, w.unit.target, made)}", *arguments)
+    for block in [*after, *(room[0] for room in scratch)]:
+        w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    return [_result(w, v, results[v]) for v in group.results]
+
+
+def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[str]:
+    """Return the extents of the space, and write checks that all operands have them."""
+    found: dict[int, str] = {i: str(e) for i, e in enumerate(group.space) if isinstance(e, int)}
+    checks: list[tuple[str, str]] = []
+    for value, components in given.items():
+        if value not in group.maps or in_register(value.type):
+            continue
+        for axis, extent in zip(group.maps[value], components[2:], strict=True):
+            if axis is None:
+                checks.append((extent, "1"))
+            elif axis in found:
+                checks.append((extent, found[axis]))
+            else:
+                found[axis] = extent
+    for operation in group.members:
+        if operation.op.name not in ("broadcast", "full"):
+            continue
+        dims = iter(operation.operands[1:])
+        for axis, part in zip(group.maps[operation.results[0]], operation.attributes["shape"], strict=True):
+            extent = given[next(dims)][0] if part is None else str(part)
+            if axis is None:
+                continue
+            if axis not in found:
+                found[axis] = extent
+                w.demand(w.f.value(f"icmp ult i64 {extent}, {2**40}"))
+            elif found[axis] != extent:
+                checks.append((extent, found[axis]))
+    wanted = [(a, b) for a, b in dict.fromkeys(checks) if a != b and not (a.isdigit() and b.isdigit())]
+    if wanted:
+        fine = "true"
+        for a, b in wanted:
+            fine = w.f.value(f"and i1 {fine}, {w.f.value(f'icmp eq i64 {a}, {b}')}")
+        w.demand(fine)
+    return [found[i] for i in range(len(group.space))]
+
+
+def _room(
+    w: Writer, made: Layout, value: Value, extents: list[str], given: dict[Value, Components], after: list[str]
+) -> Components:
+    """Return where a result is to stand: on the stack, in the memory of an operand that ends here, or in new memory.
+
+    `after` collects the blocks that are to be released when the kernel has run.
+    """
+    t, f = tensor_type(value), w.f
+    if in_register(t):
+        return ("", f.slot("i8" if t.dtype.is_bool else element_kind(t.dtype)))
+    shape = ["1" if axis is None else extents[axis] for axis in made.group.maps[value]]
+    old = next((v for v in made.group.operands if _ends_as(made, value, v) and w.takes(v)), None)
+    if old is None:
+        return allocate(w, t.dtype, shape)
+    slots = [f.slot("ptr"), f.slot("ptr"), f.slot("ptr")]
+    reused, new, join = f.label("reused"), f.label("new"), f.label("join")
+    f.branch(f.call("i1", "@dy2st.unique", f"ptr {given[old][0]}"), reused, new)
+    f.start(reused)
+    for slot, address in zip(slots, (*given[old][:2], "null"), strict=True):
+        f.store("ptr", address, slot)
+    f.jump(join)
+    f.start(new)
+    for slot, address in zip(slots, (*allocate(w, t.dtype, shape)[:2], given[old][0]), strict=True):
+        f.store("ptr", address, slot)
+    f.start(join)
+    after.append(f.load("ptr", slots[2]))
+    return (f.load("ptr", slots[0]), f.load("ptr", slots[1]), *shape)
+
+
+def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
+    """Say whether a result may stand where an operand stands: same places, each read no later than written."""
+    group = made.group
+    if operand not in group.maps or in_register(operand.type) or value in group.columns:
+        return False
+    same = tensor_type(operand).dtype is tensor_type(value).dtype and group.maps[operand] == group.maps[value]
+    return same and (made.is_row(value) or made.reads.get(operand, made.sweeps) <= made.at[value])
+
+
+def _result(w: Writer, value: Value, room: Components) -> Components:
+    t = tensor_type(value)
+    return (load_element(w, t.dtype, room[1]),) if in_register(t) else room
+

@@ -1,0 +1,94 @@
+"""Sums and the like of a row, in vectors and then across their lanes."""
+
+from __future__ import annotations
+
+from dy2st.dtypes import DType
+from dy2st.ir.program import Operation, tensor_type
+from dy2st.runtime.cpu.elementwise import Lanes, converted
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.representation import element_kind
+
+_INFINITE = float("inf")
+
+
+def identity(name: str, dtype: DType) -> float | int | bool:
+    """Return what changes nothing under a reduction."""
+    if name in ("sum", "mean", "any"):
+        return 0
+    if name in ("prod", "all"):
+        return 1
+    if dtype.is_bool:
+        return name == "min"
+    if dtype.is_floating:
+        return _INFINITE if name == "min" else -_INFINITE
+    low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
+    return high if name == "min" else low
+
+
+class Accumulator:
+    """The running result of a reduction: one vector on the stack, which LLVM keeps in a register."""
+
+    def __init__(self, f: Function, module: Module, count: int, operation: Operation):
+        self.f, self.module, self.name = f, module, operation.op.name
+        self.lanes = Lanes(f, module, count)
+        self.source, self.dtype = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0]).dtype
+        self.kind = self.lanes.of(self.dtype)
+        self.slot = f.slot(self.kind)
+        self.start = self.lanes.constant(identity(self.name, self.dtype), self.dtype)
+        f.store(self.kind, self.start, self.slot)
+
+    def add(self, register: str, mask: str | None) -> None:
+        """Write that elements are taken in; under a mask, only those of its lanes."""
+        f, lanes = self.f, self.lanes
+        wide = self.widened(lanes, register, self.source, self.dtype)
+        if mask is not None:
+            wide = lanes.select(mask, wide, self.start, self.dtype)
+        f.store(self.kind, self.combined(lanes, self.name, self.dtype, f.load(self.kind, self.slot), wide), self.slot)
+
+    def total(self, length: str) -> str:
+        """Write the result over all lanes."""
+        f, count = self.f, self.lanes.count
+        register = f.load(self.kind, self.slot)
+        while count > 1:
+            half = count // 2
+            kind = f"<{count} x {element_kind(self.dtype)}>"
+            parts = [
+                f.value(f"shufflevector {kind} {register}, {kind} poison, <{half} x i32> <{numbers}>")
+                for numbers in (
+                    ", ".join(f"i32 {k}" for k in range(half)),
+                    ", ".join(f"i32 {k}" for k in range(half, count)),
+                )
+            ]
+            if half == 1:
+                one = f"<1 x {element_kind(self.dtype)}>"
+                parts = [f.value(f"extractelement {one} {p}, i64 0") for p in parts]
+            register = self.combined(Lanes(f, self.module, half), self.name, self.dtype, *parts)
+            count = half
+        if self.name != "mean":
+            return register
+        kind = element_kind(self.dtype)
+        return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
+
+    @staticmethod
+    def widened(lanes: Lanes, register: str, source: DType, dtype: DType) -> str:
+        """Write elements in the dtype of the result."""
+        return converted(lanes, register, source, dtype)
+
+    @staticmethod
+    def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+        """Write the combination of two partial results."""
+        f, kind = lanes.f, lanes.of(dtype)
+        if name in ("sum", "mean"):
+            return f.value(f"{'fadd' if dtype.is_floating else 'add'} {kind} {a}, {b}")
+        if name == "prod":
+            return f.value(f"{'fmul' if dtype.is_floating else 'mul'} {kind} {a}, {b}")
+        if name in ("all", "any"):
+            return f.value(f"{'and' if name == 'all' else 'or'} {kind} {a}, {b}")
+        if not dtype.is_floating:
+            word = {"max": "ugt", "min": "ult"} if dtype.kind in "bu" else {"max": "sgt", "min": "slt"}
+            first = f.value(f"icmp {word[name]} {kind} {a}, {b}")
+        else:
+            ordered = f.value(f"fcmp {'ogt' if name == 'max' else 'olt'} {kind} {a}, {b}")
+            missing = f.value(f"fcmp uno {kind} {a}, {a}")
+            first = f.value(f"or {lanes.kind('i1')} {ordered}, {missing}")
+        return lanes.select(first, a, b, dtype)

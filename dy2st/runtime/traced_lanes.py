@@ -1,0 +1,106 @@
+"""A function over many lanes in a Program that is being built.
+
+The function is traced once, for one lane, into a block of its own, as a branch is; then what the block computes is
+appended for all lanes (`dy2st/batching/`). A function that writes what all lanes see (an attribute, a tensor in place,
+a gradient) has an order in which the lanes come, so it is refused. Random numbers are those that a loop over the lanes
+would draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.batching.each import lane_numbers
+from dy2st.batching.lanes import NUMBERS, Form, Lane
+from dy2st.batching.programs import vmap_block
+from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
+from dy2st.ir.program import Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.made_in_branch import old_objects, was_there
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.shapes import Extent
+
+RNG: Key = ("rng",)
+
+
+def over_lanes(trace: Any, function: Callable[[list[Tensor]], list[Tensor]], mapped: Sequence[Tensor]) -> list[Tensor]:
+    """Append what `function` computes of each lane of tensors whose first axis is the lanes; return it likewise.
+
+    Raises StructureError for a function that writes to what is outside of it.
+    """
+    b: Builder = trace.builder
+    values, lanes = _alike(b, [b.use(trace.value_of(x)) for x in mapped])
+    child, writes, old = b.child(), dict[Key, Any](), old_objects(trace)
+    drawn = trace.log.get(RNG)
+    inner = [child.argument(TensorType(tensor_type(v).dtype, tensor_type(v).shape[1:])) for v in values]
+    with trace.inside(child, writes):
+        given = [trace.wrap(v, trace.stops(x)) for v, x in zip(inner, mapped, strict=True)]
+        found = function(given)
+        results = [child.use(trace.value_of(t)) for t in found]
+        flows = [not trace.stops(t) for t in found]
+    child.block.results = results
+    _refuse_writes(trace, [key for key in writes if key != RNG and was_there(trace, key, old)])
+    known = {a: Lane(v, Form.STACKED) for a, v in zip(inner, values, strict=True)}
+    known.update({a: Lane(v, Form.SHARED) for v, a in child.captures.items()})
+    if RNG in writes:
+        _spread_draws(trace, child, drawn, writes[RNG], lanes, known)
+    before, b.location = b.location, user_location()
+    made = vmap_block(b, lanes, child.block, [known[a] for a in child.block.arguments])
+    b.location = before
+    return [trace.wrap(v, not flow) for v, flow in zip(made, flows, strict=True)]
+
+
+def _alike(b: Builder, values: list[Value]) -> tuple[list[Value], Extent]:
+    """Return tensors whose first extents are equal, as the Program checks, and that extent."""
+    extents = [tensor_type(v).shape[0] for v in values]
+    lanes = next((e for e in extents if isinstance(e, int)), extents[0])
+    made: list[Value] = []
+    for value, extent in zip(values, extents, strict=True):
+        if extent == lanes:
+            made.append(value)
+            continue
+        ours, theirs = b.scalar(b.extent(lanes)), b.scalar(b.extent(extent))
+        template = ("vmap: the mapped axes have different extents",)
+        b.emit("assert", [b.scalar_eq(ours, theirs)], {"template": template})
+        made.append(b.shaped("reshape", [value], b.shape((lanes, *tensor_type(value).shape[1:]))))
+    return made, lanes
+
+
+def _refuse_writes(trace: Any, written: Sequence[Key]) -> None:
+    if not written:
+        return
+    kinds = {"attr": "an attribute", "items": "a list or dict", "tail": "a list", "data": "a tensor in place",
+             "grad": "a gradient", "seed": "the seed"}  # fmt: skip
+    what = ", ".join(sorted({kinds.get(str(key[0]), "a variable") for key in written}))
+    place = user_location()
+    raise StructureError(
+        f"the function under vmap changes {what} that is not its own, so its lanes have an order",
+        file=place.file if place else None,
+        line=place.line if place else None,
+    )
+
+
+def _spread_draws(
+    trace: Any, child: Builder, drawn: Any, last: Scalar, lanes: Extent, known: dict[Value, Lane]
+) -> None:
+    """Let each lane draw where the lane before it stopped; the generator goes on behind the last one."""
+    b: Builder = trace.builder
+    start = Scalar(trace.rng_draw()) if drawn is MISSING else drawn
+    entered, count = child.use(start.value), 0
+    value = last.value
+    while value is not entered:
+        made = value.operation
+        step = None if made is None or made.name != "scalar_add" else made.operands[1].operation
+        if made is None or step is None or step.name != "scalar_constant":
+            raise StructureError("a branch or loop decides how many random numbers the function under vmap draws")
+        value, count = made.operands[0], count + step.attributes["value"]
+    steps = b.mul(lane_numbers(b, lanes), count)
+    first = b.scalar_to_tensor(b.use(start.value), dtype=NUMBERS["int"])
+    known[entered] = Lane(b.add(steps, first), Form.STACKED)
+    total = b.scalar_mul(b.scalar(b.extent(lanes)), count)
+    trace.log.set(RNG, None, Scalar(b.scalar_add(b.use(start.value), total)))

@@ -1,0 +1,64 @@
+"""States that PaddlePaddle saved (tests/peers/paddle_states.py wrote them): the same outputs, the same training."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from tests.peers.paddle_states import flat, inputs, layers, steps
+
+DATA = Path(__file__).parents[1] / "data" / "paddle"
+EXPECTED = np.load(DATA / "expected.npz")
+
+
+@pytest.mark.parametrize(("name", "make", "shapes"), layers(), ids=[name for name, *_ in layers()])
+def test_a_layer_gives_what_paddle_gives(name, make, shapes):
+    layer = make(paddle.nn)
+    layer.eval()
+    assert layer.set_state_dict(paddle.load(DATA / f"{name}.pdparams")) == ([], [])
+    found = flat(layer(*map(paddle.to_tensor, inputs(shapes))))
+    for i, array in enumerate(found):
+        np.testing.assert_allclose(array, EXPECTED[f"{name}.{i}"], rtol=1e-5, atol=1e-5)
+    assert f"{name}.{len(found)}" not in EXPECTED
+
+
+def test_training_goes_on_as_in_paddle():
+    layer = paddle.nn.Linear(3, 2)
+    for p, name in zip(layer.parameters(), ("linear_0.w_0", "linear_0.b_0"), strict=True):
+        p.name = name  # as they were named where the state comes from
+    layer.set_state_dict(paddle.load(DATA / "step3.pdparams"))
+    rate = paddle.optimizer.lr.StepDecay(0.1, step_size=2)
+    optimizer = paddle.optimizer.AdamW(rate, parameters=layer.parameters())
+    optimizer.set_state_dict(paddle.load(DATA / "step3.pdopt"))
+    steps(paddle, layer, optimizer, 2)
+    for i, p in enumerate(layer.parameters()):
+        np.testing.assert_allclose(p.numpy(), EXPECTED[f"step5.{i}"], rtol=1e-5)
+
+
+def test_the_state_of_an_optimizer_has_the_names_of_paddle():
+    state = paddle.load(DATA / "step3.pdopt")
+    slots = {name.removeprefix("linear_0.w_0_") for name in state if name.startswith("linear_0.w_0")}
+    assert slots == {"moment1_0", "moment2_0", "beta1_pow_acc_0", "beta2_pow_acc_0"}
+    assert state["LR_Scheduler"]["last_epoch"] == 3
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_nested_state_of_every_protocol(protocol):
+    found = paddle.load(DATA / f"nested{protocol}.pdparams")
+    np.testing.assert_array_equal(found["weight"].numpy(), EXPECTED["weight"])
+    assert found["b"][0].tolist() == [1, 1]
+    assert (found["b"][1], found["c"]) == (3, (1, "x"))
+    assert type(found["array"]) is np.ndarray
+    assert type(paddle.load(DATA / f"nested{protocol}.pdparams", return_numpy=True)["weight"]) is np.ndarray
+
+
+def test_small_floats_and_a_tensor_on_its_own():
+    found = paddle.load(DATA / "halves.pdparams")
+    assert {name: (t.dtype.name, t.tolist()) for name, t in found.items()} == {
+        "bfloat16": ("float32", [1.5, -2.0]),
+        "float16": ("float16", [0.5]),
+        "bool": ("bool", [True, False]),
+    }
+    np.testing.assert_array_equal(paddle.load(DATA / "one.pdparams").numpy(), EXPECTED["weight"])
+    assert "StructuredToParameterName@@" in paddle.load(DATA / "images.pdparams", keep_name_table=True)
