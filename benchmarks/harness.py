@@ -18,11 +18,12 @@ Job = Callable[[], object]
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound in seconds on a figure made from the medians of a row."""
+    """A bound on a figure made from the medians of a row, in seconds unless `show` writes something else."""
 
     text: str
     figure: Callable[[Mapping[str, float]], float]
     bound: float
+    show: Callable[[float], str] = lambda value: seconds(value).strip()
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def goal_line(result: Result) -> str:
     except KeyError:
         return ""
     word = "holds" if figure < goal.bound else "MISSED"
-    return f"goal {word}: {goal.text}: {seconds(figure).strip()} of {seconds(goal.bound).strip()}"
+    return f"goal {word}: {goal.text}: {goal.show(figure)} of {goal.show(goal.bound)}"
 
 
 def seconds(value: float) -> str:

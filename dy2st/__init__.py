@@ -378,6 +378,7 @@ _LAZY: dict[str, str] = {
 }
 _SUBPACKAGES = [
     "amp",
+    "array_api",
     "autograd",
     "base",
     "callbacks",
@@ -433,6 +434,17 @@ def _picture(program: _Program) -> str:
 
 
 _Program.picture = _picture
+
+
+def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> _Any:
+    """Return the functions of the array API standard that take tensors."""
+    found = __getattr__("array_api")
+    if api_version is not None and api_version > found.__array_api_version__:
+        raise ValueError(f"the array API standard is here in version {found.__array_api_version__}, not {api_version}")
+    return found
+
+
+Tensor.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
 
 
 def _to_static(function: _Any) -> _Any:

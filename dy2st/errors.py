@@ -4,6 +4,7 @@
     |- ConversionError        source that cannot become a Program (async, no source text, ...)
     |- TraceError             a function that cannot be traced, with the user's line
     |  |- NeedsPythonValue    a symbolic value was asked for its Python value while tracing
+    |  |- DebuggerCall        the function calls a debugger: it runs eagerly, so that there is something to look at
     |  `- StructureError      branches or loop turns that cannot be joined
     |- InvalidProgram         the verifier's findings
     |- ProgramSyntaxError     the parser's findings
@@ -40,6 +41,10 @@ class TraceError(Dy2stError):
 
 class NeedsPythonValue(TraceError):
     """A symbolic value was asked for its Python value while tracing."""
+
+
+class DebuggerCall(TraceError):
+    """A call of a debugger, which stops in the function as it was written."""
 
 
 class StructureError(TraceError):

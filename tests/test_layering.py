@@ -28,9 +28,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "runtime",
         "files",
         "functions",
-        "nn regularizer linalg tensor",
+        "nn regularizer linalg tensor fft distribution",
         "optimizer",
-        "static incubate amp io metric autograd device utils",
+        "static incubate amp array_api io metric autograd device utils",
         "jit distributed vision",
         "fluid export viz",
         "<face> cli __main__",  # <face> is dy2st/__init__.py

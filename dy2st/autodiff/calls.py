@@ -1,9 +1,10 @@
 """Reverse mode through `call`: the gradient of a function is a function, so recursion needs nothing more.
 
 It takes what the function takes, then the cotangents of its results, and gives the cotangents of its arguments: those
-of a function that calls itself are optional, because their form is needed before they are built. The forward function stays as it is: what the way back needs is computed again, which costs a function that
-calls itself n deep n runs more, but needs no tape whose types would hold themselves. What the function prints is not
-printed again; random numbers are the same, because their draw numbers are operands.
+of a function that calls itself are optional, because their form is needed before they are built. The forward function
+stays as it is: what the way back needs is computed again, which costs a function that calls itself n deep n runs more,
+but needs no tape whose types would hold themselves. What the function prints is not printed again; random numbers are
+the same, because their draw numbers are operands.
 """
 
 from __future__ import annotations

@@ -21,14 +21,13 @@ from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType, VariantType
 from dy2st.ops.cotangent import zeros_of
 
-READS = ("index", "take", "gather_nd")
 SCATTERS = ("index_add", "take_add", "scatter_nd_add")
-"""What reads part of a tensor, and what the cotangents of that are."""
+"""The cotangents of ops that read part of a tensor; those name theirs as `adds`."""
 
 
 def reads_part(operation: Operation, value: Value) -> bool:
     """Say whether an operation, or one in its blocks, reads part of a tensor."""
-    if operation.name in READS:
+    if hasattr(operation.op, "adds"):
         return operation.operands[0] is value
     for block in operation.blocks:
         for argument, operand in zip(reversed(block.arguments), reversed(operation.operands), strict=False):

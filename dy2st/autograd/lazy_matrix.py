@@ -1,7 +1,8 @@
 """Jacobians whose rows are computed when they are asked for: by index, each once.
 
-A row is one reverse pass; rows that are asked for together are pulled back together. The matrix is [M, N] for M outputs and N inputs, each flattened and put one after the other,
-or [B, M, N] where the first axis is a batch whose items do not depend on each other.
+A row is one reverse pass; rows that are asked for together are pulled back together. The matrix is [M, N] for M outputs
+and N inputs, each flattened and put one after the other, or [B, M, N] where the first axis is a batch whose items do
+not depend on each other.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from dy2st.autograd.rules import dense, pull
-from dy2st.functions.creation import to_tensor, zeros
+from dy2st.functions.creation import eye, to_tensor, zeros
 from dy2st.functions.joining import concat, stack
-from dy2st.functions.manipulation import reshape
+from dy2st.functions.manipulation import moveaxis, reshape
 from dy2st.ir.context import current
 from dy2st.runtime.lane_backward import NeedsRows, pull_lanes
 from dy2st.runtime.tensor import Tensor
@@ -58,9 +59,14 @@ class LazyMatrix:
     def __getitem__(self, index: Any) -> Tensor:
         """Return the part of the matrix that a NumPy index of ints and slices names."""
         batch, row, column = self._parts(index)
-        if isinstance(row, slice):
+        axis = 1 if self._batched else 0
+        if isinstance(row, slice) and not isinstance(self._height, int):
+            rows, rest = (
+                moveaxis(self._pulled_together(eye(self._height, dtype=self._flat.dtype)), 0, axis),
+                [row, column],
+            )
+        elif isinstance(row, slice):
             numbers = range(*row.indices(self._height))
-            axis = 1 if self._batched else 0
             if not numbers:
                 return self._row(0).unsqueeze(axis)[(*([slice(None)] if self._batched else []), slice(0, 0))]
             rows = stack(self._listed(numbers), axis=axis)
@@ -96,6 +102,8 @@ class LazyMatrix:
 
     def _number(self, row: Any) -> int:
         number = int(row)
+        if not isinstance(self._height, int):
+            return number
         if not -self._height <= number < self._height:
             raise IndexError(f"row {number} is outside of a matrix with {self._height} rows")
         return number % self._height
@@ -109,7 +117,7 @@ class LazyMatrix:
             if len(part) < 2:
                 break
             try:
-                whole = self._pulled_together(part)
+                whole = self._pulled_together(to_tensor(np.eye(self._height)[part]).astype(self._flat.dtype))
             except NeedsRows:
                 break
             for k, i in enumerate(part):
@@ -117,15 +125,18 @@ class LazyMatrix:
                 self._keep(i, whole[k])
         return [found[i] if i in found else self._row(i) for i in numbers]
 
-    def _pulled_together(self, numbers: Sequence[int]) -> Tensor:
-        """Return rows, [rows, N] or [rows, B, N], from one reverse pass; NeedsRows where that cannot be done."""
-        seeds = to_tensor(np.eye(self._height)[list(numbers)]).astype(self._flat.dtype)
+    def _pulled_together(self, seeds: Tensor) -> Tensor:
+        """Return the rows [rows, N] or [rows, B, N] of cotangents [rows, M], from one reverse pass.
+
+        Raises NeedsRows where that cannot be done.
+        """
+        count = seeds.shape[0]
         if self._batched:
-            seeds = seeds.unsqueeze(1).expand([len(numbers), *self._flat.shape])
+            seeds = seeds.unsqueeze(1).expand([count, *self._flat.shape])
         cts = pull_lanes(self._flat, self._xs, seeds)
         parts: list[Tensor] = []
         for ct, x in zip(cts, self._xs, strict=True):
-            shape = [len(numbers), *([x.shape[0]] if self._batched else []), _count(x, self._batched)]
+            shape = [count, *([x.shape[0]] if self._batched else []), _count(x, self._batched)]
             parts.append(zeros(shape, x.dtype) if ct is None else reshape(ct, shape))
         return parts[0] if len(parts) == 1 else concat(parts, axis=-1)
 
@@ -151,15 +162,10 @@ def _joined(tensors: list[Tensor], batched: bool) -> Tensor:
     return flat[0] if len(flat) == 1 else concat(flat, axis=-1)
 
 
-def _count(t: Tensor, batched: bool) -> int:
+def _count(t: Tensor, batched: bool) -> Any:
     return math.prod(t.shape[1 if batched else 0 :])
 
 
 def _check(t: Tensor, batched: bool, what: str) -> None:
     if batched and t.ndim == 0:
         raise ValueError(f"a batched Jacobian needs tensors whose first axis is the batch, but {what} is 0-D")
-    if not all(isinstance(e, int) for e in t.shape[1 if batched else 0 :]):
-        raise ValueError(
-            f"the Jacobian has a row for each output and a column for each input, but {what} has extents that only "
-            "the run tells; is_batched=True leaves the first axis open"
-        )

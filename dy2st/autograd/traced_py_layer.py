@@ -1,24 +1,27 @@
 """A PyLayer inside of a Program: forward is recorded in line, backward as the pull-back of what it returns.
 
-Backward is traced at once, with arguments in place of the gradients that it will get. It must be the operations that
-it records and nothing besides: what branches on the run, prints, draws random numbers, or changes something, makes the
-function that calls the PyLayer run eagerly.
+Backward is traced at once, with arguments in place of the gradients that it will get; so is the layer's own `jvp`, for
+forward mode, which is otherwise the transpose of backward. They must be the operations that they record and nothing
+besides: what branches on the run, prints, draws random numbers, or changes something, makes the function that calls the
+PyLayer run eagerly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.autodiff.custom import transposed
 from dy2st.autograd.rules import callable_here
-from dy2st.errors import Dy2stError, NeedsPythonValue
+from dy2st.errors import Dy2stError, NeedsPythonValue, TraceError
 from dy2st.functions.creation import zeros_like
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import user_location
 from dy2st.ir.printer import to_text
-from dy2st.ir.program import Program, Value, tensor_type
+from dy2st.ir.program import Block, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.with_gradient import is_arithmetic
 from dy2st.runtime.tensor import Tensor
 
 
@@ -56,31 +59,72 @@ def _attached(trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: 
             continue
         wanted.append((x, _fitted(layer, child, g, trace.value_of(x))))
     child.block.results = [g for _, g in wanted]
-    for operation in child.block.operations:
-        if operation.blocks or operation.name == "call" or operation.op.effect or not operation.op.saveable:
-            raise refused(layer, f"it does more than arithmetic ('{operation.name}')")
-    text = to_text(Program({"main": child.block}), locations=False)
-    operands = [trace.detached(trace.value_of(outs[i])) for i in live]
-    operands += [trace.value_of(x) for x, _ in wanted]
-    operands += list(child.captures)
-    attributes = {"inputs": len(wanted), "pullback": text, "values": len(live), "whose": layer.__name__}
-    made = b.operation("with_gradient", operands, attributes).results
+    pushed = _pushforward(trace, layer, ctx, inputs, [x for x, _ in wanted], outs, live)
+    both = [one for one in (child, pushed) if one is not None]
+    raw = [trace.value_of(outs[i]) for i in live]
+    captures = [v for v in dict.fromkeys(v for one in both for v in one.captures) if v not in raw]
+    for one, seeds in zip(both, (len(live), len(wanted)), strict=False):
+        one.block.arguments[:] = [*one.block.arguments[:seeds], *(one.use(v) for v in (*raw, *captures))]
+        for operation in one.block.operations:
+            if not is_arithmetic(operation):
+                raise refused(layer, f"it does more than arithmetic ('{operation.name}')")
+    forward = _transposed(child.block, len(live)) if pushed is None else Program({"main": pushed.block})
+    operands = [*map(trace.detached, raw), *(trace.value_of(x) for x, _ in wanted), *captures]
+    programs = (Program({"main": child.block}), forward)
+    texts = ["" if one is None else to_text(one, locations=False) for one in programs]
+    attributes = {"inputs": len(wanted), "pullback": texts[0], "pushforward": texts[1], "values": len(live)}
+    made = b.operation("with_gradient", operands, {**attributes, "whose": layer.__name__}).results
     found = list(outs)
     for i, value in zip(live, made, strict=True):
         found[i] = trace.wrap(value, not wanted)
     return found
 
 
+def _transposed(pullback: Block, seeds: int) -> Program | None:
+    """Return the transpose of a pull-back; None where it needs extents that only its gradients tell."""
+    try:
+        return transposed(pullback, seeds)
+    except TraceError:
+        return None
+
+
+def _pushforward(
+    trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], moving: Sequence[Tensor], outs: Sequence[Any],
+    live: Sequence[int],
+) -> Builder | None:  # fmt: skip
+    """Trace the layer's own `jvp`, of tangents of the inputs that are `moving`; None where it has none."""
+    if not has_jvp(layer):
+        return None
+    child = trace.builder.child()
+    places = {id(x): trace.wrap(child.argument(trace.value_of(x).type, "tangent")) for x in moving}
+    with trace.inside(child, {}):
+        given = [places[id(x)] if id(x) in places else zeros_like(x) for x in inputs]
+    tangents = _recorded(trace, layer, child, lambda: callable_here(layer.jvp)(ctx, *given))
+    tensors = [i for i, t in enumerate(outs) if isinstance(t, Tensor)]
+    if len(tangents) != len(tensors):
+        raise refused(layer, f"its jvp gives {len(tangents)} tangents for {len(tensors)} tensors")
+    for i, tangent in zip(tensors, tangents, strict=True):
+        if i in live:
+            child.block.results.append(_fitted(layer, child, tangent, trace.value_of(outs[i])))
+    return child
+
+
 def _traced(trace: Any, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[Tensor, Tensor | None]]) -> list[Any]:
     """Trace backward into a block of its own; return what it returns, values where tensors are."""
+    with trace.inside(child, {}):
+        given = [zeros_like(t) if ct is None else ct for t, ct in outs]
+    return _recorded(trace, layer, child, lambda: callable_here(layer.backward)(ctx, *given))
+
+
+def _recorded(trace: Any, layer: Any, child: Any, call: Callable[[], Any]) -> list[Any]:
+    """Record a call into a block; return what it returns, values where tensors are."""
     writes: dict[Any, Any] = {}
     with trace.inside(child, writes):
-        given = [zeros_like(t) if ct is None else ct for t, ct in outs]
         try:
-            found = callable_here(layer.backward)(ctx, *given)
+            found = call()
         except Dy2stError:
             raise
-        except Exception as error:  # eager raises it when gradients are computed, if ever
+        except Exception as error:  # eager raises it when derivatives are computed, if ever
             raise refused(layer, f"it raises {type(error).__name__}: {error}") from error
         listed = list(found) if isinstance(found, (list, tuple)) else [found]
         if writes:
@@ -116,6 +160,11 @@ def _forget(trace: Any, ctx: Any) -> None:
     overlay = trace.log.overlays[-1]
     for key in [key for key in overlay if key[0] == "attr" and key[1] == id(ctx)]:
         del overlay[key]
+
+
+def has_jvp(layer: Any) -> bool:
+    """Say whether a PyLayer has a forward derivative of its own, a static method `jvp(ctx, *tangents)`."""
+    return callable(getattr(layer, "jvp", None))
 
 
 def refused(layer: Any, why: str) -> NeedsPythonValue:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.autodiff.programs import fresh_names
-from dy2st.batching import branches, containers, loops, places, rules, scalars, windows
+from dy2st.batching import branches, containers, custom, loops, places, rules, scalars, windows
 from dy2st.batching.each import together
-from dy2st.batching.lanes import Form, Lane, form_type
-from dy2st.batching.pushing import Batcher
+from dy2st.batching.lanes import Form, Lane
+from dy2st.batching.pushing import Batcher, pushed
 from dy2st.ir.builder import Builder
-from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Program, Value
-from dy2st.ir.types import ListType, ScalarType
+from dy2st.ir.types import ListType
 from dy2st.shapes import Extent, symbol
 
-for _module in (branches, containers, loops, places, rules, scalars, windows):
+for _module in (branches, containers, custom, loops, places, rules, scalars, windows):
     assert _module  # these fill the table of rules
 
 
@@ -25,7 +23,7 @@ def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None)
     `batched` says of each argument whether it differs between lanes; then the lanes are its first axis (a Python number
     becomes a vector). `lanes` is how many there are, by default what the run tells.
     """
-    at = _pushed(program, batched, symbol("lanes") if lanes is None else lanes)
+    at = pushed(program, batched, symbol("lanes") if lanes is None else lanes)
     found = [at.lane(v) for v in program.block.results]
     at.b.block.results = [lane.value for lane in found]
     return _closed(program, at), tuple(lane.form for lane in found)
@@ -33,23 +31,9 @@ def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None)
 
 def stacked_vmap(program: Program, batched: Sequence[bool]) -> Program:
     """Return a Program all of whose results are stacked; its first argument is the number of lanes."""
-    at = _pushed(program, batched, symbol("lanes"), told=True)
+    at = pushed(program, batched, symbol("lanes"), told=True)
     at.b.block.results = [_stacked(at, v) for v in program.block.results]
     return _closed(program, at)
-
-
-def _pushed(program: Program, batched: Sequence[bool], lanes: Extent, told: bool = False) -> Batcher:
-    """Push through the entry of a Program; the functions that it calls are copied."""
-    b = Builder(names=fresh_names(program))
-    b.functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
-    at = Batcher(b, lanes)
-    if told:
-        b.argument(ScalarType("int", lanes), "lanes")
-    for argument, differs in zip(program.block.arguments, batched, strict=True):
-        form = Form.STACKED if differs else Form.SHARED
-        at.set(argument, b.argument(form_type(argument.type, form, lanes), argument.name), form)
-    at.run(program.block)
-    return at
 
 
 def _closed(program: Program, at: Batcher) -> Program:

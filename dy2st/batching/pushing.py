@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dy2st.autodiff.programs import fresh_names
 from dy2st.batching.each import each_lane
 from dy2st.batching.lanes import Form, Lane, form_type, stack_shared, stacked_type
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
-from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import TensorType, Type
+from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.shapes import Extent
 
 
@@ -108,6 +109,23 @@ class Batcher:
         operands = [lane.value for lane in lanes]
         made = self.b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
         self.give(operation, [Lane(v, Form.SHARED) for v in made.results])
+
+
+def pushed(program: Program, batched: Sequence[bool], lanes: Extent, told: bool = False) -> Batcher:
+    """Push through the entry of a Program, of which the `batched` arguments are stacked; its functions are copied.
+
+    With `told` the number of lanes is one argument more, the first.
+    """
+    b = Builder(names=fresh_names(program))
+    b.functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
+    at = Batcher(b, lanes)
+    if told:
+        b.argument(ScalarType("int", lanes), "lanes")
+    for argument, differs in zip(program.block.arguments, batched, strict=True):
+        form = Form.STACKED if differs else Form.SHARED
+        at.set(argument, b.argument(form_type(argument.type, form, lanes), argument.name), form)
+    at.run(program.block)
+    return at
 
 
 class NotStackable(StructureError):

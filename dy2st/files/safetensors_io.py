@@ -174,8 +174,6 @@ def parse(text: bytes) -> tuple[dict[str, Any], dict[str, str] | None]:
         header = strict_json.loads(text.decode("utf-8"), "the header")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"the header is not UTF-8 text ({error})") from error
-    if not isinstance(header, dict):
-        raise FileFormatError("the header is not a JSON object")
     metadata = header.pop("__metadata__", None)
     if type(metadata) is not dict or not all(type(value) is str for value in metadata.values()):
         return header, None

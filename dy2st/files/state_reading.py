@@ -1,4 +1,4 @@
-"""State files of every kind that can be read, told apart by how they begin: ours, pickles of Paddle, plain safetensors."""
+"""State files of every kind that is read, told apart by how they begin: ours, pickles of Paddle, plain safetensors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.files import pickled_state, plain_safetensors, state_files
+from dy2st.files import pickled_state, plain_safetensors, safetensors_io, state_files
 from dy2st.files.pickled_state import NAME_TABLE, Named
 from dy2st.files.plain_safetensors import from_bfloat16
 
 _PROTOCOL = b"\x80"
-"""How a pickle of protocol 2 or later begins."""
 
 
 def load(
@@ -26,9 +25,7 @@ def load(
     bfloat16 becomes float32. `keep_name_table` keeps the dict of parameter names that Paddle puts into its files.
     FileFormatError says in one line what is wrong with a file that is damaged, or that is of none of these kinds.
     """
-    with open(path, "rb") as file:
-        start = file.read(1)
-    if start == _PROTOCOL:
+    if _is_pickle(path):
         found = pickled_state.load(path)
         if isinstance(found, dict) and not keep_name_table:
             found.pop(NAME_TABLE, None)
@@ -36,6 +33,14 @@ def load(
     if plain_safetensors.format_of(path).startswith("dy2st"):
         return state_files.load(path, from_array)
     return {name: from_array(array) for name, array in plain_safetensors.load(path).items()}
+
+
+def _is_pickle(path: str | os.PathLike[str]) -> bool:
+    """Say whether a file begins as a pickle of protocol 2 or later, and not with the length of a header and a brace."""
+    with open(path, "rb") as file:
+        start = file.read(9)
+    length = int.from_bytes(start[:8], "little")
+    return start.startswith(_PROTOCOL) and not (start.endswith(b"{") and length <= safetensors_io.MAX_HEADER)
 
 
 def _has_named(found: Any) -> bool:

@@ -11,6 +11,7 @@ from dy2st.functions.operands import all_axes, cast_to, floating, one_axis, op, 
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
+_WHERE, _ZEROS = op("where"), op("zeros_like")
 _MATMUL, _EXPAND, _SQUEEZE, _SUM, _MUL = op("matmul"), op("expand_dims"), op("squeeze"), op("sum"), op("mul")
 
 
@@ -177,7 +178,10 @@ def norm(
 def vector_norm(
     x: Any, p: float = 2.0, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
 ) -> Tensor:
-    """Return (sum |x| ** p) ** (1 / p) over axes (all when None); the extreme |x| for infinite p, the count for 0."""
+    """Return (sum |x| ** p) ** (1 / p) over axes (all when None); the extreme |x| for infinite p, the count for 0.
+
+    The gradient at the origin, which is a corner for p = 2, is 0.
+    """
     x = floating(x, "vector_norm")
     x = x if dtype is None else cast_to(x, as_dtype(dtype))
     axes = all_axes(axis, x.ndim, "vector_norm")
@@ -185,7 +189,8 @@ def vector_norm(
     if isinstance(p, str):
         raise ValueError(f"vector_norm: p is {p!r}, not a number")
     if p == 2:
-        return math.sqrt(apply(_SUM, math.square(x), **keep))
+        total = apply(_SUM, math.square(x), **keep)
+        return apply(_WHERE, total == 0, apply(_ZEROS, total), math.sqrt(total))
     size = math.abs(x)
     if p == float("inf"):
         return apply(op("max"), size, **keep)

@@ -213,6 +213,7 @@ METHODS: dict[str, Any] = {
     "set_value": assigning.set_value,
     "strides": property(placement.get_strides),
     "to": placement.to,
+    "to_device": placement.to_device,
     "type_as": lambda self, other: cast_to(self, other.dtype),
     "value": _get_tensor,
 }

@@ -36,6 +36,13 @@ def to(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
     return x if dtype is None else cast_to(x, as_dtype(dtype))
 
 
+def to_device(x: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """Return x on another device, as the array API standard names this; `stream` must be None."""
+    if stream is not None:
+        raise ValueError("to_device: streams are not chosen here, stream must be None")
+    return _moved(x, places.parse(device))
+
+
 def cpu(x: Tensor) -> Tensor:
     """Return x on the CPU."""
     return _moved(x, places.CPU)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 
 from dy2st.ir.context import current
+from dy2st.naming import is_plain_module
 
 MOST_CALLS = 50
 """A location remembers no more calls than this."""
-_HOUSE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Location:
 
 
 def user_frame() -> FrameType | None:
-    """Return the innermost frame that is not of this package."""
+    """Return the innermost frame that runs the user's code."""
     frame = inspect.currentframe()
     while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
@@ -44,9 +44,8 @@ def user_frame() -> FrameType | None:
 
 
 def is_user_frame(frame: FrameType) -> bool:
-    """Say whether a frame runs code that is not of this package."""
-    name = frame.f_globals.get("__name__", "")
-    return not (name == _HOUSE or name.startswith(_HOUSE + "."))
+    """Say whether a frame runs code that is not of this package, nor of a library."""
+    return not is_plain_module(frame.f_globals.get("__name__"))
 
 
 def user_location() -> Location | None:

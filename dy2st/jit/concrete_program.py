@@ -10,10 +10,11 @@ import numpy as np
 from dy2st.ir.context import current
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
-from dy2st.jit.guards import ArgumentSlot, StateSlot
+from dy2st.jit.guards import ArgumentSlot, Guard, StateSlot
 from dy2st.jit.outputs import restore
-from dy2st.jit.signature import Flattened
+from dy2st.jit.signature import Fixed, Flattened
 from dy2st.jit.trace import Traced
+from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
@@ -32,9 +33,14 @@ class ConcreteProgram:
         self.compiled = Compiled(traced.program)
         self.names = list(made.names)
         self.tree = made.tree
+        self.objects = made.objects
         self.calls = 0
+        self.refused, self.refusal = 0, ""
+        """How many calls of its kind it could not serve, and why the last one."""
         self.kinds_of_call = 0
         """How many ways to pass the arguments the function recognises at once (`fast_call`)."""
+        self.values = _fixed_values(made)
+        """The Python values among the arguments, by place."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._one_tensor = isinstance(traced.output, TensorLike)
@@ -83,8 +89,13 @@ class ConcreteProgram:
         """Say what is no longer as it was when this Program was traced."""
         for guard in self.traced.guards:
             if not guard.holds():
-                return f"{guard} has changed"
+                return guard.change() if isinstance(guard, Guard) else f"{guard} has changed"
         return "a tensor from outside has another dtype, rank or stop_gradient"
+
+    def refuse(self) -> None:
+        """Note that a call of its kind found something changed."""
+        self.refused += 1
+        self.refusal = self.changed()
 
     def run_quietly(self, raw: Sequence[Any], xp: Any) -> Any:
         """Do what `run_on` does, for payloads, where nothing is written and no gradient is wanted."""
@@ -93,12 +104,14 @@ class ConcreteProgram:
             return Tensor(results[0])
         return restore(iter([_wrapped(v) for v in results]), self.traced.output)
 
-    def differing_numbers(self, made: Flattened) -> list[str]:
-        """Return the names of Python numbers that differ from those of the call that was traced."""
+    def differing(self, made: Flattened) -> list[str]:
+        """Return the places of numbers and objects that differ from those of the call that was traced."""
+        pairs = [(n, x, self.objects.get(n)) for n, x in made.objects.items()]
+        found = [n for n, x, before in pairs if before is not None and before is not x and type(before) is type(x)]
         other = _fixed_numbers(made)
         if self.names != made.names or other.keys() != self.fixed.keys():
-            return []
-        return [n for n, x in other.items() if type(x) is type(self.fixed[n]) and x != self.fixed[n]]
+            return found
+        return found + [n for n, x in other.items() if type(x) is type(self.fixed[n]) and x != self.fixed[n]]
 
     def run(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run on the leaves of a call; return the function's output."""
@@ -168,12 +181,16 @@ def _wrapped(value: Any) -> Any:
 
 def _fixed_numbers(made: Flattened) -> dict[str, Any]:
     """Return the Python numbers among the arguments of which the value is fixed, by place."""
+    return {name: x for name, x in _fixed_values(made).items() if type(x) in (int, float)}
+
+
+def _fixed_values(made: Flattened) -> dict[str, Any]:
+    """Return the Python values that the Program takes as fixed, by place."""
     found: dict[str, Any] = {}
 
     def visit(tree: Any, name: str) -> None:
-        value = getattr(tree, "value", None)
-        if type(value) in (int, float):
-            found[name] = value
+        if isinstance(tree, Fixed):
+            found[name] = tree.value
         for i, item in enumerate(getattr(tree, "items", None) or ()):
             visit(item, f"{name}_{tree.keys[i] if tree.keys is not None else i}")
 
@@ -210,7 +227,10 @@ def commit(key: Key, owner: Any, value: Any) -> None:
         owner._grad = value
     elif kind == "grad_sum":
         if value is not None:
-            owner._grad = value if owner._grad is None else Tensor(owner._grad._payload + value._payload)
+            if owner._grad is None:
+                owner._grad = value
+            else:
+                accumulate_leaf(owner, value._payload, set())
     elif kind == "attr":
         setattr(owner, key[2], value)
     elif kind == "rng":

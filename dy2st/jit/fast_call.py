@@ -128,6 +128,8 @@ class _Writer:
             self.value(text, x, kind)
         elif kind in (tuple, list, dict, OrderedDict) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
             self.branch(name, text, x, kind)
+        elif name in self.made.opened:
+            self.object(name, text, x, kind)
         elif isinstance(x, (types.FunctionType, type, Layer)):
             self.refuse(f"{text} is not {self.constant(x)}")
         else:
@@ -157,6 +159,16 @@ class _Writer:
         for at, (k, item) in enumerate(items):
             label = k if isinstance(x, dict) else labels[at]
             self.argument(f"{name}_{label}", f"{v}[{self.constant(k) if isinstance(x, dict) else k}]", item)
+
+    def object(self, name: str, text: str, x: Any, kind: type) -> None:
+        v = self.variable(text)
+        self.refuse(f"{v}.__class__ is not {self.constant(kind)}")
+        self.once(x, v)
+        self.containers.append(v)
+        d = self.variable(f"{v}.__dict__")
+        self.refuse(f"tuple({d}) != {self.constant(tuple(vars(x)))}")
+        for k, item in vars(x).items():
+            self.argument(f"{name}_{k}", f"{d}[{k!r}]", item)
 
     def once(self, x: Any, v: str) -> None:
         """Note an object that a call may not give twice."""

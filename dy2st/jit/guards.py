@@ -90,6 +90,13 @@ class Guard:
         now = self.now()
         return now is self.value or same(now, self.value)
 
+    def change(self) -> str:
+        """Say what it was, and is now."""
+        before, now = self.value, self.now()
+        if isinstance(before, SIMPLE) and isinstance(now, SIMPLE):
+            return f"{self} has changed: it was {before!r:.60} and is {now!r:.60}"
+        return f"{self} has changed"
+
     def changed_number(self) -> bool:
         """Say whether a Python number stands there that differs from the one that was read only in its value."""
         return type(self.value) in NUMBERS and type(self.now()) is type(self.value) and not self.holds()

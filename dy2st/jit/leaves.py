@@ -98,9 +98,11 @@ class Leaves(Tracer):
 
     def register_hook(self, t: Tensor, hook: Callable[..., Any]) -> Any:
         """Refuse: a Program has no tape on which a hook could be called."""
-        raise _refused("register_hook() inside of a function of Programs")
+        raise _refused(
+            "register_hook() inside of a function of Programs", "change a gradient with a paddle.autograd.PyLayer"
+        )
 
 
-def _refused(message: str) -> TraceError:
+def _refused(message: str, hint: str | None = None) -> TraceError:
     place = user_location()
-    return TraceError(message, file=place.file if place else None, line=place.line if place else None)
+    return TraceError(message, file=place.file if place else None, line=place.line if place else None, hint=hint)

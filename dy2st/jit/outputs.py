@@ -14,6 +14,7 @@ import numpy as np
 
 from dy2st.dtypes import DType
 from dy2st.errors import StructureError
+from dy2st.formatting import render
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
@@ -32,12 +33,12 @@ from dy2st.runtime.templates import (
     OneOf,
     Template,
     TensorLike,
+    TextOf,
     Unset,
     template_of,
     types_of,
 )
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import TracedIterator, is_own
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -63,8 +64,8 @@ def output_template(trace: Any, x: Any) -> Template:
         content = trace.content(x)
         kind: Any = functools.partial(defaultdict, x.default_factory) if isinstance(x, defaultdict) else type(x)
         return Items(kind, tuple(output_template(trace, i) for i in content.values()), tuple(content))
-    if isinstance(x, Text):
-        str(x)  # raises: what leaves is a Python str
+    if id(x) in trace.stand_in_objects:
+        raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
     if id(x) in trace.made_objects:
         found = trace.attributes_of(x)
         return NewObject(type(x), tuple(found), tuple(output_template(trace, i) for i in found.values()))
@@ -128,6 +129,9 @@ def restore(values: Iterator[Any], t: Template) -> Any:
         found = zip(t.names, [restore(values, i) for i in t.items], strict=True)
         again.__dict__.update({n: x for n, x in found if not isinstance(x, Undefined)})
         return again
+    if isinstance(t, TextOf):
+        operands = [next(values) for _ in t.items]
+        return "".join(render(t.parts, tuple(getattr(v, "_payload", v) for v in operands)))
     if isinstance(t, ListOf):
         return _restore_list(next(values), t)
     assert isinstance(t, OneOf)

@@ -1,4 +1,4 @@
-"""The Programs of one function, how calls find them, and what `explain()` says of them."""
+"""The Programs of one function, and how calls find them."""
 
 from __future__ import annotations
 
@@ -35,23 +35,9 @@ class ProgramCache:
         for program in self.entries.get(key, ()):
             if program.holds():
                 return program
+            program.refuse()
         return None
 
     def add(self, key: Any, program: ConcreteProgram) -> None:
         self.entries.setdefault(key, []).append(program)
         self.order.append(program)
-
-
-class Explanation:
-    """What `explain()` returns; prints as text."""
-
-    def __init__(self, name: str, traced: list[str], fallbacks: list[str], programs: ProgramCache):
-        self.name, self.traced, self.fallbacks = name, traced, fallbacks
-        self.programs = programs.concrete_programs()
-
-    def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.programs)} programs", *(f"  {t}" for t in self.traced)]
-        lines += [f"  fallback: {f}" for f in self.fallbacks] or ["  no fallback"]
-        return "\n".join(lines)
-
-    __repr__ = __str__

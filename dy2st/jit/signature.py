@@ -17,27 +17,19 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.errors import ConversionError
 from dy2st.ir.types import ScalarType, TensorType, Type
+from dy2st.jit.value_keys import is_its_attributes, key_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import Pulled, is_own
 from dy2st.shapes import Extent, symbol
 from dy2st.static.input_spec import InputSpec
 
-VALUES = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
-
-
-@dataclass(frozen=True)
-class Spot:
-    """Where an input stands in the arguments, and the type with which it enters the Program."""
-
-    name: str
-    type: Type
-    stop_gradient: bool
+CONTAINERS = (list, dict, OrderedDict)
 
 
 class Flattened:
     """One call's arguments: `leaves` in order, and a `key` of everything else."""
 
-    __slots__ = ("containers", "iterators", "key", "leaves", "names", "numbers", "tree")
+    __slots__ = ("containers", "iterators", "key", "leaves", "names", "numbers", "objects", "opened", "tree")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -47,21 +39,25 @@ class Flattened:
         self.names: list[str] = []
         self.numbers: list[int] = []
         """The leaves that are Python numbers of which the value was left open."""
+        self.objects: dict[str, Any] = {}
+        """Objects that are told apart by identity, by place, and that could be taken apart."""
+        self.opened: list[str] = []
+        """The places of objects that were taken apart."""
         self.key: Any = None
         self.tree: Any = None
 
 
-def flatten(values: dict[str, Any], open_numbers: set[str]) -> Flattened:
-    """Take the bound arguments apart; numbers at places in `open_numbers` become inputs."""
+def flatten(values: dict[str, Any], opened: set[str]) -> Flattened:
+    """Take the bound arguments apart; numbers and attributes of objects at places in `opened` become inputs."""
     made = Flattened()
     seen: dict[int, Any] = {}
     keys: list[Any] = []
-    made.tree = {name: _flatten(x, name, made, seen, keys, open_numbers) for name, x in values.items()}
+    made.tree = {name: _flatten(x, name, made, seen, keys, opened) for name, x in values.items()}
     made.key = tuple(keys)
     return made
 
 
-def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], open_numbers: set[str]) -> Any:
+def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
     kind = type(x)
     if isinstance(x, Tensor):
         if id(x) in seen:
@@ -75,50 +71,48 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         dtypes.of_array(x)
         keys.append((x.dtype, x.ndim, True))
         return _leaf(Tensor(x), name, made)
-    if kind in (int, float) and name in open_numbers:
+    if kind in (int, float) and name in opened:
         keys.append(("number", kind))
         made.numbers.append(len(made.leaves))
         return _leaf(x, name, made)
     if kind is tuple:
         keys.append((tuple, len(x)))
-        items = [_flatten(v, f"{name}_{i}", made, seen, keys, open_numbers) for i, v in enumerate(x)]
+        items = [_flatten(v, f"{name}_{i}", made, seen, keys, opened) for i, v in enumerate(x)]
         return Branch(kind, items, None, -1)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         keys.append((kind, len(x)))
         parts = zip(x._fields, x, strict=True)
-        items = [_flatten(v, f"{name}_{n}", made, seen, keys, open_numbers) for n, v in parts]
+        items = [_flatten(v, f"{name}_{n}", made, seen, keys, opened) for n, v in parts]
         return Branch(kind, items, None, -1)
-    if kind is list or kind is dict or kind is OrderedDict:
-        return _container(x, name, made, seen, keys, open_numbers)
+    if kind in CONTAINERS:
+        return _container(x, name, made, seen, keys, opened)
     if is_own(x) or kind is Pulled:
         made.iterators.append(x if kind is Pulled else Pulled(x))
         keys.append(("iterator", type(made.iterators[-1].real)))
         return Moving(len(made.iterators) - 1)
-    keys.append(_key_of(kind, x))
+    if is_its_attributes(x):
+        if name in opened:
+            made.opened.append(name)
+            return _container(x, name, made, seen, keys, opened)
+        made.objects[name] = x
+    keys.append(key_of(x))
     return Fixed(x)
 
 
-def _key_of(kind: type, x: Any) -> Any:
-    """Return what tells a Python value from others: its text where `==` does not (NaN, -0.0), else identity."""
-    if not isinstance(x, VALUES):
-        return "object", _Same(x)
-    return kind, repr(x) if kind is slice or (kind in (float, complex) and (x != x or x == 0)) else x
-
-
-def _container(
-    x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], open_numbers: set[str]
-) -> Any:
-    """Take a list or dict apart; one that was met before is the same one."""
+def _container(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
+    """Take a list, a dict or an object apart; one that was met before is the same one."""
     if id(x) in seen:
         keys.append(("same", "container", seen[id(x)].index))
         return seen[id(x)]
     at = len(made.containers)
     made.containers.append(x)
-    is_list = type(x) is list
-    keys.append((list, len(x)) if is_list else (type(x), tuple(x)))
-    found = seen[id(x)] = Branch(type(x), [], None if is_list else list(x), at)
-    for k, v in enumerate(x) if is_list else x.items():
-        found.items.append(_flatten(v, f"{name}_{k}", made, seen, keys, open_numbers))
+    kind = type(x)
+    parts = x if isinstance(x, (list, dict)) else vars(x)
+    labels = None if kind is list else list(parts)
+    keys.append((kind, len(parts) if labels is None else tuple(labels)))
+    found = seen[id(x)] = Branch(kind, [], labels, at)
+    for k, v in enumerate(parts) if labels is None else parts.items():
+        found.items.append(_flatten(v, f"{name}_{k}", made, seen, keys, opened))
     return found
 
 
@@ -126,21 +120,6 @@ def _leaf(x: Any, name: str, made: Flattened) -> Leaf:
     made.leaves.append(x)
     made.names.append(name)
     return Leaf(len(made.leaves) - 1)
-
-
-class _Same:
-    """An object in a key: equal when it is the same object; kept alive, so that its id stays its own."""
-
-    __slots__ = ("object",)
-
-    def __init__(self, object: Any):
-        self.object = object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.object is self.object
-
-    def __hash__(self) -> int:
-        return id(self.object)
 
 
 @dataclass
@@ -172,7 +151,12 @@ class Branch:
     items: list[Any]
     keys: list[Any] | None
     index: int = -1
-    """The number of a list or dict among the containers of a call; -1 for a tuple."""
+    """The number of a list, dict or object among the containers of a call; -1 for a tuple."""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is an object, of which `keys` are the attributes."""
+        return self.keys is not None and not issubclass(self.kind, dict)
 
 
 def rebuild(
@@ -191,12 +175,12 @@ def rebuild(
     if issubclass(tree.kind, tuple):
         items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
         return tuple(items) if tree.kind is tuple else tree.kind(*items)
-    made = tree.kind()
+    made = object.__new__(tree.kind) if tree.is_object else tree.kind()
     if tree.index >= 0:
         containers[tree.index] = made
     items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
     if tree.keys is not None:
-        made.update(zip(tree.keys, items, strict=True))
+        (vars(made) if tree.is_object else made).update(zip(tree.keys, items, strict=True))
     else:
         made.extend(items)
     return made

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.errors import ConversionError, Dy2stError, TraceError
+from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, current
 from dy2st.ir.location import user_location
@@ -21,8 +21,10 @@ from dy2st.ir.program import Program, Value
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
+from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
 from dy2st.jit.fast_call import Recogniser, recogniser
-from dy2st.jit.program_cache import Explanation, ProgramCache
+from dy2st.jit.named_calls import named_call
+from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.signature import (
     Flattened,
     bind,
@@ -74,18 +76,20 @@ class StaticFunction:
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
         self._cache = ProgramCache()
         self._lock = threading.RLock()
-        self._open_numbers: set[str] = set()
-        self._closed_numbers: set[str] = set()
+        self._opened: set[str] = set()
+        self._closed: set[str] = set()
         self._open_state: set[tuple[int, str]] = set()
         self._closed_state: set[tuple[int, str]] = set()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self._seen: dict[Any, tuple[tuple[ConcreteProgram, Recogniser, Any], ...]] = {}
         """What recognises calls, by the number of arguments, the gradient mode and the names of keywords."""
-        self._fallbacks: list[str] = []
+        self._history = History()
         self._eager: set[Any] = set()
         """Kinds of call that run eagerly."""
-        self._log: list[str] = []
+        self._kinds: list[dict[str, str]] = []
+        """The calls that were traced, in words."""
         self._last: ConcreteProgram | None = None
+        self._named = named_call(function)
         functools.update_wrapper(self, function)
         self.__dy2st_function__ = function if instance is None else types.MethodType(function, instance)
 
@@ -130,8 +134,8 @@ class StaticFunction:
                 program.calls += 1
                 try:
                     if program.quiet:
-                        return program.run_quietly(inputs, xp)
-                    return program.run_on(inputs[0], inputs[1], inputs[2], xp)
+                        return self._named(program.run_quietly, inputs, xp)
+                    return self._named(program.run_on, inputs[0], inputs[1], inputs[2], xp)
                 except Exception as error:
                     error.__traceback__ = user_traceback(error.__traceback__)
                     raise  # a bare `raise` adds no frame of this file
@@ -141,16 +145,17 @@ class StaticFunction:
             values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
-            made = flatten(values, self._open_numbers)
+            made = flatten(values, self._opened)
             program, made = self._program(made)
             if program is None:
+                self._history.eager += 1
                 if made.iterators:  # some items may have been pulled
                     args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
                 return self.dygraph_function(*args, **keywords)
             if program.calls and context.amp is None:
                 self._remember((len(args), context.grad, context.checkpoint, *keywords), program, args, keywords, made)
             program.calls += 1
-            return program.run(made.leaves, made.containers)
+            return self._named(program.run, made.leaves, made.containers)
         except Exception as error:
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
@@ -210,21 +215,27 @@ class StaticFunction:
                 place = id(guard.owner), getattr(guard, "name", "")
                 if guard.changed_number() and place not in self._closed_state:
                     self._open_state.add(place)
-        if self._open_changed_number(made):
+        if self._open_changed(made):
             values = rebuild_values(made)
-            return self._program(flatten(values, self._open_numbers))
-        why = self._why(key)
+            return self._program(flatten(values, self._opened))
+        why = self._why(key, made)
         try:
             program = self._traced(made, specs)
         except (ConversionError, TraceError) as error:
-            if made.numbers:
-                self._close_numbers(made)
-                return self._program(flatten(rebuild_values(made), self._open_numbers))
+            if made.numbers or made.opened:
+                self._close(made)
+                return self._program(flatten(rebuild_values(made), self._opened))
             self._fall_back(key, error)
             return None, made
-        if program.traced.failed is not None or made.iterators:  # it serves this call only
+        number = self._history.calls(self._cache.order) + 1
+        if program.traced.failed is not None or made.iterators:
+            self._history.once += 1
+            what = "an iterator is used up" if made.iterators else "it raises on every path"
+            self._history.events.append(f"call {number} was traced for itself alone: {what}")
             return program, made
-        self._log.append(f"program {len(self._cache)} was traced for {_describe(made)}: {why}")
+        at = f" at call {number}" if len(self._cache) else ""
+        self._history.traced.append(f"program {len(self._cache)} was traced for {signature_text(made)}{at}: {why}")
+        self._kinds.append(described(made, current().grad))
         self._cache.add(key, program)
         return program, made
 
@@ -258,54 +269,52 @@ class StaticFunction:
                     f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
                     "clear it before"
                 )
-        self._fallbacks += [n for n in traced.notes if n not in self._fallbacks]
+        for note in traced.notes:
+            self._history.fall_back(note)
         return ConcreteProgram(traced, made)
 
-    def _why(self, key: Any) -> str:
+    def _why(self, key: Any, made: Flattened) -> str:
         """Say why no Program serves a call."""
         if not self._cache.order:
             return "the first call"
         known = self._cache.entries.get(key)
         if known is None:
-            return "arguments of another kind, or another value of one that is not a tensor"
+            return difference(described(made, current().grad), self._kinds)
         return known[-1].changed()
 
-    # ---- numbers among the arguments -------------------------------------------------------------------------------
-    def _open_changed_number(self, made: Flattened) -> bool:
-        """Leave the value of a number open that differs from an earlier call of the same kind; say whether one was."""
-        changed = False
-        for program in self._cache.order:
-            for name in program.differing_numbers(made):
-                if name not in self._closed_numbers and name not in self._open_numbers:
-                    self._open_numbers.add(name)
-                    changed = True
-        return changed
+    # ---- numbers and objects among the arguments -------------------------------------------------------------------
+    def _open_changed(self, made: Flattened) -> bool:
+        """Leave open what differs from an earlier call of the same kind: the value of a number, the attributes of an
+        object; say whether anything was.
+        """
+        names = {name for program in self._cache.order for name in program.differing(made)}
+        names -= self._closed | self._opened
+        self._opened |= names
+        return bool(names)
 
-    def _close_numbers(self, made: Flattened) -> None:
-        """Fix the values of numbers again that the function needs as Python values."""
-        for i in made.numbers:
-            self._closed_numbers.add(made.names[i])
-            self._open_numbers.discard(made.names[i])
+    def _close(self, made: Flattened) -> None:
+        """Fix the numbers again that the function needs as Python values, and the objects that it needs themselves."""
+        names = {made.names[i] for i in made.numbers} | set(made.opened)
+        self._closed |= names
+        self._opened -= names
 
     # ---- fallback --------------------------------------------------------------------------------------------------
     def _fall_back(self, key: Any, error: Dy2stError) -> None:
         """Let calls of this kind run eagerly; the first one warns."""
-        if self._full_graph:
+        if self._full_graph and not isinstance(error, DebuggerCall):
             raise error
         first = not self._eager
         self._eager.add(key)
-        place = f"{self._function.__code__.co_filename}:{self._function.__code__.co_firstlineno}"
         reason = str(error)
-        if reason not in self._fallbacks:
-            self._fallbacks.append(reason)
+        self._history.fall_back(reason)
         if not first:
             return
-        warnings.warn(
-            f"`{self._function.__qualname__}` ({place}) runs eagerly, without a Program: {reason}\n"
-            "full_graph=True makes this an error.",
-            FallbackWarning,
-            stacklevel=_stacklevel(),
-        )
+        code = getattr(self._function, "__code__", None)
+        place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+        text = f"`{self._function.__qualname__}`{place} runs eagerly, without a Program: {reason}"
+        if not isinstance(error, DebuggerCall):
+            text += "\nfull_graph=True makes this an error."
+        warnings.warn(text, FallbackWarning, stacklevel=_stacklevel())
 
     # ---- what a user can look at -----------------------------------------------------------------------------------
     @property
@@ -332,8 +341,8 @@ class StaticFunction:
         return convert(function).source  # type: ignore[arg-type]
 
     def explain(self) -> Explanation:
-        """Tell which Programs there are and why each was traced, and what fell back to eager."""
-        return Explanation(self._function.__qualname__, list(self._log), list(self._fallbacks), self._cache)
+        """Tell which Programs there are, why each was traced, which calls it served, and what ran eagerly and why."""
+        return Explanation(self._function.__qualname__, self._history, self._cache.concrete_programs())
 
     def concrete_program_specify_input_spec(self, input_spec: Sequence[Any] | None = None) -> ConcreteProgram:
         """Trace from declared inputs, without a call; return the Program."""
@@ -341,10 +350,10 @@ class StaticFunction:
         if declared is None:
             return self._cache.last()
         values = bind_specs(self._signature, declared)
-        made = flatten({n: sample_of(x) for n, x in values.items()}, self._open_numbers)
+        made = flatten({n: sample_of(x) for n, x in values.items()}, self._opened)
         program = self._program_from(made, values)
         if program is None:
-            raise TraceError(f"`{self._function.__qualname__}` cannot become a Program: {self._fallbacks[-1]}")
+            raise TraceError(f"`{self._function.__qualname__}` cannot become a Program: {self._history.fallbacks[-1]}")
         return program
 
     def _program_from(self, made: Flattened, values: dict[str, Any]) -> ConcreteProgram | None:
@@ -372,25 +381,11 @@ class StaticFunction:
         return f"<StaticFunction {self._function.__qualname__}, {len(self._cache)} programs>"
 
 
-def rebuild_values(made: Flattened) -> dict[str, Any]:
-    """Return the arguments of a call again."""
-    containers = dict(enumerate(made.containers))
-    return {name: rebuild(tree, made.leaves, containers, made.iterators) for name, tree in made.tree.items()}
-
-
 def _modes(context: Context) -> Any:
     """Return what is in force that makes another Program of the same call; None for what mostly is."""
     if context.amp is None and context.checkpoint == KEEP_ALL:
         return None
     return repr(context.amp), context.checkpoint
-
-
-def _describe(made: Flattened) -> str:
-    shown = [
-        f"{name}: {x.dtype.name}, rank {x.ndim}" if isinstance(x, Tensor) else f"{name}: a {type(x).__name__}"
-        for x, name in zip(made.leaves, made.names, strict=True)
-    ]
-    return "(" + "; ".join(shown) + ")"
 
 
 def _stacklevel() -> int:

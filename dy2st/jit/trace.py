@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.errors import Dy2stError, InvalidProgram, StructureError
+from dy2st.errors import ConversionError, Dy2stError, InvalidProgram, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
@@ -192,8 +193,8 @@ class Trace(Leaves):
         self.log.keep(x)
 
     def note_arguments(self, leaves: Sequence[Any], containers: dict[int, Any]) -> None:
-        """Note the tensors, lists and dicts among the arguments of the call that is traced: what is written to them
-        goes to those of each call.
+        """Note the tensors, lists, dicts and objects among the arguments of the call that is traced: what is written to
+        them goes to those of each call.
         """
         for i, x in enumerate(leaves):
             if isinstance(x, Tensor):
@@ -202,6 +203,8 @@ class Trace(Leaves):
         for i, x in containers.items():
             self.arguments[id(x)] = ArgumentSlot("container", i)
             self.log.keep(x)
+            if not isinstance(x, (list, dict)):
+                self.stand_in_objects[id(x)] = x, dict(vars(x))
 
     def content(self, x: Any) -> Any:
         if isinstance(x, CONTAINERS) and id(x) in self.external:
@@ -315,6 +318,7 @@ class Trace(Leaves):
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
         """Close the Program over what the function returned (or raised) and what was written."""
         output = leaving(self, self._settled(output))
+        self._check_stand_ins()
         self.rebound.write()
         template = output_template(self, output)
         thrown = None if error is None else Raised.of(self, error)
@@ -352,6 +356,13 @@ class Trace(Leaves):
         except InvalidProgram as error:
             raise StructureError(f"a `try` keeps a value of a trace of its body that was given up: {error}") from error
 
+    def _check_stand_ins(self) -> None:
+        """Refuse a Program for which an object among the arguments was changed behind the back of the trace."""
+        for x, before in self.stand_in_objects.values():
+            now = vars(x)
+            if now.keys() != before.keys() or any(now[k] is not v for k, v in before.items()):
+                raise StructureError(f"an argument (a {type(x).__name__}) is changed by code that is not converted")
+
     def did_something(self) -> bool:
         """Say whether a call does more than to compute: an effect, or a write."""
         self.rebound.write()
@@ -366,6 +377,18 @@ class Trace(Leaves):
         return output
 
 
+def _refuse_generator(function: Callable[..., Any]) -> None:
+    """Refuse a generator function: its values would be asked for after the Program ran."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None and code.co_flags & inspect.CO_GENERATOR:
+        raise ConversionError(
+            f"`{code.co_name}` cannot become a Program: it is a generator function, which runs as its values are asked for",
+            file=code.co_filename,
+            line=code.co_firstlineno,
+            hint="collect the values in a list and return that",
+        )
+
+
 def _is_leaf(t: Any) -> bool:
     """Say whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
     return not isinstance(t._payload, Value) and t._node is None and not t.stop_gradient
@@ -375,6 +398,7 @@ def trace(
     function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]], made: Trace
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
+    _refuse_generator(function)
     inputs, args, keywords = make_inputs(made)
     made.outermost = made.bottom = sys._getframe()
     with replaced(trace=made, grad=current().grad):

@@ -47,6 +47,7 @@ from dy2st.nn.layers.loss import (
     CosineEmbeddingLoss,
     CosineSimilarity,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     KLDivLoss,
@@ -113,6 +114,9 @@ from dy2st.nn.layers.pooling import (
     MaxPool1D,
     MaxPool2D,
     MaxPool3D,
+    MaxUnPool1D,
+    MaxUnPool2D,
+    MaxUnPool3D,
 )  # fmt: skip
 from dy2st.nn.layers.rnn import GRU, LSTM, RNN, BiRNN, SimpleRNN
 from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
@@ -137,6 +141,7 @@ from dy2st.nn.layers.transformer import (
     TransformerEncoderLayer,
 )
 from dy2st.nn.param_attr import ParamAttr
+from dy2st.nn.reparametrize import SpectralNorm
 from dy2st.runtime.parameter import Parameter
 
 Module, ModuleList, ModuleDict = Layer, LayerList, LayerDict

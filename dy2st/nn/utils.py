@@ -12,6 +12,7 @@ from dy2st.functions.joining import concat
 from dy2st.functions.manipulation import reshape
 from dy2st.ir.context import replaced
 from dy2st.missing import missing_in
+from dy2st.nn.reparametrize import remove_weight_norm, spectral_norm, weight_norm
 from dy2st.runtime.tensor import Tensor
 
 
@@ -75,3 +76,13 @@ def _listed(parameters: Any) -> list[Tensor]:
 
 
 __getattr__ = missing_in(__name__)
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "parameters_to_vector",
+    "remove_weight_norm",
+    "spectral_norm",
+    "vector_to_parameters",
+    "weight_norm",
+]

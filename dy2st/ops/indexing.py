@@ -29,6 +29,7 @@ class Index(Op):
 
     name = "index"
     attributes = ("spec",)
+    adds = "index_add"
     linear_in = (0,)
     is_view = True
     may_raise = True
@@ -104,13 +105,13 @@ class IndexSet(_IndexWrite):
         (ct,), places = cts, operands[2:]
         zero = b.constant(0, ct.type.dtype)  # type: ignore[union-attr]
         answer: list[Value | None] = [None] * len(operands)
-        if linear[0]:
-            answer[0] = b.index_set(ct, zero, *places, spec=spec)
-        if linear[1]:
+        if linear[1]:  # first, so that the write below may be in place
             read = b.index(ct, *places, spec=spec)
             if may_repeat(spec):
                 read = b.where(b.index_last(ct, *places, spec=spec), read, zero)
             answer[1] = summed_to(b, read, operands[1])
+        if linear[0]:
+            answer[0] = b.index_set(ct, zero, *places, spec=spec)
         return answer
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

@@ -1,6 +1,6 @@
 """Which tensors of a trace may be one tensor in a run: in-place writes to those are refused.
 
-Tensors cross the ends of branches and loops as values. What one name held before may then be held by another one as
+Tensors and containers cross the ends of branches and loops as values. What one name held before may then be held by another one as
 well, or by a list: in eager mode both see a write in place, in the Program only one would. A trace therefore notes
 which objects a joined one may be; a write to a tensor while another that it may be can still be reached is a
 StructureError, so that the function runs eagerly.
@@ -9,10 +9,20 @@ StructureError, so that the function runs eagerly.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
+
+
+@dataclass(frozen=True)
+class Held:
+    """A container and what it holds at some point of the trace."""
+
+    container: Any
+    items: dict[Any, Any]
 
 
 class Aliases:
@@ -42,14 +52,16 @@ class Aliases:
     def joined(self, made: Any, *sources: Any) -> None:
         """Note that `made` is one of `sources` in a run; in tuples, lists and dicts, item by item."""
         if isinstance(made, (Tensor, Variant)):
-            self.same([made, *tensors_in(sources)])
+            parts = [x for x in sources if not (isinstance(x, Held) and _names(made, x.container))]
+            self.same([made, *tensors_in(parts)])
             return
+        if isinstance(made, Held):
+            self.same([made.container, *(x.container for x in sources if isinstance(x, Held))])
+            made = made.items
         if isinstance(made, dict):
+            parts = [x.items if isinstance(x, Held) else x for x in sources]
             for key, item in made.items():
-                self.joined(item, *(x[key] for x in sources if isinstance(x, dict) and key in x))
-        elif isinstance(made, (list, tuple)):
-            for i, item in enumerate(made):
-                self.joined(item, *(x[i] for x in sources if isinstance(x, (list, tuple)) and i < len(x)))
+                self.joined(item, *(x[key] for x in parts if isinstance(x, dict) and key in x))
 
     def hold(self, x: Any) -> None:
         """Note that a list or variant holds the tensors in `x` by value."""
@@ -78,12 +90,20 @@ class Aliases:
 
 
 def tensors_in(x: Any) -> Iterator[Any]:
-    """Give the tensors and variants in tuples, lists and dicts."""
+    """Give the tensors, variants and containers in tuples, lists and dicts."""
     if isinstance(x, (Tensor, Variant)):
         yield x
+    elif isinstance(x, Held):
+        yield x.container
+        yield from tensors_in(x.items)
     elif isinstance(x, (list, tuple, dict)):
         for item in x.values() if isinstance(x, dict) else x:
             yield from tensors_in(item)
+
+
+def _names(made: Any, container: Any) -> bool:
+    """Say whether an alternative of a variant is this very container."""
+    return isinstance(made, Variant) and any(isinstance(a, Const) and a.object is container for a in made.alternatives)
 
 
 def _differ(things: list[Any]) -> bool:

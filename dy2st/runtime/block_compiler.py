@@ -14,7 +14,7 @@ from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.block_plan import BlockPlan, call_step, cond_step, for_step, try_step, while_step
 from dy2st.runtime.interpreter import single
 from dy2st.runtime.kernels import bare_ufunc, kernel
-from dy2st.runtime.ownership import Lives, hands_over, is_container, keeps, makes, once
+from dy2st.runtime.ownership import Lives, Owned, hands_over, is_container, is_written, keeps, makes, once, shows
 from dy2st.runtime.registers import Frame, worth_clearing
 from dy2st.runtime.results import read_only
 from dy2st.runtime.steps import Step, clear_step, several_step, store_step, ufunc_step
@@ -55,7 +55,7 @@ class _BlockCompiler:
     def __init__(self, functions: Functions, block: Block, owned: Flags, carried: range | None):
         self.functions, self.xp, self.block = functions, functions.xp, block
         self.lives = Lives(block)
-        self.owned = {v for v, own in zip(block.arguments, owned, strict=True) if own}
+        self.owned = Owned(self.lives, (v for v, own in zip(block.arguments, owned, strict=True) if own))
         pinned: list[Value] = []
         wanted: dict[Value, int] = {}
         turning: set[Value] = set()
@@ -84,7 +84,8 @@ class _BlockCompiler:
             else:
                 self._operation(at, operation)
         results = self.lives.results
-        plan.owned = tuple(v in self.owned and once(v, results) for v in results)
+        end = len(self.block.operations)
+        plan.owned = tuple(self.owned.is_free(v, end) and once(v, results) for v in results)
         plan.finish(self.steps, self.frame.rest(), [self.frame.slot[v] for v in results], frozenset(self.calls))
 
     def _constant(self, operation: Operation) -> None:
@@ -100,7 +101,7 @@ class _BlockCompiler:
     def _operation(self, at: int, operation: Operation) -> None:
         operands = self.lives.operands(operation)
         dying = [v for v in dict.fromkeys(operands) if self.lives.last[v] == at]
-        given_up = {v for v in dying if v in self.owned}
+        given_up = {v for v in dying if self.owned.is_free(v, at)}
         slots = [self.frame.slot[v] for v in operands]
         freed = {v: slot for v in dying if (slot := self.frame.release(v)) is not None}
         makers = {
@@ -125,18 +126,34 @@ class _BlockCompiler:
     def _plain(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         op, attributes = operation.op, operation.attributes
         ufunc = bare_ufunc(op, self.xp, len(operands), attributes) if len(operation.results) == 1 else None
+        copied = operation.op.name == "index" and self._outlives(operation.results[0], operands[0])
         for i, value in enumerate(operands):
-            if keeps(operation, i, ufunc is not None):
-                self.owned.discard(value)
+            if copied or not keeps(operation, i, ufunc is not None):
+                continue
+            if shows(operation):
+                self.owned.view(value, operation.results)
+            else:
+                self.owned.lose(value)
         if ufunc is not None:
             step = self._ufunc(ufunc, operation.results[0], operands, slots, given_up)
         elif hasattr(op, "eval_in_place") and operands[0] in given_up and once(operands[0], operands):
             step = self._in_place(operation, slots)
         else:
-            step = self._stored(operation, kernel(op, self.xp, attributes), slots)
+            f = kernel(op, self.xp, attributes)
+            step = self._stored(operation, _copying(f) if copied else f, slots)
         handed = hands_over(operation) and operands[0] in given_up
-        self.owned.update(v for i, v in enumerate(operation.results) if handed or makes(operation, i, ufunc is not None))
+        fresh = handed or copied
+        self.owned.add(v for i, v in enumerate(operation.results) if fresh or makes(operation, i, ufunc is not None))
         return step
+
+    def _outlives(self, part: Value, whole: Value) -> bool:
+        """Say whether a part of an owned tensor is used when that is written in place: then the part is copied."""
+        end = self.lives.last[whole]
+        if whole not in self.owned or end >= len(self.block.operations) or self.lives.last.get(part, -1) < end:
+            return False
+        writer = self.block.operations[end]
+        operands = self.lives.operands(writer)
+        return hasattr(writer.op, "eval_in_place") and operands[0] is whole and once(whole, operands)
 
     def _ufunc(self, f: Any, made: Value, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         rank0 = self._rank0(made)  # NumPy needs longer to write into a 0-D array than to make one
@@ -184,7 +201,11 @@ class _BlockCompiler:
         count, counted = operation.attributes["carried"], operation.op.name == "counted_while"
         passed = operands[1:]
         free = [v in given_up and once(v, operands) for v in passed[:count]]
-        assumed = tuple(own or isinstance(v.type, ListType) for own, v in zip(free, passed, strict=False))
+        carried = operation.blocks[0].arguments[int(counted) :]
+        assumed = tuple(
+            own or isinstance(v.type, ListType) or is_written(operation.blocks[0], v)
+            for own, v in zip(free, carried, strict=False)
+        )
         body, assumed = self._body(operation.blocks[0], assumed, len(passed), counted)
         copied = [i for i, own in enumerate(assumed) if own and not free[i]]
         self._passed(operation, passed, assumed)
@@ -218,8 +239,14 @@ class _BlockCompiler:
         types = [v.type for v in operation.results]
         apart = all(own or isinstance(t, ScalarType) for own, t in zip(owned, types, strict=True))
         if not apart or any(map(is_container, types)):
-            self.owned.difference_update(passed)
-        self.owned.update(v for v, own in zip(operation.results, owned, strict=True) if own)
+            for value in passed:
+                self.owned.lose(value)
+        self.owned.add(v for v, own in zip(operation.results, owned, strict=True) if own)
+
+
+def _copying(f: Any) -> Any:
+    """Return `f` with a copy of its result, which may be a view."""
+    return lambda *operands: f(*operands).copy()
 
 
 def _unwrapping(f: Any) -> Any:

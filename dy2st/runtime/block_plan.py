@@ -100,7 +100,8 @@ def while_step(
 ) -> Step:  # fmt: skip
     """Return the step of a loop whose body gives (pred, *carried).
 
-    `copied` are the carried lists that the loop may not write into; `cleared` are registers that give up their value.
+    `copied` are the carried lists and arrays that the loop may not write into; `cleared` are registers that give up
+    their value.
     """
     read, store, carried = take(operands), _store(outs), len(outs)
     again, move = body.result_slots[0], _move(body.result_slots[1:], 0)
@@ -109,7 +110,7 @@ def while_step(
     def step(r: Registers) -> None:
         frame = [*read(r), *rest]
         for i in copied:
-            frame[i] = list(frame[i])
+            frame[i] = frame[i].copy()
         turning, inner = r[pred], None
         for slot in cleared:
             r[slot] = None
@@ -141,7 +142,7 @@ def for_step(
     def step(r: Registers) -> None:
         frame = [0, *read(r), *rest]
         for i in copied:
-            frame[i + 1] = list(frame[i + 1])
+            frame[i + 1] = frame[i + 1].copy()
         turns, inner = range(r[count]), None
         for slot in cleared:
             r[slot] = None

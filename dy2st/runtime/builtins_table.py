@@ -25,7 +25,7 @@ from dy2st.runtime.symbolic_range import (
     symbolic_zip,
 )
 from dy2st.runtime.tensor import Tensor, needs_value
-from dy2st.runtime.text import fstring, text_part
+from dy2st.runtime.text import Text, fstring, text_part
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -82,6 +82,8 @@ def _number(name: str) -> Callable[..., Any]:
             return switch(trace, x, lambda y: convert(trace, y, *args[1:], **keywords))
         if isinstance(x, Tensor):
             x = trace.item(x)
+        if isinstance(x, Text):
+            str(x)  # raises: Python needs it
         if isinstance(x, Scalar):
             return x if x.kind == name else Scalar(trace.emit(f"scalar_{name}", [x.value]))
         return kind(*args, **keywords)

@@ -80,10 +80,15 @@ class Contents:
             raise StructureError(
                 "a container inside of one whose items only the run tells is changed: put a new one in its place"
             )
+        if id(x) in self.aliases.groups:
+            self.before_write(x)
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copy.copy(x)
         self.log.set(("items", id(x)), x, content)
         self.show(x, content)
+
+    def before_write(self, t: Any) -> None:
+        """Look at a tensor or container that is changed next."""
 
     def lend(self, x: Any) -> None:
         """Say that `x` was put by value into a list of unknown length; a later change of it would be lost there."""

@@ -34,7 +34,7 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
         made = getattr(type(obj), name, None)
         if isinstance(made, property) and made.fget is not None and not isinstance(obj, type):
             return trace.callable(made.fget)(obj)
-        if id(obj) in trace.made_objects:
+        if id(obj) in trace.made_objects or trace.came_with(obj, name):
             return getattr(obj, name)
         value = getattr(obj, name)
         return trace.note_attribute(obj, name, value)

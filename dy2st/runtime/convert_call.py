@@ -15,16 +15,18 @@ from dy2st.runtime.checkpointing import under_policy
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_recursion import call_function
-from dy2st.runtime.impure import refuse_impure
+from dy2st.runtime.impure import refuse_debugger, refuse_impure
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.variant import Variant
 
 
 def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     """Return what to call in place of `f`."""
+    refuse_debugger(f)
     if isinstance(f, Variant):
         return lambda *a, **k: switch(trace, f, lambda g: callable_for(trace, g)(*a, **k))
     try:
@@ -79,6 +81,8 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     refuse_impure(trace, f, args)
     if isinstance(f, type) and is_users_class(f):
         return _construct(trace, f, args, keywords)
+    if not (isinstance(f, type) and issubclass(f, BaseException)):
+        _refuse_text(trace, (*args, *keywords.values()))
     for x in (*args, *keywords.values()):
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
             return trace.on_content(x, switch, lambda: foreign_call(trace, f, *args, **keywords))
@@ -98,6 +102,16 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
         trace.rollback(mark)
     return _each_choice(trace, number, number.choices, lambda y: foreign_call(
         trace, f, *_put(trace, args, number, y), **_put(trace, keywords, number, y)))  # fmt: skip
+
+
+def _refuse_text(trace: Any, arguments: Any, depth: int = 0) -> None:
+    """Raise NeedsPythonValue where a text with values of the run is among arguments: Python reads all of it."""
+    for x in arguments:
+        if isinstance(x, Text):
+            str(x)
+        content = trace.content(x) if isinstance(x, (list, tuple)) else ()
+        if depth < 3 and _is_short(content):
+            _refuse_text(trace, content, depth + 1)
 
 
 def _each_choice(trace: Any, number: Scalar, choices: Sequence[Any], use: Callable[[Any], Any]) -> Any:

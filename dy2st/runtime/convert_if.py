@@ -24,7 +24,7 @@ from dy2st.runtime.meeting import meet
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, decode, encode
-from dy2st.runtime.templates import Template, content_template, template_of, types_of
+from dy2st.runtime.templates import Const, NewList, Template, content_template, template_of, types_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -45,7 +45,7 @@ class Branch:
         self.locals: Sequence[Any] = ()
         self.result: Any = None
         self.diverged = False
-        self.held: list[Any] = []
+        self.held: dict[int, Any] = {}
         """The tensors that what it left leads to."""
 
     def run(self, body: Thunk, get: Thunk, set: Callable[[Any], None], before: Any) -> None:
@@ -77,11 +77,18 @@ class Branch:
                 return made_content(self.trace, x, old)
             return made_template(self.trace, x, old)
 
+    def taken_apart(self, x: Any, template: Template, old: set[int]) -> Template:
+        """Return the template of a container that was there before by what it holds where the branch ends."""
+        if not isinstance(template, Const) or type(x) not in CONTAINERS:
+            return template
+        with self.trace.inside(self.builder, self.writes):
+            return NewList(made_content(self.trace, self.trace.content(x), old))
+
     def hold(self, keys: Sequence[Key | None], left: Sequence[Any]) -> None:
         """Note which tensors are in what the branch left."""
         if not self.diverged:
             with self.trace.inside(self.builder, self.writes):
-                self.held = [self.trace.held(key, x) for key, x in zip(keys, left, strict=True)]
+                self.held = {i: self.trace.held(k, x) for i, (k, x) in enumerate(zip(keys, left, strict=True))}
 
     def give(self, x: Any, template: Template) -> None:
         """Make `x` a result of the branch."""
@@ -178,7 +185,7 @@ def join_blocks(
     for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
     ways = [branch.held for branch in branches if not branch.diverged]
-    held = [trace.held(pair[0], value) for pair, value in zip(pairs, made, strict=True)]
+    held = {i: trace.held(pair[0], value) for i, (pair, value) in enumerate(zip(pairs, made, strict=True))}
     trace.aliases.joined(held, *ways)
     trace.aliases.keep_distinct(held, *ways)
     return tuple(made[: len(names)]), made[len(names)]
@@ -195,6 +202,8 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
     if old is not None and (key is None or key[0] not in ("items", "tail")) and all(type(i) in CONTAINERS and id(i) in old for i in (x, y)):
         return either(x, y)
     first, second = one.template(key, x, old), two.template(key, y, old)
+    if isinstance(first, NewList) != isinstance(second, NewList):
+        first, second = one.taken_apart(x, first, before), two.taken_apart(y, second, before)
     try:
         met = meet(first, second, trace)
         return with_same(trace, met, x, y) if objects else met

@@ -17,6 +17,7 @@ from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
 from dy2st.runtime.checkpointing import Policy, loop_attributes
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, predicate, seen_template
 from dy2st.runtime.faults import refuse_fault
@@ -27,7 +28,7 @@ from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
-from dy2st.runtime.templates import Template, types_of
+from dy2st.runtime.templates import Const, NewList, Template, types_of
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
 
 Thunk = Callable[[], Any]
@@ -48,9 +49,12 @@ def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any]
         body()
         go, turns = test(), turns + 1
         if turns % MOST_TURNS == 0 and len(trace.builder.block.operations) - before >= turns:
+            place = user_location()
             raise StructureError(
-                f"this `while` recorded operations for {turns:,} turns and its test is still a Python value: "
-                "a test on a tensor makes it one loop of the Program"
+                f"this `while` recorded operations for {turns:,} turns and its test is still a Python value",
+                file=place.file if place else None,
+                line=place.line if place else None,
+                hint="a test on a tensor makes it one loop of the Program",
             )
 
     def turn() -> Any:
@@ -273,7 +277,7 @@ class Loop:
 
     def _are_one_of(self, made: dict[Any, Any]) -> None:
         """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
-        entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}
+        entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}  # before the loop
         self.trace.aliases.joined(made, entering, *self.seen)
         self.trace.aliases.keep_distinct(made, entering, *self.seen)
 
@@ -288,6 +292,8 @@ class Loop:
                 leaving = made_content(trace, x, self.old)
             else:
                 leaving = made_template(trace, x, self.old)
+                if isinstance(leaving, Const) and isinstance(self.templates[slot], NewList) and type(x) in CONTAINERS:
+                    leaving = NewList(made_content(trace, trace.content(x), self.old))
         try:
             return meet(self.templates[slot], leaving, trace)
         except StructureError as error:

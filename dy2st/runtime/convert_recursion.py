@@ -32,6 +32,7 @@ from dy2st.runtime.templates import (
     OneOf,
     Template,
     TensorLike,
+    TextOf,
     template_of,
     types_of,
 )
@@ -120,6 +121,8 @@ def opened(t: Template) -> Template:
         return Number(t.kind)
     if isinstance(t, Items):
         return Items(t.kind, tuple(map(opened, t.items)), t.keys)
+    if isinstance(t, TextOf):
+        return TextOf(t.parts, tuple(map(opened, t.items)))
     if isinstance(t, NewObject):
         return NewObject(t.kind, t.names, tuple(map(opened, t.items)))
     if isinstance(t, NewList):

@@ -18,22 +18,37 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.errors import TraceError
+from dy2st.errors import DebuggerCall, TraceError
 from dy2st.ir.context import current
 from dy2st.ir.location import user_location
 
-_OWNERS = (np.random.RandomState, np.random.Generator, random.Random, io.IOBase, logging.Logger)
+_RANDOM = (np.random.RandomState, np.random.Generator, random.Random)
+_OWNERS = (*_RANDOM, io.IOBase, logging.Logger)
 _MODULES = frozenset(("time", "random", "secrets", "uuid", "tempfile", "subprocess", "shutil", "socket", "logging",
                       "posix", "nt", "dy2st.jit.saved_files"))  # fmt: skip
 _CALLS: tuple[Any, ...] = (
-    open, input, breakpoint, exec, os.makedirs, os.removedirs, os.popen, np.save, np.savez, np.savez_compressed,
+    open, input, exec, os.makedirs, os.removedirs, os.popen, np.save, np.savez, np.savez_compressed,
     np.savetxt, np.load, np.loadtxt, np.fromfile,
 )  # fmt: skip
+_DEBUGGERS = frozenset(("pdb", "bdb", "ipdb", "pudb", "debugpy", "pydevd", "IPython"))
 _OF_PATHS = frozenset(("write_text", "write_bytes", "read_text", "read_bytes", "mkdir", "touch", "unlink", "rmdir",
                        "rename", "replace", "open", "exists", "iterdir", "glob", "stat"))  # fmt: skip
 _OF_ARRAYS = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setflags", "setfield", "tofile"))
 _OF_LISTS = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
                        "insort_right"))  # fmt: skip
+
+
+def refuse_debugger(f: Any) -> None:
+    """Raise DebuggerCall where `f` is a debugger: it must stop where there are values and the user's own frames."""
+    module = getattr(f, "__module__", None) or type(getattr(f, "__self__", None)).__module__
+    named = getattr(f, "__name__", "") == "set_trace"
+    if f is breakpoint or named or module.partition(".")[0] in _DEBUGGERS:
+        place = user_location()
+        raise DebuggerCall(
+            f"{_named(f)}() stops in the function itself, which runs eagerly for that",
+            file=place.file if place else None,
+            line=place.line if place else None,
+        )
 
 
 def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -47,7 +62,12 @@ def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> N
         or (isinstance(owner, type) and issubclass(owner, datetime.date) and name in ("now", "today", "utcnow"))
         or (isinstance(owner, pathlib.Path) and name in _OF_PATHS)
     ):
-        raise refusal(f"{_named(f)}() has an effect, or another result at every call, which a Program has not")
+        raise refusal(
+            f"{_named(f)}() has an effect, or another result at every call, which a Program has not",
+            "use paddle's random functions, which draw anew in every run"
+            if getattr(f, "__module__", None) == "random" or isinstance(owner, _RANDOM)
+            else "call it outside of the function, and pass what it gives as an argument",
+        )
     if isinstance(owner, np.ndarray) and name in _OF_ARRAYS:
         refuse_outside(trace, owner)
     if name in _OF_LISTS and args:
@@ -57,7 +77,10 @@ def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> N
 def refuse_outside(trace: Any, x: Any) -> None:
     """Raise TraceError where something from outside, of which the trace keeps no writes, would be changed."""
     if id(x) in trace.external or x is os.environ:
-        raise refusal(f"a {type(x).__name__} from outside is changed, which a Program cannot do")
+        raise refusal(
+            f"an object of type {type(x).__name__} from outside is changed, which a Program cannot do",
+            "keep such state in tensors, lists, dicts or attributes",
+        )
 
 
 def in_trace() -> bool:
@@ -72,10 +95,10 @@ def refuse_in_trace(what: str) -> None:
         raise refusal(f"{what} changes a Python object, which a Program cannot do; call it outside of the function")
 
 
-def refusal(message: str) -> TraceError:
-    """Return the error that names the user's line."""
+def refusal(message: str, hint: str | None = None) -> TraceError:
+    """Return the error that names the user's line; `hint` says what to write instead."""
     place = user_location()
-    return TraceError(message, file=place.file if place else None, line=place.line if place else None)
+    return TraceError(message, file=place.file if place else None, line=place.line if place else None, hint=hint)
 
 
 def _named(f: Any) -> str:

@@ -151,8 +151,8 @@ def variables(trace: Any) -> list[Any]:
     return found
 
 
-def tensors_reached(trace: Any) -> set[int]:
-    """Return the ids of the tensors and variants that the user's running functions can come to."""
+def reached(trace: Any) -> set[int]:
+    """Return the ids of the tensors, variants and containers that the user's running functions can come to."""
     waiting = [x for overlay in trace.log.overlays for key, x in overlay.items() if key[0] != "data"]
     waiting += variables(trace)
     seen: set[int] = set()
@@ -165,6 +165,8 @@ def tensors_reached(trace: Any) -> set[int]:
         if id(x) in seen:
             continue
         seen.add(id(x))
+        if isinstance(x, CONTAINERS):
+            found.add(id(x))
         x = trace.content(x)
         if isinstance(x, Variant):
             found.add(id(root(x)))

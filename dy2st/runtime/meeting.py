@@ -27,6 +27,7 @@ from dy2st.runtime.templates import (
     OneOf,
     Template,
     TensorLike,
+    TextOf,
     Unset,
     content_template,
     kind_of_content,
@@ -60,6 +61,8 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
         return NewList(meet(a.content, b.content, trace))
     if isinstance(a, NewObject) and isinstance(b, NewObject) and a.kind is b.kind:
         return _meet_objects(a, b, trace)
+    if isinstance(a, TextOf) and isinstance(b, TextOf) and alike(a, b):
+        return TextOf(a.parts, tuple(meet(p, q, trace) for p, q in zip(a.items, b.items, strict=True)))
     if isinstance(a, Const) and isinstance(b, Const) and isinstance(a.object, list) and isinstance(b.object, list):
         first, second = (content_template(trace, trace.content(c.object)) for c in (a, b))
         return NewList(meet(first, second, trace))
@@ -145,6 +148,8 @@ def alike(a: Template, b: Template) -> bool:
     if isinstance(a, Items) and isinstance(b, Items):
         same = a.kind is b.kind and a.keys == b.keys and len(a.items) == len(b.items)
         return same and all(p == q or alike(p, q) for p, q in zip(a.items, b.items, strict=True))
+    if isinstance(a, TextOf) and isinstance(b, TextOf):
+        return a.parts == b.parts and all(map(alike, a.items, b.items))
     return isinstance(a, ListOf) and isinstance(b, ListOf)
 
 

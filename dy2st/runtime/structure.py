@@ -29,6 +29,7 @@ from dy2st.runtime.templates import (
     OneOf,
     Template,
     TensorLike,
+    TextOf,
     Unset,
     content_template,
     is_taken_apart,
@@ -38,6 +39,7 @@ from dy2st.runtime.templates import (
     types_of,
 )
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.text import Text
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -61,6 +63,8 @@ def encode(trace: Any, x: Any, t: Template) -> list[Value]:
         found = trace.attributes_of(x)
         parts = [found.get(n, Undefined(n)) for n in t.names]
         return [v for part, item in zip(parts, t.items, strict=True) for v in encode(trace, part, item)]
+    if isinstance(t, TextOf):
+        return [b.use(v) for v in x.operands]
     if isinstance(t, ListOf):
         return [_encode_list(trace, trace.content(x), t)]
     assert isinstance(t, OneOf)
@@ -141,6 +145,8 @@ def decode(trace: Any, values: Iterator[Value], t: Template) -> Any:
         return fresh
     if isinstance(t, NewObject):
         return trace.new_object(t.kind, dict(zip(t.names, [decode(trace, values, i) for i in t.items], strict=True)))
+    if isinstance(t, TextOf):
+        return Text(t.parts, [next(values) for _ in t.items])
     if isinstance(t, ListOf):
         return SymbolicList(next(values), t.element)
     assert isinstance(t, OneOf)

@@ -62,8 +62,8 @@ def _push_node(walk: Walk, node: Node, given: dict[int, Any], known: dict[Place,
         found = _push_program(walk, node, node.source, given)
     elif isinstance(node.source, tuple):
         found = _push_op(walk, node, given)
-    else:
-        raise AutodiffError(f"'{node.name}' has a backward of its own and no forward derivative")
+    else:  # derivatives in Python (PyLayer)
+        found = node.source.push(node, given)
     for i, tangent in found.items():
         known.setdefault((node, i), tangent)
 

@@ -66,11 +66,37 @@ def _push_node(
     elif isinstance(node.source, tuple):
         results, found = _push_op(walk, node, given, entering, order)
     else:
-        raise AutodiffError(f"'{node.name}' has a backward of its own and no Taylor rule")
+        _push_own(walk, node, series, known, order)
+        return
     rest = iter(results)
     for i, orders in found:
         here = {k: next(rest) for k in orders}
         known.setdefault((node, i), [here.get(k) for k in range(1, order + 1)])
+
+
+def _push_own(
+    walk: Walk, node: Node, series: dict[int, Coefficients], known: dict[Any, Coefficients], order: int
+) -> None:
+    """Push coefficients through derivatives in Python (PyLayer): those of y' are pushed through its forward derivative.
+
+    The tangents of a node are functions of the tangents x' of its operands and of what the node kept, all on the tape;
+    x' is x1 + 2 x2 t + 3 x3 t**2 and so on.
+    """
+    slopes: dict[int, Tensor] = {}
+    inner = {place: coefficients[: order - 1] for place, coefficients in known.items()}
+    for i, one in series.items():
+        slopes[i] = node.source.place(i, one[0])
+        inner[place_of_tensor(slopes[i])] = [c if c is None else c * float(k) for k, c in enumerate(one[1:], 2)]
+    tangents = node.source.push(node, slopes)
+    if order > 1:
+        for one in nodes_between(list(tangents.values()), inner):
+            moving = {i: inner[p] for i, p in enumerate(map(place_of_edge, one.edges)) if p in inner}
+            if moving:
+                _push_node(walk, one, moving, inner, order - 1)
+    for i, tangent in tangents.items():
+        higher = inner.get(place_of_tensor(tangent)) or [None] * (order - 1)
+        rest = [c if c is None else c / float(k) for k, c in enumerate(higher, 2)]
+        known.setdefault((node, i), [tangent, *rest])
 
 
 def _push_op(walk: Walk, node: Node, given: Given, entering: list[Any], order: int) -> tuple[Any, Given]:

@@ -15,6 +15,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from dy2st.formatting import Part
+from dy2st.ir.program import Value
 from dy2st.ir.types import (
     UNSET,
     ConstType,
@@ -27,6 +29,7 @@ from dy2st.ir.types import (
 )
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.text import Text
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -113,6 +116,14 @@ class ListOf(Template):
 
 
 @dataclass(frozen=True)
+class TextOf(Template):
+    """A text with values of the run in it: its parts (see `formatting.Part`), and what the values are."""
+
+    parts: tuple[Part, ...]
+    items: tuple[Template, ...]
+
+
+@dataclass(frozen=True)
 class OneOf(Template):
     """A variant; alternative 0 is `Unset`."""
 
@@ -147,7 +158,17 @@ def template_of(trace: Any, x: Any) -> Template:
         return Unset(x.name)
     if isinstance(x, tuple):
         return Items(type(x), tuple(template_of(trace, i) for i in x))
+    if isinstance(x, Text):
+        return TextOf(x.template, tuple(map(_of_value, x.operands)))
     return Const(x)
+
+
+def _of_value(value: Value) -> Template:
+    """Return the template of a value in a text: a tensor or a number."""
+    if isinstance(value.type, TensorType):
+        return TensorLike(value.type, True)
+    assert isinstance(value.type, ScalarType)
+    return Number(value.type.kind)
 
 
 def content_template(trace: Any, content: Any) -> Template:
@@ -169,7 +190,7 @@ def types_of(t: Template) -> list[Type]:
         return [t.type]
     if isinstance(t, Number):
         return [ScalarType(t.kind)]
-    if isinstance(t, (Items, NewObject)):
+    if isinstance(t, (Items, NewObject, TextOf)):
         return [x for i in t.items for x in types_of(i)]
     if isinstance(t, NewList):
         return types_of(t.content)
@@ -192,7 +213,7 @@ def is_taken_apart(t: Template) -> bool:
     """Say whether an object of this template is a tuple value inside of a variant or list, even if it has one part."""
     if isinstance(t, NewList):
         return isinstance(t.content, Items)
-    return isinstance(t, (Items, NewObject))
+    return isinstance(t, (Items, NewObject, TextOf))
 
 
 def kind_of_content(t: NewList) -> type:

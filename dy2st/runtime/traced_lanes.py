@@ -39,7 +39,7 @@ def over_lanes(trace: Any, function: Callable[[list[Tensor]], list[Tensor]], map
     drawn = trace.log.get(RNG)
     inner = [child.argument(TensorType(tensor_type(v).dtype, tensor_type(v).shape[1:])) for v in values]
     with trace.inside(child, writes):
-        given = [trace.wrap(v, trace.stops(x)) for v, x in zip(inner, mapped, strict=True)]
+        given = [Tensor(v, trace.stops(x)) for v, x in zip(inner, mapped, strict=True)]
         found = function(given)
         results = [child.use(trace.value_of(t)) for t in found]
         flows = [not trace.stops(t) for t in found]

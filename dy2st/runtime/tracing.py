@@ -14,11 +14,12 @@ from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
+from dy2st.runtime.aliasing import Held
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
 from dy2st.runtime.impure import refuse_outside
-from dy2st.runtime.made_in_branch import tensors_reached
+from dy2st.runtime.made_in_branch import reached
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.recasting import recast
@@ -31,6 +32,9 @@ from dy2st.runtime.traced_iterator import Pulled, PulledIterator, check_moved
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
+DEEPEST = 50
+"""Containers inside of each other that are looked through."""
+
 
 class Tracer(Contents, Recorder):
     """Record a run of Python code."""
@@ -42,6 +46,8 @@ class Tracer(Contents, Recorder):
         """What was read from real objects, under the key with which a write would hide it."""
         self.made_objects: dict[int, Any] = {}
         """Objects that exist in the trace only."""
+        self.stand_in_objects: dict[int, tuple[Any, dict[str, Any]]] = {}
+        """What stands for objects among the arguments, by id, and the attributes that they came with."""
         self.attempts: list[Any] = []
         """The `try` statements in whose bodies the trace stands (convert_try)."""
         self.raised_at: dict[int, tuple[BaseException, Any]] = {}
@@ -96,21 +102,22 @@ class Tracer(Contents, Recorder):
         return needs_value(message)
 
     # ---- in-place writes ---------------------------------------------------------------------------------------------
-    def before_write(self, t: Tensor) -> None:
-        """Raise StructureError where another name may hold the tensor too: it would miss the write."""
+    def before_write(self, t: Any) -> None:
+        """Raise StructureError where another name may hold a tensor or container too: it would miss the write."""
         others = self.aliases.others(t)
+        what = "a container" if isinstance(t, CONTAINERS) else "a tensor"
         if self.aliases.is_held(t):
             reason = "a list, or a variable that may be something else, holds it as well"
-        elif any(map(self._is_outside, others)) or {id(x) for x in others} & (tensors_reached(self) if others else set()):
-            reason = "another variable, item or attribute is the same tensor"
+        elif any(map(self._is_outside, others)) or {id(x) for x in others} & (reached(self) if others else set()):
+            reason = f"another variable, item or attribute is the same {what[2:]}"
         else:
             return
         place = user_location()
         raise StructureError(
-            f"a tensor is written in place, and only the run will tell whether {reason}",
+            f"{what} is changed in place, and only the run will tell whether {reason}",
             file=place.file if place else None,
             line=place.line if place else None,
-            hint="write into a copy: x = x.clone()",
+            hint="change a copy of it",
         )
 
     def write(self, t: Any, new: Tensor) -> None:
@@ -151,17 +158,21 @@ class Tracer(Contents, Recorder):
             )
             return None if skipped else x
         content = self.content(x) if isinstance(x, CONTAINERS) else x
-        if isinstance(content, Variant) or depth > 50:
-            return content
-        if isinstance(content, dict):
-            return {k: self.held(None, i, depth + 1) for k, i in content.items()}
-        if isinstance(content, (list, tuple, deque)):
-            return [self.held(None, i, depth + 1) for i in content]
+        if isinstance(content, Variant):
+            return Held(x, {0: content})
+        items: dict[Any, Any] = {}
+        if isinstance(content, (dict, list, tuple, deque)) and depth < DEEPEST:
+            pairs = content.items() if isinstance(content, dict) else enumerate(content)
+            items = {k: self.held(None, i, depth + 1) for k, i in pairs}
+        if isinstance(x, (*CONTAINERS, tuple)):
+            return Held(x, items) if isinstance(x, CONTAINERS) else items
         if id(x) in self.made_objects:
             return {k: self.held(None, i, depth + 1) for k, i in self.attributes_of(x).items()}
         return None
 
     def _is_outside(self, x: Any) -> bool:
+        if isinstance(x, CONTAINERS):
+            return id(x) in self.external
         return isinstance(x, Tensor) and not isinstance(x._payload, Value)
 
     # ---- the log ---------------------------------------------------------------------------------------------------
@@ -193,7 +204,13 @@ class Tracer(Contents, Recorder):
             value = getattr(owner, name)
         except AttributeError:
             return Undefined(name)
-        return value if id(owner) in self.made_objects else self.note_attribute(owner, name, value)
+        known = id(owner) in self.made_objects or self.came_with(owner, name)
+        return value if known else self.note_attribute(owner, name, value)
+
+    def came_with(self, owner: Any, name: str) -> bool:
+        """Say whether an attribute is part of an argument: an object that was taken apart."""
+        found = self.stand_in_objects.get(id(owner))
+        return found is not None and name in found[1]
 
     def commit_joined(self, key: Key, value: Any) -> None:
         """Write what the blocks of a branch or loop left under a key."""

@@ -6,7 +6,7 @@ def f(x):
     return _dy.method(_dy.call(np.abs)(_dy.call(g)(x)), 'sum')(0)
 
 Calls that Python ties to the calling frame stay as they are: `super()`, `globals()`, `locals()`, `eval`, `exec`,
-`vars()`, `dir()`, `breakpoint()`, `pdb.set_trace()`.
+`vars()`, `dir()`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from dy2st.pysrc import templates
 from dy2st.transformers.attributes import is_module_path
 from dy2st.transformers.rewriter import Rewriter
 
-_OF_THE_FRAME = frozenset(["super", "globals", "locals", "eval", "exec", "vars", "dir", "breakpoint"])
-_DEBUGGERS = frozenset(["pdb", "ipdb"])
+_OF_THE_FRAME = frozenset(["super", "globals", "locals", "eval", "exec", "vars", "dir"])
 
 
 def lower_call(rw: Rewriter, node: Any) -> Any:
@@ -37,8 +36,6 @@ def lower_call(rw: Rewriter, node: Any) -> Any:
 
 
 def _stays(rw: Rewriter, func: Any) -> bool:
-    if type(func).__name__ == "Attribute":
-        return func.attr == "set_trace" and getattr(func.value, "id", None) in _DEBUGGERS
     if type(func).__name__ != "Name":
         return False
     return func.id in rw.context.functions or (func.id in _OF_THE_FRAME and rw.is_outside(func))

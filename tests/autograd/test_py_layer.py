@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.errors import AutodiffError
 
 
 class Cube(paddle.autograd.PyLayer):
@@ -116,12 +115,6 @@ def test_what_is_not_defined_says_so():
 
     with pytest.raises(NotImplementedError, match=r"a PyLayer needs a static method backward\(ctx, ...\)"):
         Half.apply(t(1.0)).backward()
-
-
-def test_forward_mode_through_a_layer_is_refused():
-    x = t(1.0)
-    with pytest.raises(AutodiffError, match="'Cube' has a backward of its own and no forward derivative"):
-        paddle.incubate.autograd.forward_grad(Cube.apply(x), x)
 
 
 def test_a_program_built_by_hand_takes_a_layer_in():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.errors import AutodiffError, NeedsPythonValue
+from dy2st.errors import NeedsPythonValue
 
 PyLayer = paddle.autograd.PyLayer
 
@@ -292,11 +292,3 @@ def test_what_is_refused_runs_eagerly(backward):
         y = f(x)
     y.sum().backward()
     assert x.grad.tolist() == ([6.0, 6.0] if backward is branches else [2.0, 2.0])
-
-
-def test_there_is_no_forward_derivative():
-    static = paddle.jit.to_static(lambda x: Tenfold.apply(x), full_graph=True)
-    with pytest.raises(AutodiffError, match="'Tenfold' has a backward of its own and no forward derivative"):
-        paddle.incubate.autograd.jvp(static, tensor([1.0]))
-    with pytest.raises(AutodiffError, match="'Tenfold' has a backward of its own and no forward derivative"):
-        paddle.incubate.autograd.jet(static, tensor([1.0]))

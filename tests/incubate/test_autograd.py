@@ -261,12 +261,48 @@ def test_wrong_arguments(call, kind, message):
         call(t(V, needs=True))
 
 
-def test_a_jacobian_of_open_extents_is_refused(main):
+def test_a_jacobian_of_open_extents(main):
     x = paddle.static.data("x", [None], "float64")
-    with pytest.raises(
-        ValueError, match="has extents that only the run tells; is_batched=True leaves the first axis open"
-    ):
-        AG.Jacobian(paddle.exp, x)
+    matrix = AG.Jacobian(lambda x: paddle.exp(x) * x[0], x)
+    parts = [matrix[:], matrix[1], matrix[1:, 0]]
+    for given in (V, V[:2]):
+        whole = np.diag(np.exp(given) * given[0])
+        whole[:, 0] += np.exp(given)
+        found = paddle.static.Executor().run(main, feed={"x": given}, fetch_list=parts)
+        for one, wanted in zip(found, [whole, whole[1], whole[1:, 0]], strict=True):
+            np.testing.assert_allclose(one, wanted)
+
+
+def test_rows_that_are_asked_for_together_are_one_pass():
+    calls = []
+
+    class Watched(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, ct):
+            calls.append(ct.shape)
+            return ct * 2
+
+    x = t(V, needs=True)
+    direct = AG.Jacobian(lambda x: paddle.exp(x) * x[0], x)[:]
+    one_by_one = AG.Jacobian(lambda x: paddle.exp(x) * x[0], x)
+    np.testing.assert_allclose(direct.numpy(), np.stack([one_by_one[i].numpy() for i in range(3)]))
+    through = AG.Jacobian(lambda x: paddle.exp(Watched.apply(x)), x)[:]
+    np.testing.assert_allclose(through.numpy(), np.diag(2 * np.exp(2 * V)))
+    assert calls == [[3]] * 3
+
+
+def test_a_hook_sees_each_row():
+    seen = []
+    x = t(V, needs=True)
+    y = x * 3
+    y.register_hook(lambda g: seen.append(g.numpy()))
+    matrix = paddle.autograd.jacobian(paddle.exp(y), x)[:]
+    np.testing.assert_allclose(matrix.numpy(), np.diag(3 * np.exp(3 * V)))
+    assert [g.shape for g in seen] == [(3,)] * 3
 
 
 def test_a_freed_tape_is_refused():

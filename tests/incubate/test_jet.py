@@ -170,20 +170,6 @@ def test_a_function_that_gives_no_tensor():
         jet(lambda x: 3, tensor(1.0))
 
 
-def test_an_operation_with_a_backward_of_its_own():
-    class Twice(paddle.autograd.PyLayer):
-        @staticmethod
-        def forward(ctx, x):
-            return 2 * x
-
-        @staticmethod
-        def backward(ctx, dy):
-            return 2 * dy
-
-    with pytest.raises(paddle.errors.AutodiffError, match="'Twice' has a backward of its own and no Taylor rule"):
-        jet(Twice.apply, tensor(1.0))
-
-
 def test_a_tape_that_was_freed():
     def f(x):
         y = paddle.sin(x)

@@ -48,8 +48,16 @@ def a_method_of_text(x):
     return f"{x.sum()}".strip()
 
 
-def text_as_a_result(x):
-    return f"{x.sum()}"
+def text_as_a_number(x):
+    return float(f"{x.sum().item()}")
+
+
+def text_in_a_library(x):
+    return re.match("3", f"{x.sum().item()}")
+
+
+def text_that_is_joined(x):
+    return ",".join([f"{x.sum().item()}", "end"])
 
 
 def hash_of_a_symbolic_number(x):
@@ -145,7 +153,8 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (text_of_a_variant, "the text of a value that is one of several things"),
     (text_of_a_named_tuple, "the text of a Pair that holds tensors"),
     *((f, "text with symbolic values was needed as a Python str")
-      for f in (text_as_a_key, text_that_is_compared, text_that_is_searched, a_method_of_text, text_as_a_result)),
+      for f in (text_as_a_key, text_that_is_compared, text_that_is_searched, a_method_of_text,
+                text_as_a_number, text_in_a_library, text_that_is_joined)),
     (hash_of_a_symbolic_number, "the hash of a value that only the run will tell was needed"),
     (len_of_a_scalar, "len() of a 0-D tensor"),
     (iteration_over_a_scalar, "iteration over a 0-D tensor"),

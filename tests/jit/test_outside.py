@@ -280,7 +280,7 @@ def test_a_setter_of_a_property_is_converted():
     ],
 )
 def test_an_object_that_holds_tensors_of_the_trace(function):
-    with pytest.raises(StructureError, match="that holds tensors of the Program leaves the function"):
+    with pytest.raises(StructureError, match="leaves the function"):
         paddle.jit.to_static(function, full_graph=True)(tensor(1))
 
 

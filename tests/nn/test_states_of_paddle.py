@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from tests.peers.paddle_states import flat, inputs, layers, steps
+from tests.peers.paddle_states import LAYERS, flat, inputs, steps
 
 DATA = Path(__file__).parents[1] / "data" / "paddle"
 EXPECTED = np.load(DATA / "expected.npz")
 
 
-@pytest.mark.parametrize(("name", "make", "shapes"), layers(), ids=[name for name, *_ in layers()])
+@pytest.mark.parametrize(("name", "make", "shapes"), LAYERS, ids=[name for name, *_ in LAYERS])
 def test_a_layer_gives_what_paddle_gives(name, make, shapes):
     layer = make(paddle.nn)
     layer.eval()

@@ -46,7 +46,10 @@ class Outcome:
 
 @dataclass
 class Verdict:
-    """What one test method, with one set of parameters, gave: `kind` is "agrees", "differs", "endless" or "own type"."""
+    """What one test method gave with one set of parameters.
+
+    `kind` is "agrees", "differs", "endless", "own type" or "nothing run".
+    """
 
     file: str
     method: str

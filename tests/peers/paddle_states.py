@@ -4,13 +4,13 @@ It needs an environment of its own, as paddle_values.py does:
 
     PYTHONPATH=. /tmp/peer/bin/python tests/peers/paddle_states.py tests/data/paddle
 
-`layers` is what tests/peers/test_live_states.py compares with a Paddle that is there, on other numbers.
+`LAYERS` is what tests/peers/test_live_states.py compares with a Paddle that is there, on other numbers.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,15 @@ def images(nn: Any) -> Any:
     return nn.Sequential(*features, nn.MaxPool2D(2, 2), nn.Flatten(), nn.Linear(400, 10))
 
 
-def layers() -> Iterator[tuple[str, Callable[[Any], Any], list[tuple[int, ...]]]]:
-    """Give names, makers (of the module `nn`) and shapes of the inputs of the layers whose states are compared."""
-    yield "images", images, [(2, 1, 28, 28)]
-    yield "lstm", lambda nn: nn.LSTM(3, 4, 2, direction="bidirect"), [(2, 5, 3)]
-    yield "gru", lambda nn: nn.GRU(3, 4), [(2, 5, 3)]
-    yield "encoder", lambda nn: nn.TransformerEncoderLayer(8, 2, 16), [(2, 5, 8)]
-    yield "transformer", lambda nn: nn.Transformer(8, 2, 1, 1, 16), [(2, 5, 8), (2, 3, 8)]
-    yield "norms", lambda nn: nn.Sequential(nn.BatchNorm2D(4), nn.GroupNorm(2, 4), nn.PReLU(4)), [(3, 4, 5, 5)]
+LAYERS: tuple[tuple[str, Callable[[Any], Any], list[tuple[int, ...]]], ...] = (
+    ("images", images, [(2, 1, 28, 28)]),
+    ("lstm", lambda nn: nn.LSTM(3, 4, 2, direction="bidirect"), [(2, 5, 3)]),
+    ("gru", lambda nn: nn.GRU(3, 4), [(2, 5, 3)]),
+    ("encoder", lambda nn: nn.TransformerEncoderLayer(8, 2, 16), [(2, 5, 8)]),
+    ("transformer", lambda nn: nn.Transformer(8, 2, 1, 1, 16), [(2, 5, 8), (2, 3, 8)]),
+    ("norms", lambda nn: nn.Sequential(nn.BatchNorm2D(4), nn.GroupNorm(2, 4), nn.PReLU(4)), [(3, 4, 5, 5)]),
+)
+"""Names, makers (of the module `nn`) and shapes of the inputs of the layers whose states are compared."""
 
 
 def inputs(shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
@@ -73,7 +74,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     paddle.seed(SEED)
     kept: dict[str, np.ndarray] = {}
-    for name, make, shapes in layers():
+    for name, make, shapes in LAYERS:
         layer = make(paddle.nn)
         layer.eval()
         paddle.save(layer.state_dict(), str(folder / f"{name}.pdparams"))

@@ -201,3 +201,12 @@ def test_the_short_way_gives_what_the_general_way_gives():
             want = function(paddle.to_tensor(a), paddle.to_tensor(b))
             assert got.dtype == want.dtype
             np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_a_summed_gradient_of_rank_0_is_an_array():
+    x = paddle.to_tensor(3.0, stop_gradient=False)
+    for _ in range(2):
+        (x * x).backward()
+    assert isinstance(x.grad._payload, np.ndarray)
+    x.clear_gradient()
+    assert float(x.grad) == 0.0

@@ -75,7 +75,7 @@ class Vectorized:
         self._func, self._in, self._out = func, in_axes, out_axes
         self._static: Any = None
         if hasattr(func, "__name__"):
-            functools.update_wrapper(self, func)
+            functools.update_wrapper(self, func, updated=())
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if current().trace is not None:

@@ -55,6 +55,7 @@ from dy2st.nn.functional.classification import (
     softmax_with_cross_entropy,
 )  # fmt: skip
 from dy2st.nn.functional.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
+from dy2st.nn.functional.ctc import ctc_loss
 from dy2st.nn.functional.distance import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -113,6 +114,7 @@ from dy2st.nn.functional.pooling import (
     max_pool3d,
 )  # fmt: skip
 from dy2st.nn.functional.resizing import interpolate, upsample
+from dy2st.nn.functional.sampling import affine_grid, grid_sample
 from dy2st.nn.functional.shuffling import (
     channel_shuffle,
     pixel_shuffle,
@@ -122,5 +124,6 @@ from dy2st.nn.functional.shuffling import (
 )
 from dy2st.nn.functional.softmax_family import gumbel_softmax, log_softmax, softmax, softmax_
 from dy2st.nn.functional.unfolding import fold, unfold
+from dy2st.nn.functional.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 
 __getattr__ = missing_in(__name__)

@@ -34,7 +34,8 @@ def cross_entropy(
     `input` has the classes along `axis`: scores, or probabilities where not `use_softmax`. `label` is class numbers,
     without that axis or with an extent of 1 there, or probabilities of the input's shape where `soft_label`. `weight`
     has a factor for each class; the mean is over the sum of those factors. Labels of `ignore_index` have no loss; the
-    mean is over the others where `ignore_index` is not negative, and over all, as Paddle has it, where it is. With `label_smoothing` e, labels become (1 - e) * label + e / classes.
+    mean is over the others where `ignore_index` is not negative, and over all, as Paddle has it, where it is. With
+    `label_smoothing` e, labels become (1 - e) * label + e / classes.
 
     >>> import dy2st as paddle
     >>> loss = paddle.nn.functional.cross_entropy(paddle.zeros([1, 4]), paddle.to_tensor([2]))

@@ -7,6 +7,7 @@ from typing import Any
 from dy2st.nn.functional import classification as C
 from dy2st.nn.functional import distance as D
 from dy2st.nn.functional import loss as F
+from dy2st.nn.functional.ctc import ctc_loss
 from dy2st.nn.functional.reduce_loss import check_reduction
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.from_function import layer_of
@@ -75,3 +76,18 @@ class CrossEntropyLoss(Layer):
             input, label, self.weight, self.ignore_index, self.reduction, self.soft_label, self.axis, self.use_softmax,
             self.label_smoothing,
         )  # fmt: skip
+
+
+class CTCLoss(Layer):
+    """-log(probability of labels) of sequences, over all alignments; see `functional.ctc_loss`."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(dtype=None)
+        check_reduction(reduction, "CTCLoss")
+        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
+
+    def forward(
+        self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any, norm_by_times: bool = False
+    ) -> Any:
+        options = (self.blank, self.reduction, norm_by_times, self.zero_infinity)
+        return ctc_loss(log_probs, labels, input_lengths, label_lengths, *options)

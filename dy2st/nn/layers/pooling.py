@@ -6,6 +6,7 @@ from typing import Any
 
 from dy2st.nn.functional import adaptive_pooling as A
 from dy2st.nn.functional import pooling as F
+from dy2st.nn.functional import unpooling as U
 from dy2st.nn.layers.from_function import REQUIRED, layer_of
 
 
@@ -40,3 +41,6 @@ AdaptiveAvgPool3D = _adaptive("AdaptiveAvgPool3D", A.adaptive_avg_pool3d, data_f
 AdaptiveMaxPool1D = _adaptive("AdaptiveMaxPool1D", A.adaptive_max_pool1d, return_mask=False)
 AdaptiveMaxPool2D = _adaptive("AdaptiveMaxPool2D", A.adaptive_max_pool2d, return_mask=False)
 AdaptiveMaxPool3D = _adaptive("AdaptiveMaxPool3D", A.adaptive_max_pool3d, return_mask=False)
+MaxUnPool1D = _pool("MaxUnPool1D", U.max_unpool1d, data_format="NCL", output_size=None)
+MaxUnPool2D = _pool("MaxUnPool2D", U.max_unpool2d, data_format="NCHW", output_size=None)
+MaxUnPool3D = _pool("MaxUnPool3D", U.max_unpool3d, data_format="NCDHW", output_size=None)

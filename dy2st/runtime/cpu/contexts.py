@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 
-from dy2st.runtime.cpu import blas
-from dy2st.runtime.cpu.engine import compile_text
-from dy2st.runtime.cpu.host import entry_address
-from dy2st.runtime.cpu.blas import FUNCTIONS
-from dy2st.runtime.cpu.memory import ALLOCATE, BLAS, BLOCKS, CONTEXT_BYTES, DECLARED, DEPTH, HOST, PRELUDE
+from dy2st.runtime.cpu import support
+from dy2st.runtime.cpu.host import HostCall, Run, entry_address
+from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, HOST, LIBRARY, RUN
 
-_EXPORTS = """
-define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
-  %block = call ptr @dy2st.allocate(ptr %context, i64 %bytes)
-  ret ptr %block
-}
-"""
-
-
-@functools.cache
-def _allocate_function() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
-    code = compile_text(DECLARED + PRELUDE + _EXPORTS)
-    kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    return kind(code.address("dy2st.export.allocate"))
+_WORD = 8
 
 
 @functools.cache
@@ -35,58 +19,37 @@ def _libc() -> ctypes.CDLL:
 
 
 class Context:
-    """The memory of one run at a time."""
+    """The memory of one run at a time, and what became of that run."""
 
-    def __init__(self) -> None:
-        self._memory = (ctypes.c_uint64 * (CONTEXT_BYTES // 8))()
+    def __init__(self, calls: Sequence[HostCall], constants: int, library: int):
+        self._memory = (ctypes.c_uint64 * (CONTEXT_BYTES // _WORD))()
+        self._free = _libc().free
         self.address = ctypes.addressof(self._memory)
-        self._memory[HOST // 8] = entry_address()
-        allocate = ctypes.cast(_libc().aligned_alloc, ctypes.c_void_p).value
-        self._memory[ALLOCATE // 8] = allocate or 0
-        self._blas = (ctypes.c_uint64 * len(FUNCTIONS))(*(blas.address(name) or 0 for name in FUNCTIONS))
-        self._memory[BLAS // 8] = ctypes.addressof(self._blas)
+        self.run = Run(calls, functools.partial(support.allocate, self.address))
+        fields = {
+            HOST: entry_address(),
+            RUN: self.run.number,
+            ALLOCATE: ctypes.cast(_libc().aligned_alloc, ctypes.c_void_p).value or 0,
+            CONSTANTS: constants,
+            LIBRARY: library,
+        }
+        for field, value in fields.items():
+            self._memory[field // _WORD] = value
 
-    def __setitem__(self, field: int, value: int) -> None:
-        self._memory[field // 8] = value
-
-    def allocate(self, size: int) -> int:
-        """Return the address of a new block; MemoryError when there is none."""
-        block = _allocate_function()(self.address, size)
-        if not block:
-            raise MemoryError(f"no memory for {size} bytes")
-        return int(block)
-
-    def close(self) -> None:
-        """Give all memory back."""
-        block = self._memory[BLOCKS // 8]
-        free = _libc().free
+    def clear(self) -> None:
+        """Give all memory back and forget the run: after an error, some of it may still count holders."""
+        block = self._memory[BLOCKS // _WORD]
         while block:
-            following = ctypes.c_uint64.from_address(block + 24).value
-            free(ctypes.c_void_p(block))
-            block = following
-        self._memory[BLOCKS // 8] = 0
+            older = ctypes.c_uint64.from_address(block + 24).value
+            self._free(ctypes.c_void_p(block))
+            block = older
+        kept = {field: self._memory[field // _WORD] for field in (HOST, RUN, ALLOCATE, CONSTANTS, LIBRARY)}
+        ctypes.memset(self.address, 0, CONTEXT_BYTES)
+        for field, value in kept.items():
+            self._memory[field // _WORD] = value
+        self.run.clear()
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "run"):
+            self.clear()
 
-
-class Contexts:
-    """Contexts that are free; safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._free: list[Context] = []
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def one(self) -> Iterator[Context]:
-        """Lend a context; after an error its memory is given back, because some of it may still count holders."""
-        with self._lock:
-            context = self._free.pop() if self._free else Context()
-        context[DEPTH] = 0
-        try:
-            yield context
-        except BaseException:
-            context.close()
-            raise
-        with self._lock:
-            self._free.append(context)

@@ -283,7 +283,7 @@ def _same(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 
 @_rule("zeros_like", "ones_like")
-def _filled(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _filled(v: Lanes, o: Operation, dtype: DType, *_: str) -> str:
     made = tensor_type(o.results[0]).dtype
     return v.constant(1 if o.name == "ones_like" else 0, made)
 

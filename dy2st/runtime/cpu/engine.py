@@ -6,11 +6,13 @@ never freed: it may be running in another thread.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.target import Target, binding, current_target
 
 _lock = threading.Lock()
@@ -40,6 +42,11 @@ def object_key(text: str, target: Target, level: int) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def add_symbol(name: str, address: int) -> None:
+    """Say where a function stands that modules only declare."""
+    binding().add_symbol(name, address)
+
+
 def compile_object(text: str, target: Target, level: int = 1) -> bytes:
     """Compile LLVM IR text to an object file; RuntimeError with LLVM's message for text that is wrong."""
     llvm = binding()
@@ -66,8 +73,9 @@ def load_object(data: bytes, target: Target) -> Code:
     return Code(target, data, engine)
 
 
+@functools.cache
 def compile_text(text: str, target: Target | None = None, level: int = 1) -> Code:
-    """Compile LLVM IR text and load it.
+    """Compile LLVM IR text and load it; the same text is compiled once, also by other processes (cache.py).
 
     >>> code = compile_text("define i64 @twice(i64 %x) {\\n  %y = add i64 %x, %x\\n  ret i64 %y\\n}")
     >>> import ctypes
@@ -75,7 +83,12 @@ def compile_text(text: str, target: Target | None = None, level: int = 1) -> Cod
     42
     """
     chosen = target or current_target()
-    return load_object(compile_object(text, chosen, level), chosen)
+    key = object_key(text, chosen, level)
+    data = cache.read(key)
+    if data is None:
+        data = compile_object(text, chosen, level)
+        cache.write(key, data)
+    return load_object(data, chosen)
 
 
 def assembly(text: str, target: Target | None = None, level: int = 1) -> str:

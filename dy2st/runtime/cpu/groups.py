@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu.grouping import Group
 from dy2st.runtime.cpu.kernels import Layout, kernel, layout
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register
 from dy2st.runtime.cpu.rules.tensors import allocate, load_element, product
 from dy2st.runtime.cpu.writer import Writer
 
@@ -16,10 +16,13 @@ def run_group(w: Writer, group: Group, operands: list[Components]) -> Sequence[C
     """Write the run of a group."""
     given = dict(zip(group.operands, operands, strict=True))
     made = layout(group)
+    after: list[str] = []
+    for value, components in list(given.items()):
+        if isinstance(components, Strided):
+            given[value] = _read_as_it_is(w, made, value, components, after)
     extents = _extents(w, group, given)
     if any(o.op.name in ("max", "min") for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
-    after: list[str] = []
     results = {v: _room(w, made, v, extents, given, after) for v in group.results}
     scratch = [allocate(w, tensor_type(v).dtype, extents[made.outer :]) for v in made.kept]
     arguments = [
@@ -28,11 +31,24 @@ def run_group(w: Writer, group: Group, operands: list[Components]) -> Sequence[C
         *(f"ptr {results[v][1]}" for v in group.results),
         *(f"ptr {room[1]}" for room in scratch),
         *(f"i64 {e}" for e in extents),
+        *(f"i64 {s}" for strides in made.strides.values() for s in strides if not s.isdigit()),
     ]  # fmt: skip
     w.f.call("void", f"@{kernel(w.module, w.unit.target, made)}", *arguments)
     for block in [*after, *(room[0] for room in scratch)]:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return [_result(w, v, results[v]) for v in group.results]
+
+
+def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, after: list[str]) -> Components:
+    """Let the kernel read a tensor with gaps where its rows lie along one axis; else copy it first."""
+    group = made.group
+    along = [a for a in group.maps.get(value, ()) if a is not None and a >= made.outer and group.space[a] != 1]
+    if value in group.maps and (len(along) <= 1 or made.is_row(value)):
+        made.strides[value] = components.strides
+        return components
+    copied = w.copied(value, components)
+    after.append(copied[0])
+    return copied
 
 
 def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[str]:
@@ -103,7 +119,7 @@ def _room(
 def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
     """Say whether a result may stand where an operand stands: same places, each read no later than written."""
     group = made.group
-    if operand not in group.maps or in_register(operand.type) or value in group.columns:
+    if operand not in group.maps or operand in made.strides or in_register(operand.type) or value in group.columns:
         return False
     same = tensor_type(operand).dtype is tensor_type(value).dtype and group.maps[operand] == group.maps[value]
     return same and (made.is_row(value) or made.reads.get(operand, made.sweeps) <= made.at[value])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ class HostCall:
     operands: tuple[Type, ...]
     results: tuple[Type, ...]
     location: Location | None
+    name: str = ""
+    """The op whose `eval` it is; empty for what is no operation."""
     effect: bool = False
     calling: bool = False
     """It stands for the line of a call: the error of the run is to get its frame."""
@@ -50,10 +53,16 @@ class NoNativeForm(Exception):
 
 
 class Run:
-    """One run of a native Program: its context, and what went wrong in it."""
+    """What native code calls back into: the host calls of a Program, and what went wrong in a run of it."""
 
     def __init__(self, calls: Sequence[HostCall], allocate: Callable[[int], int]):
         self.calls, self.allocate = calls, allocate
+        self.number = next(_ids)
+        _runs[self.number] = self
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what a run left behind."""
         self.error: BaseException | None = None
         self.handled: list[BaseException] = []
         """The errors that `try` is handling, as `sys.exception()` has them in Python."""
@@ -99,8 +108,8 @@ class Run:
         return block, block + HEAD
 
 
-_runs: dict[int, Run] = {}
 _ids = itertools.count(1)
+_runs: weakref.WeakValueDictionary[int, Run] = weakref.WeakValueDictionary()
 
 
 @ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -111,20 +120,6 @@ def _enter(run: int, number: int, operands: int | None, results: int | None) -> 
 def entry_address() -> int:
     """Return the address at which native code calls Python."""
     return int(ctypes.cast(_enter, ctypes.c_void_p).value or 0)
-
-
-class Running:
-    """Registers a run for the time of a `with`; gives its number."""
-
-    def __init__(self, run: Run):
-        self.run, self.number = run, next(_ids)
-
-    def __enter__(self) -> int:
-        _runs[self.number] = self.run
-        return self.number
-
-    def __exit__(self, *_: object) -> None:
-        del _runs[self.number]
 
 
 # ---- rows of components ------------------------------------------------------------------------------------------------

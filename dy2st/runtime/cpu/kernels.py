@@ -13,7 +13,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.dtypes import DType
+from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.elementwise import DEAR, Lanes, compute
@@ -37,6 +37,8 @@ class Layout:
     """Rows that are copied to scratch memory."""
     reads: dict[Value, int] = field(default_factory=dict[Value, int])
     """The last sweep that reads an operand."""
+    strides: dict[Value, tuple[str, ...]] = field(default_factory=dict[Value, tuple[str, ...]])
+    """How many elements the axes are apart of operands that have gaps; a literal where code is to know it."""
 
     @property
     def read(self) -> list[Value]:
@@ -139,6 +141,7 @@ class _Kernel:
             *(("ptr", r) for r in self.writing.values()),
             *(("ptr", r) for r in self.scratch.values()),
             *(("i64", e) for e in self.extents),
+            *(("i64", s) for strides in self._strides(made).values() for s in strides if not s.isdigit()),
         ]
         self.f = Function("dy2st.kernel", parameters, linkage="internal", also="noinline nounwind")
         self.makers = {v: o for o in self.group.members for v in o.results}
@@ -148,6 +151,14 @@ class _Kernel:
         """Addresses of the row in memory."""
         self.mask: str | None = None
         self.tail: str = ""
+
+    def _strides(self, made: Layout) -> dict[Value, tuple[str, ...]]:
+        """Return strides as the function names them: literals, and parameters for the others."""
+        self.strides = {
+            v: tuple(s if s.isdigit() else f"%t{i}.{j}" for j, s in enumerate(strides))
+            for i, (v, strides) in enumerate(made.strides.items())
+        }
+        return self.strides
 
     def text(self) -> str:
         """Write the function."""
@@ -183,6 +194,13 @@ class _Kernel:
     def _row_address(self, value: Value, counters: list[str], pointer: str) -> str:
         """Write the address of a value's row (or of its one element in this row)."""
         f, at = self.f, "0"
+        if value in self.strides:
+            for axis, stride in zip(self.group.maps[value], self.strides[value], strict=True):
+                if axis is not None and axis < self.made.outer:
+                    step = f.value(f"mul nsw i64 {counters[axis]}, {stride}")
+                    at = step if at == "0" else f.value(f"add nsw i64 {at}, {step}")
+            size = tensor_type(value).dtype.itemsize
+            return f.offset(pointer, at if at == "0" else f.value(f"mul nsw i64 {at}, {size}"))
         for axis in self.group.maps[value]:
             if axis is None:
                 continue
@@ -322,11 +340,44 @@ class _Kernel:
         return compute(lanes, operation, registers)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
+    def _row_stride(self, value: Value) -> str:
+        """Return how many elements neighbours of a row are apart."""
+        if value not in self.strides:
+            return "1"
+        along = [
+            s for axis, s in zip(self.group.maps[value], self.strides[value], strict=True)
+            if axis is not None and axis >= self.made.outer and self.group.space[axis] != 1
+        ]  # fmt: skip
+        return along[0] if along else "1"
+
+    def _gathered(self, value: Value, i: str, stride: str) -> str:
+        """Load elements that are apart."""
+        f, dtype, n = self.f, tensor_type(value).dtype, self.count
+        first = f.offset(self.base[value], f.value(f"mul nsw i64 {i}, {stride}"), f"[{dtype.itemsize} x i8]")
+        kind = "i8" if dtype.is_bool else element_kind(dtype)
+        if n == 1:
+            loaded = f.load(kind, first)
+            return f.value(f"icmp ne i8 {loaded}, 0") if dtype.is_bool else loaded
+        step = Lanes(f, self.module, n).spread(f.value(f"mul nsw i64 {stride}, {dtype.itemsize}"), int64)
+        numbers = ", ".join(f"i64 {j}" for j in range(n))
+        places = f.value(f"mul nsw <{n} x i64> {step}, <{numbers}>")
+        addresses = f.value(f"getelementptr i8, ptr {first}, <{n} x i64> {places}")
+        full, masks = f"<{n} x {kind}>", f"<{n} x i1>"
+        name = f"llvm.masked.gather.v{n}{_short(kind)}.v{n}p0"
+        self.module.add(name, f"declare {full} @{name}(<{n} x ptr>, i32, {masks}, {full})")
+        mask = self.mask or "splat (i1 true)"
+        loaded = f.call(full, f"@{name}", f"<{n} x ptr> {addresses}", f"i32 {dtype.itemsize}", f"{masks} {mask}",
+                        f"{full} zeroinitializer")  # fmt: skip
+        return f.value(f"icmp ne {full} {loaded}, zeroinitializer") if dtype.is_bool else loaded
+
     def _address(self, value: Value, i: str) -> str:
         kind = f"[{tensor_type(value).dtype.itemsize} x i8]"
         return self.f.offset(self.base[value], i, kind)
 
     def _load(self, value: Value, i: str) -> str:
+        stride = self._row_stride(value)
+        if stride != "1":
+            return self._gathered(value, i, stride)
         return self._load_from(self._address(value, i), tensor_type(value).dtype)
 
     def _load_from(self, address: str, dtype: DType) -> str:

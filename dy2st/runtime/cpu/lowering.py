@@ -18,7 +18,7 @@ from dy2st.runtime.cpu.host import OK
 from dy2st.runtime.cpu.groups import run_group
 from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
 from dy2st.runtime.cpu.representation import kinds
-from dy2st.runtime.cpu.rules import RULES
+from dy2st.runtime.cpu.rules import RULES, STRIDED
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.writer import Unit, Writer
 
@@ -32,7 +32,7 @@ def prepared(program: Program) -> Program:
 
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
-    unit = Unit(program, target, RULES, run_group)
+    unit = Unit(program, target, RULES, STRIDED, run_group)
     for line in DECLARED.splitlines():
         unit.module.add(line.partition("@")[2].partition("(")[0], line)
     unit.module.add("prelude", PRELUDE)

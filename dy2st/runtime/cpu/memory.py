@@ -5,13 +5,13 @@ at a time, so counting needs no atomic instructions. A null block is somebody el
 never counted, never written into and never freed.
 
     context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
-              40 blocks ever made  48 table of BLAS  56 where the stack began  64... free blocks, one list a size class
-    block     0 holders  8 size class  16 next free block  24 next block ever made
+              40 blocks ever made  48 addresses of library kernels  56 where the stack began  64... free blocks, one list a size class
+    block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
 from __future__ import annotations
 
-HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, BLAS, STACK, FREE = 0, 8, 16, 24, 32, 40, 48, 56, 64
+HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, FREE = 0, 8, 16, 24, 32, 40, 48, 56, 64
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 HEAD = 64
@@ -82,10 +82,19 @@ made:
   %place = getelementptr i8, ptr %block, i64 8
   store i64 %class, ptr %place
   %blocks = getelementptr i8, ptr %context, i64 {BLOCKS}
-  %previous = load ptr, ptr %blocks
+  %older = load ptr, ptr %blocks
   %link = getelementptr i8, ptr %block, i64 24
-  store ptr %previous, ptr %link
+  store ptr %older, ptr %link
+  %back = getelementptr i8, ptr %block, i64 32
+  store ptr null, ptr %back
   store ptr %block, ptr %blocks
+  %alone = icmp eq ptr %older, null
+  br i1 %alone, label %linked, label %link.back
+link.back:
+  %back.older = getelementptr i8, ptr %older, i64 32
+  store ptr %block, ptr %back.older
+  br label %linked
+linked:
   ret ptr %block
 none:
   ret ptr null
@@ -101,6 +110,28 @@ entry:
   %next = getelementptr i8, ptr %block, i64 16
   store ptr %first, ptr %next
   store ptr %block, ptr %list
+  ret void
+}}
+
+; let go of a block that goes over to somebody else, who frees it
+define internal void @dy2st.leave(ptr %context, ptr %block) {{
+entry:
+  %link = getelementptr i8, ptr %block, i64 24
+  %older = load ptr, ptr %link
+  %back = getelementptr i8, ptr %block, i64 32
+  %newer = load ptr, ptr %back
+  %blocks = getelementptr i8, ptr %context, i64 {BLOCKS}
+  %link.newer = getelementptr i8, ptr %newer, i64 24
+  %newest = icmp eq ptr %newer, null
+  %place = select i1 %newest, ptr %blocks, ptr %link.newer
+  store ptr %older, ptr %place
+  %oldest = icmp eq ptr %older, null
+  br i1 %oldest, label %done, label %more
+more:
+  %back.older = getelementptr i8, ptr %older, i64 32
+  store ptr %newer, ptr %back.older
+  br label %done
+done:
   ret void
 }}
 

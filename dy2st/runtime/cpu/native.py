@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +12,17 @@ import numpy as np
 from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.ops.bundle import Bundle
-from dy2st.runtime.cpu.contexts import Contexts
+from dy2st.runtime.cpu import entry, library, python_api, support
+from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import compile_text
-from dy2st.runtime.cpu.host import ELSEWHERE, OK, HEAD, Row, Run, Running, decode, encode, write_row
+from dy2st.runtime.cpu.host import ELSEWHERE, OK, Row, decode, encode, write_row
 from dy2st.runtime.cpu.lowering import lower, prepared
-from dy2st.runtime.cpu.memory import CONSTANTS, RUN
-from dy2st.runtime.cpu.representation import kinds
+from dy2st.runtime.cpu.representation import in_register, kinds
 from dy2st.runtime.cpu.target import current_target
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.plan import Plan, compile_plan
+
+_MOST_FREE = 64
+"""How many contexts wait for the next call; more threads than that at once make contexts of their own."""
 
 
 class NativePlan:
@@ -27,41 +31,66 @@ class NativePlan:
     def __init__(self, program: Program):
         self.program, self.target = program, current_target()
         self.unit = lower(prepared(program), self.target)
+        self._direct = python_api.available() and entry.takes(program)
+        if self._direct:
+            entry.Entry(self.unit.module, self.unit.program).write()
         self.text = self.unit.module.text()
         self._code = compile_text(self.text, self.target)
         kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        self._entry = kind(self._code.address(f"dy2st.f.{program.entry}"))
+        self._run_rows = kind(self._code.address(f"dy2st.f.{program.entry}"))
         self._arguments = [v.type for v in program.block.arguments]
         self._results = [v.type for v in program.block.results]
         self._width = sum(len(kinds(t)) for t in self._results)
-        self._table = (ctypes.c_uint64 * max(1, len(self.unit.constants)))(*(c.ctypes.data for c in self.unit.constants))
-        self._contexts = Contexts()
-        self._interpreted: Any = None
+        self._constants = _words([c.ctypes.data for c in self.unit.constants])
+        self._library = _words([library.address(name, self.target) for name in self.unit.library])
+        self._lock = threading.Lock()
+        self._contexts: dict[int, Context] = {}
+        self._keep: list[Any] = []
+        self._stack = np.zeros(_MOST_FREE + 1, np.uint64)
+        self._plate = np.array(
+            [0, self._stack.ctypes.data, *python_api.addresses(), support.given_back()] if self._direct else [0, 0],
+            np.uint64,
+        )
+        self._call = self._function() if self._direct else None
+        self._interpreted: Plan | None = None
+
+    def _function(self) -> Any:
+        """Return the builtin function; it finds a context that is free on the plate."""
+        for _ in range(2):
+            self._free(self._context())
+        return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate, self._keep)
+
+    def _context(self) -> Context:
+        context = Context(self.unit.calls, self._constants.ctypes.data, self._library.ctypes.data)
+        self._contexts[context.run.number] = context
+        return context
+
+    def _free(self, context: Context) -> None:
+        with self._lock:
+            if self._plate[0] < _MOST_FREE:
+                support.push(self._plate.ctypes.data, context.address)
+            else:
+                del self._contexts[context.run.number]
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        names = [v.name for v in self.program.block.arguments]
-        if len(inputs) != len(names):
-            raise ValueError(f"the Program takes {len(names)} inputs {names}, not {len(inputs)}")
-        with self._contexts.one() as context:
-            run = Run(self.unit.calls, context.allocate)
-            keep: list[Any] = []
-            try:
-                row = self._row(inputs, context, keep)
-            except _Unfit:
-                return self._elsewhere(inputs)
-            given = (ctypes.c_uint64 * max(1, len(row)))()
-            made = (ctypes.c_uint64 * max(1, self._width))()
-            write_row(row, ctypes.addressof(given))
-            context[CONSTANTS] = ctypes.addressof(self._table)
-            with Running(run) as number:
-                context[RUN] = number
-                status = self._entry(context.address, ctypes.addressof(given), ctypes.addressof(made))
-            if status == OK:
-                return self._read(ctypes.addressof(made), context)
-            if run.error is not None:
-                raise run.error
-        if status == ELSEWHERE and not run.effects:
+        if self._call is not None:
+            made = self._call(*inputs)
+            if type(made) is list:
+                return made
+            if made is not False:
+                return self._ended(made & 3, self._contexts[made >> 2], inputs)
+        return self._by_rows(inputs)
+
+    def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
+        """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""
+        run = context.run
+        error, effects = run.error, run.effects
+        context.clear()
+        self._free(context)
+        if error is not None:
+            raise error
+        if status == ELSEWHERE and not effects:
             return self._elsewhere(inputs)
         raise RuntimeError("a native run ended in the middle, after it had printed")
 
@@ -70,37 +99,48 @@ class NativePlan:
             self._interpreted = compile_plan(self.program)
         return self._interpreted.run(inputs)
 
-    def _row(self, inputs: Sequence[Any], context: Any, keep: list[Any]) -> Row:
-        def copied(content: Any, size: int) -> tuple[int, int]:
-            block = context.allocate(size)
-            if size:
-                ctypes.memmove(block + HEAD, content if isinstance(content, bytes) else content.ctypes.data, size)
-            return block, block + HEAD
+    # ---- arguments and results that the builtin function does not take ------------------------------------------------
+    def _by_rows(self, inputs: Sequence[Any]) -> list[Any]:
+        names = [v.name for v in self.program.block.arguments]
+        if len(inputs) != len(names):
+            raise ValueError(f"the Program takes {len(names)} inputs {names}, not {len(inputs)}")
+        context, keep = self._context(), list[Any]()
+        row = self._row(inputs, context, keep)
+        if row is None:
+            del self._contexts[context.run.number]
+            return self._elsewhere(inputs)
+        given, made = _words([0] * len(row)), _words([0] * self._width)
+        write_row(row, given.ctypes.data)
+        status = self._run_rows(context.address, given.ctypes.data, made.ctypes.data)
+        if status != OK:
+            return self._ended(status, context, inputs)
+        results: list[Any] = []
+        address = made.ctypes.data
+        for t in self._results:
+            value, address = decode(t, address)
+            results.append(_free(t, value))
+        del self._contexts[context.run.number]
+        return results
 
+    def _row(self, inputs: Sequence[Any], context: Context, keep: list[Any]) -> Row | None:
+        """Return the components of the inputs; None where they are not what the types say."""
         row: Row = []
         bound: dict[Any, int] = {}
         for t, value in zip(self._arguments, inputs, strict=True):
-            if isinstance(t, TensorType) and len(kinds(t)) > 1:
+            if isinstance(t, TensorType) and not in_register(t):
                 array = np.ascontiguousarray(value, dtype=t.dtype.numpy).reshape(np.shape(value))
                 if array.ndim != t.rank or not _fits(t, array.shape, bound):
-                    raise _Unfit
+                    return None
                 keep.append(array)
                 row += [("ptr", 0), ("ptr", array.ctypes.data), *(("i64", e) for e in array.shape)]
             else:
-                row += encode(t, value, copied)
+                row += encode(t, value, context.run.copied)
         return row
 
-    def _read(self, address: int, context: Any) -> list[Any]:
-        results: list[Any] = []
-        for t in self._results:
-            value, following = decode(t, address)
-            results.append(_free(t, value))
-            address = following
-        return results
 
-
-class _Unfit(Exception):
-    """The inputs are not what the Program's types say."""
+def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return eight-byte words, at least one."""
+    return np.array([*values] or [0], np.uint64)
 
 
 def _fits(t: TensorType, shape: Sequence[int], bound: dict[Any, int]) -> bool:
@@ -127,5 +167,3 @@ def _free(t: Type, value: Any) -> Any:
     if isinstance(t, VariantType):
         return (value[0], None if value[1] is None else _free(t.alternatives[value[0]], value[1]))
     return value
-
-

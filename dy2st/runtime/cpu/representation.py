@@ -30,6 +30,23 @@ Components = tuple[str, ...]
 """LLVM values (registers or literals), in the order of `kinds` of their type."""
 
 
+class Strided(tuple[str, ...]):
+    """The components of a tensor whose elements have gaps between them: a view that nobody has copied yet.
+
+    Loop nests and some rules read it as it is; for all others the writer copies it first.
+    """
+
+    strides: tuple[str, ...]
+    """How many elements each axis is apart."""
+
+    @staticmethod
+    def of(components: Components, strides: Sequence[str]) -> Strided:
+        """Return components with strides."""
+        made = Strided(components)
+        made.strides = tuple(strides)
+        return made
+
+
 def is_native(dtype: DType) -> bool:
     """Say whether native code computes with elements of this type; others are only moved and handed to `eval`."""
     return dtype.name in _ELEMENT

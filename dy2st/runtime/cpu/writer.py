@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.opdef import lookup
+from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ListType, Type
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import Group, Step, schedule
 from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall
 from dy2st.runtime.cpu.list_functions import list_function
-from dy2st.runtime.cpu.memory import HOST, RUN
-from dy2st.runtime.cpu.representation import Components, kinds, owners
+from dy2st.runtime.cpu.memory import HOST, LIBRARY, RUN
+from dy2st.runtime.cpu.representation import Components, Strided, kinds, owners
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.interpreter import single
 
@@ -34,9 +35,13 @@ class Unit:
     program: Program
     target: Target
     rules: dict[str, Rule]
+    strided: frozenset[str]
+    """The ops whose rules read tensors with gaps."""
     group_rule: GroupRule
     module: Module = field(default_factory=Module)
     calls: list[HostCall] = field(default_factory=list[HostCall])
+    library: list[str] = field(default_factory=list[str])
+    """The library kernels that the code calls; the context has their addresses in this order."""
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list["np.ndarray[Any, Any]"])
 
 
@@ -67,6 +72,8 @@ class Writer:
             self.release(value.type, env[value])
             held.discard(value)
         for at, step in enumerate(steps):
+            if not isinstance(step, Group) and step.op.name not in self.unit.strided:
+                self._copy_views(step.operands, env)
             used = list(dict.fromkeys(step.operands))
             self._dying = {v for v in used if last[v] == at and v in held}
             dying = set(self._dying)
@@ -80,6 +87,7 @@ class Writer:
             for value in used:
                 if value in dying:
                     held.discard(value)
+        self._copy_views(block.results, env)
         self._dying = outer
         return self._results(block.results, env, held)
 
@@ -96,6 +104,27 @@ class Writer:
             if value in dying and self.takes(value):
                 self.release(value.type, components)
         return made
+
+    def _copy_views(self, values: Sequence[Value], env: dict[Value, Components]) -> None:
+        """Write copies of tensors that have gaps, for those who cannot read them."""
+        for value in values:
+            components = env[value]
+            if isinstance(components, Strided):
+                env[value] = self.copied(value, components)
+                self.release(value.type, components)
+
+    def copied(self, value: Value, components: Components) -> Components:
+        """Write a copy of a tensor, without gaps."""
+        copy = Operation(lookup("detach"), [value], {}, [], None)
+        made = Value(value.type, value.block, copy)
+        copy.results.append(made)
+        every = tuple(range(tensor_type(value).rank))
+        maps = {value: every, made: every}
+        group = Group(tensor_type(value).shape, len(every) - 1, [copy], maps, operands=[value], results=[made])
+        dying, self._dying = self._dying, set()
+        (result,) = self.unit.group_rule(self, group, [components])
+        self._dying = dying
+        return result
 
     def _results(self, results: Sequence[Value], env: dict[Value, Components], held: set[Value]) -> list[Components]:
         given: list[Components] = []
@@ -177,6 +206,13 @@ class Writer:
         status = self.f.value(f"select i1 {condition}, i32 {OK}, i32 {ELSEWHERE}")
         self.check(status)
 
+    def library(self, name: str) -> str:
+        """Write a read of the address of a library kernel."""
+        if name not in self.unit.library:
+            self.unit.library.append(name)
+        table = self.f.load("ptr", self.f.offset("%context", LIBRARY))
+        return self.f.load("ptr", self.f.offset(table, 8 * self.unit.library.index(name)))
+
     def host(self, call: HostCall, operands: Sequence[Components]) -> list[Components]:
         """Write a call into Python; the results are held by who called."""
         number = len(self.unit.calls)
@@ -245,4 +281,4 @@ def host_call(operation: Operation) -> HostCall:
 
     types = tuple(v.type for v in operation.operands)
     results = tuple(v.type for v in operation.results)
-    return HostCall(run, types, results, operation.location, effect=op.effect)
+    return HostCall(run, types, results, operation.location, op.name, effect=op.effect)

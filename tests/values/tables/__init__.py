@@ -15,11 +15,12 @@ from tests.values.tables import (
     maths,
     matrices,
     reductions,
+    sampling,
     windows,
 )
 
 _TABLES = (
-    maths, comparison, reductions, creation, manipulation, indexing, matrices, activations, losses, windows, layers, fourier,
+    maths, comparison, reductions, creation, manipulation, indexing, matrices, activations, losses, windows, layers, fourier, sampling,
 )  # fmt: skip
 _WRITTEN = [row for table in _TABLES for row in table.ROWS]
 NAMES = [name.path.removeprefix("paddle.") for name in (*tier(1), *tier(2))]

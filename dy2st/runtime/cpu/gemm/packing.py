@@ -42,37 +42,54 @@ def _packing_rows(tile: Tile) -> Definition:
 
 
 def _packing_columns(tile: Tile) -> Definition:
-    """Square blocks of a vector's width are transposed in registers; columns past the last are copies of the last."""
+    """Square blocks of a vector's width are transposed in registers, the last block over again what it overlaps.
+
+    Columns past the last are copies of the last; their results are never stored.
+    """
     name = f"dy2st.gemm.{tile.dtype}.pack.t"
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
-    v, t, size, lanes = tile.vector, tile.element, tile.size, tile.lanes
-    whole = f.value(f"and i64 %k, {-lanes}")
+    v, size, lanes = tile.vector, tile.size, tile.lanes
     last = f.value("sub i64 %n, 1")
+    last_block = f.value(f"sub i64 %k, {lanes}")
+    short = f.value(f"icmp slt i64 %k, {lanes}")
     with panel_loop(f, tile) as (j, vectors, _):
         out = f.offset("%out", f.value(f"mul i64 {f.value(f'mul i64 {j}, %k')}, {size}"))
         row_bytes = f.value(f"mul i64 {vectors}, {lanes * size}")
-        with f.loop(vectors) as block:
+        with f.when(short):
+            _one_by_one(f, tile, out, (j, f.value(f"mul i64 {vectors}, {lanes}"), last), row_bytes)
+        with f.when(f.value(f"xor i1 {short}, true")), f.loop(vectors) as block:
             first = f.value(f"add i64 {j}, {f.value(f'mul i64 {block}, {lanes}')}")
             there = f.offset(out, f.value(f"mul i64 {block}, {lanes * size}"))
-            columns: list[str] = []
-            for i in range(lanes):
-                column = f.value(f"add i64 {first}, {i}")
-                past = f.value(f"icmp sgt i64 {column}, {last}")
-                column = f.value(f"select i1 {past}, i64 {last}, i64 {column}")
-                columns.append(f.offset("%b", f.value(f"mul i64 {column}, %b_row")))
-            with f.loop(whole, step=lanes) as p:
+            columns = [_column(f, f.value(f"add i64 {first}, {i}"), last) for i in range(lanes)]
+            with f.loop("%k", step=lanes) as turn:
+                past = f.value(f"icmp sgt i64 {turn}, {last_block}")
+                p = f.value(f"select i1 {past}, i64 {last_block}, i64 {turn}")
                 at = f.value(f"mul i64 {p}, {size}")
                 block_rows = [f.value(f"load {v}, ptr {f.offset(c, at)}, align {size}") for c in columns]
-                for q, row in enumerate(transposed(f, tile, block_rows)):
-                    place = f.value(f"mul i64 {f.value(f'add i64 {p}, {q}')}, {row_bytes}")
-                    f.do(f"store {v} {row}, ptr {f.offset(there, place)}, align {size}")
-            with f.loop("%k", start=whole) as p:
-                at, place = f.value(f"mul i64 {p}, {size}"), f.value(f"mul i64 {p}, {row_bytes}")
-                row_start = f.offset(there, place)
-                for i, column in enumerate(columns):
-                    f.store(t, f.load(t, f.offset(column, at)), f.offset(row_start, i * size))
+                place = f.slot("ptr")
+                f.store("ptr", f.offset(there, f.value(f"mul i64 {p}, {row_bytes}")), place)
+                for row in transposed(f, tile, block_rows):
+                    here = f.load("ptr", place)
+                    f.do(f"store {v} {row}, ptr {here}, align {size}")
+                    f.store("ptr", f.offset(here, row_bytes), place)
     f.ret()
     return Definition(name, f.text())
+
+
+def _column(f: Function, j: str, last: str) -> str:
+    """Write the address of column j, those past the last made the last."""
+    past = f.value(f"icmp sgt i64 {j}, {last}")
+    return f.offset("%b", f.value(f"mul i64 {f.value(f'select i1 {past}, i64 {last}, i64 {j}')}, %b_row"))
+
+
+def _one_by_one(f: Function, tile: Tile, out: str, columns: tuple[str, str, str], row_bytes: str) -> None:
+    """Write the loops that pack fewer rows than a block has: `columns` are the first, how many, and the last there is."""
+    t, (first, count, last) = tile.element, columns
+    with f.loop(count) as j:
+        column = _column(f, f.value(f"add i64 {first}, {j}"), last)
+        there = f.offset(out, j, t)
+        with f.loop("%k") as p:
+            f.store(t, f.load(t, f.offset(column, p, t)), f.offset(there, f.value(f"mul i64 {p}, {row_bytes}")))
 
 
 def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:

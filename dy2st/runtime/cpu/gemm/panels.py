@@ -106,18 +106,19 @@ def _rows(tile: Tile, width: int) -> Definition:
     """Return the function that runs the kernels of one width (0: one masked vector) down the rows."""
     name = f"dy2st.gemm.{tile.dtype}.rows.{width or 'masked'}"
     f = Function(name, KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
-    kernels = [micro_kernel(tile, rows, width or 1, masked=width == 0) for rows in (tile.rows, tile.few_rows, 1)]
+    few_rows = tile.few_rows if width == tile.vectors else 1  # narrow products are cheap anyhow
+    kernels = {rows: micro_kernel(tile, rows, width or 1, masked=width == 0) for rows in (tile.rows, few_rows, 1)}
     with f.loop("%rows", step=tile.rows) as i:
         left = f.value(f"sub i64 %rows, {i}")
         a = f.offset("%a", f.value(f"mul i64 {i}, %a_row"))
         c = f.offset("%c", f.value(f"mul i64 {i}, %c_row"))
         operands = (f"ptr {a}", "i64 %a_row", "i64 %a_step", "ptr %b", "i64 %b_step", f"ptr {c}", "i64 %c_row",
                     f"i64 {left}", "i64 %columns", "i64 %k", "i1 %accumulate")  # fmt: skip
-        many = f.value(f"icmp sgt i64 {left}, {tile.few_rows}")
         one = f.value(f"icmp eq i64 {left}, 1")
+        many = f.value(f"icmp sgt i64 {left}, {few_rows}")
         few = f.value(f"xor i1 {f.value(f'or i1 {many}, {one}')}, true")
-        for condition, kernel in zip((many, few, one), kernels, strict=True):
+        for rows, condition in {1: one, few_rows: few if few_rows > 1 else one, tile.rows: many}.items():
             with f.when(condition):
-                f.call("void", f"@{kernel.name}", *operands)
+                f.call("void", f"@{kernels[rows].name}", *operands)
     f.ret()
-    return Definition(name, f.text(), tuple(kernels))
+    return Definition(name, f.text(), tuple(kernels.values()))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dy2st.runtime.cpu.target import Target
 
-ELEMENTS = {"f32": "float", "f64": "double"}
-SIZES = {"f32": 4, "f64": 8}
+ELEMENTS = {"f32": "float", "f64": "double", "i64": "i64"}
+SIZES = {"f32": 4, "f64": 8, "i64": 8}
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def tile(dtype: str, target: Target) -> Tile:
     """Return the tile for a CPU: sums, a row of B and one element of A fit its 32 or 16 vector registers."""
     lanes = target.lanes(SIZES[dtype])
     if target.vector_bytes == 64:
-        return Tile(dtype, lanes, 8, 3, 4, (4, 4))
+        return Tile(dtype, lanes, 8, 3, 4, (2, 4))
     if target.triple.startswith(("aarch64", "arm64")):
-        return Tile(dtype, lanes, 8, 2, 4, (4, 4))
+        return Tile(dtype, lanes, 8, 2, 4, (2, 4))
     if target.vector_bytes == 32:
         return Tile(dtype, lanes, 4, 3, 2, (2, 4))
     return Tile(dtype, lanes, 4, 2, 2, (2, 4))

@@ -3,59 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu import blas
-from dy2st.runtime.cpu.memory import BLAS
-from dy2st.runtime.cpu.representation import Components
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
 
 
+@dataclass
+class Matrix:
+    """A batch of matrices in memory: rows lie together (or columns, where `transposed`), `apart` elements from each other."""
+
+    data: str
+    batch: list[str]
+    batch_strides: list[str]
+    rows: str
+    columns: str
+    apart: str
+    transposed: bool
+
+
+def _matrix(w: Writer, value: Value, components: Components, swap: bool) -> tuple[Matrix, str | None]:
+    """Return an operand as the kernels read it, and the block of a copy where neither its rows nor its columns lie together."""
+    apart, copy = strides(w, value, components), None
+    if isinstance(components, Strided) and "1" not in apart[-2:]:
+        components = w.copied(value, components)
+        apart, copy = strides(w, value, components), components[0]
+    shape = extents(value, components)
+    lies = apart[-1] == "1"
+    rows, columns = (shape[-1], shape[-2]) if swap else (shape[-2], shape[-1])
+    step = apart[-2] if lies else apart[-1]
+    return Matrix(components[1], shape[:-2], apart[:-2], rows, columns, step, swap == lies), copy
+
+
 @rule("matmul")
 def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a product by OpenBLAS; `eval` says that inner extents differ."""
+    """Write a product; `eval` says that inner extents differ."""
     x, y = operation.operands
-    t = tensor_type(x)
-    if t.dtype.name not in ("float32", "float64") or blas.address("sgemm") is None:
-        return host_rule(w, operation, operands)
-    left, right = extents(x, operands[0]), extents(y, operands[1])
-    swap = operation.attributes["transpose_x"], operation.attributes["transpose_y"]
-    rows, inner = (left[-1], left[-2]) if swap[0] else (left[-2], left[-1])
-    again, columns = (right[-1], right[-2]) if swap[1] else (right[-2], right[-1])
-    fine = w.f.value(f"icmp eq i64 {inner}, {again}")
-    for a, b in zip(left[:-2], right[:-2], strict=True):
-        fine = w.f.value(f"and i1 {fine}, {w.f.value(f'icmp eq i64 {a}, {b}')}")
-
-    def fast() -> Made:
-        made = allocate(w, t.dtype, [*left[:-2], rows, columns])
-        one = product(w, [rows, columns])
-        with w.f.loop(product(w, left[:-2]), hint="batch") as i:
-            sizes = (product(w, [rows, inner]), product(w, [inner, columns]), one)
-            a, b, c = (
-                w.f.offset(base, w.f.value(f"mul i64 {i}, {product(w, [size, str(t.dtype.itemsize)])}"))
-                for base, size in zip((operands[0][1], operands[1][1], made[1]), sizes, strict=True)
-            )
-            _gemm(w, t.dtype.name, swap, (rows, columns, inner), (a, left[-1]), (b, right[-1]), (c, columns))
-        return [made]
-
-    return w.guarded(operation, operands, fine, fast)
+    t, f = tensor_type(x), w.f
+    if t.dtype.name not in ("float32", "float64"):
+        return host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
+    a, left = _matrix(w, x, operands[0], operation.attributes["transpose_x"])
+    b, right = _matrix(w, y, operands[1], operation.attributes["transpose_y"])
+    fine = f.value(f"icmp eq i64 {a.columns}, {b.rows}")
+    for one, other in zip(a.batch, b.batch, strict=True):
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {one}, {other}')}")
+    with f.when(f.value(f"xor i1 {fine}, true"), "wrong"):
+        host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
+    made = allocate(w, t.dtype, [*a.batch, a.rows, b.columns])
+    _products(w, "f32" if t.dtype.bits == 32 else "f64", a, b, made[1], t.dtype.itemsize)
+    for block in (left, right):
+        if block is not None:
+            f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    return [made]
 
 
-def _gemm(
-    w: Writer, dtype: str, swap: tuple[bool, bool], sizes: tuple[str, str, str], a: tuple[str, str], b: tuple[str, str],
-    c: tuple[str, str],
-) -> None:  # fmt: skip
-    kind, at = ("float", 0) if dtype == "float32" else ("double", 1)
-    flags = [blas.TRANSPOSED if swapped else blas.PLAIN for swapped in swap]
-    table = w.f.load("ptr", w.f.offset("%context", BLAS))
-    function = w.f.load("ptr", w.f.offset(table, 8 * at))
-    least = [w.f.call("i64", "@llvm.smax.i64", f"i64 {n}", "i64 1") for n in (a[1], b[1], c[1])]
-    w.f.call(
-        "void", function, f"i32 {blas.ROW_MAJOR}", *(f"i32 {flag}" for flag in flags), *(f"i64 {n}" for n in sizes),
-        f"{kind} 1.0", f"ptr {a[0]}", f"i64 {least[0]}", f"ptr {b[0]}", f"i64 {least[1]}", f"{kind} 0.0", f"ptr {c[0]}",
-        f"i64 {least[2]}",
-    )  # fmt: skip
+def _dense(w: Writer, value: Value, components: Components) -> Components:
+    return w.copied(value, components) if isinstance(components, Strided) else components
+
+
+def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: int) -> None:
+    """Write the products of all matrices of a batch."""
+    f = w.f
+    name = f"gemm.{dtype}.{'nt'[a.transposed]}{'nt'[b.transposed]}"
+    sizes = [f"i64 {n}" for n in (a.rows, b.columns, a.columns)]
+    scratch = allocate_bytes(w, f.call("i64", w.library(f"{name}.scratch"), *sizes))
+    kernel, one = w.library(name), product(w, [a.rows, b.columns, str(itemsize)])
+
+    def write(axis: int, at: tuple[str, str, str]) -> None:
+        if axis < len(a.batch):
+            with f.loop(a.batch[axis], hint="batch") as i:
+                steps = (a.batch_strides[axis], b.batch_strides[axis])
+                moved = [f.offset(p, f.value(f"mul i64 {i}, {product(w, [s, str(itemsize)])}")) for p, s in zip(at, steps, strict=False)]
+                step = product(w, [one, *a.batch[axis + 1 :]])
+                write(axis + 1, (moved[0], moved[1], f.offset(at[2], f.value(f"mul i64 {i}, {step}"))))
+            return
+        f.call("void", kernel, f"ptr {at[0]}", f"i64 {a.apart}", f"ptr {at[1]}", f"i64 {b.apart}", f"ptr {at[2]}",
+               f"i64 {b.columns}", *sizes, f"ptr {scratch[1]}", "i1 false")  # fmt: skip
+
+    write(0, (a.data, b.data, made))
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {scratch[0]}")
+
+
+def allocate_bytes(w: Writer, size: str) -> tuple[str, str]:
+    """Write an allocation; return the block and its content."""
+    block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
+    w.demand(w.f.value(f"icmp ne ptr {block}, null"))
+    return block, w.f.offset(block, HEAD)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dy2st.runtime.cpu.writer import Rule
 
 RULES: dict[str, Rule] = {}
+STRIDED = frozenset({"dim", "index", "transpose", "split", "expand_dims", "squeeze", "detach", "matmul"})
+"""The ops whose rules read tensors with gaps."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

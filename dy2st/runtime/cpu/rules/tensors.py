@@ -11,7 +11,7 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
 from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -151,14 +151,18 @@ def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> M
     single = _same_element(w, value, operands[0], made)
     if single is not None:
         return [single]
-    old = extents(value, operands[0])
-    axes = operation.attributes["axes"]
+    shape, axes = extents(value, operands[0]), operation.attributes["axes"]
+    apart = list(operands[0].strides) if isinstance(operands[0], Strided) else None
     if operation.op.name == "squeeze":
-        shape = [e for i, e in enumerate(old) if i not in [a % len(old) for a in axes]]
+        kept = [i for i in range(len(shape)) if i not in [a % len(shape) for a in axes]]
+        made_shape, made_apart = [shape[i] for i in kept], [apart[i] for i in kept] if apart else None
     else:
-        rest = iter(old)
-        shape = ["1" if i in [a % made.rank for a in axes] else next(rest) for i in range(made.rank)]
-    return [viewed(w, value, operands[0], operands[0][1], shape)]
+        new = [a % made.rank for a in axes]
+        rest, gaps = iter(shape), iter(apart or ())
+        made_shape = ["1" if i in new else next(rest) for i in range(made.rank)]
+        made_apart = ["0" if i in new else next(gaps) for i in range(made.rank)] if apart else None
+    result = viewed(w, value, operands[0], operands[0][1], made_shape)
+    return [result if made_apart is None else Strided.of(result, made_apart)]
 
 
 @rule("reshape")

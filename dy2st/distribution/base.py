@@ -1,0 +1,123 @@
+"""Distribution: what all distributions share; and the divergence of two, from a table of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.functions import math
+from dy2st.functions.broadcasting import broadcast_tensors
+from dy2st.functions.operands import cast_to, floating
+from dy2st.functions.random import rand
+from dy2st.ir.context import replaced
+from dy2st.runtime.tensor import Tensor
+
+
+def parameters(*values: Any, name: str) -> list[Tensor]:
+    """Return numbers and tensors as float tensors of one shape."""
+    made = [floating(v, name) for v in values]
+    return list(broadcast_tensors([cast_to(t, made[0].dtype) for t in made])) if len(made) > 1 else made
+
+
+class Distribution:
+    """Base of the distributions; a subclass says `rsample` (or `sample`), `log_prob`, `mean`, `variance`, `entropy`.
+
+    `batch_shape` is the shape of the parameters, of which each is a distribution of its own; `event_shape` the shape of
+    one draw.
+    """
+
+    def __init__(self, batch_shape: Sequence[Any] = (), event_shape: Sequence[Any] = ()):
+        self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
+
+    @property
+    def batch_shape(self) -> tuple[Any, ...]:
+        """The shape of the parameters."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> tuple[Any, ...]:
+        """The shape of one draw."""
+        return self._event_shape
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise NotImplementedError(f"{type(self).__name__} has no mean")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise NotImplementedError(f"{type(self).__name__} has no variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation."""
+        return math.sqrt(self.variance)
+
+    def sample(self, shape: Sequence[int] = ()) -> Tensor:
+        """Return draws, of `shape` for each parameter; no gradient flows through them."""
+        with replaced(grad=False):
+            return self.rsample(shape)
+
+    def rsample(self, shape: Sequence[int] = ()) -> Tensor:
+        """Return draws through which gradients flow to the parameters."""
+        raise NotImplementedError(f"{type(self).__name__} has no draws that are differentiable")
+
+    def log_prob(self, value: Any) -> Tensor:
+        """Return the logarithm of the density, or of the probability, of a value."""
+        raise NotImplementedError(f"{type(self).__name__} has no log_prob")
+
+    def prob(self, value: Any) -> Tensor:
+        """Return the density, or the probability, of a value."""
+        return math.exp(self.log_prob(value))
+
+    def probs(self, value: Any) -> Tensor:
+        """Do what `prob` does."""
+        return self.prob(value)
+
+    def entropy(self) -> Tensor:
+        """Return the entropy in nats."""
+        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+
+    def kl_divergence(self, other: Distribution) -> Tensor:
+        """Return how much is lost where `other` stands for this distribution: `paddle.distribution.kl_divergence`."""
+        return kl_divergence(self, other)
+
+    def _shape(self, shape: Sequence[int]) -> list[Any]:
+        return [*shape, *self._batch_shape, *self._event_shape]
+
+    def _uniform(self, shape: Sequence[int], like: Tensor) -> Tensor:
+        """Return uniform numbers in (0, 1): neither end, whose logarithm would be infinite."""
+        tiny = 1.2e-38 if like.dtype.bits <= 32 else 2.3e-308
+        return math.clip(rand(self._shape(shape), like.dtype), tiny, 1.0 - 6e-8 if like.dtype.bits <= 32 else None)
+
+
+_RULES: dict[tuple[type, type], Callable[..., Tensor]] = {}
+
+
+def register_kl(cls_p: type, cls_q: type) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Return a decorator of the function that computes the divergence of two kinds of distributions."""
+
+    def register(rule: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        _RULES[cls_p, cls_q] = rule
+        return rule
+
+    return register
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """Return the mean under p of log p - log q: what is lost where q stands for p.
+
+    Raises NotImplementedError for a pair of which no rule is known; `register_kl` adds one.
+
+    >>> import dy2st as paddle
+    >>> one, two = paddle.distribution.Normal(0.0, 1.0), paddle.distribution.Normal(1.0, 1.0)
+    >>> paddle.distribution.kl_divergence(one, two).item()
+    0.5
+    """
+    for mine in type(p).__mro__:
+        for other in type(q).__mro__:
+            rule = _RULES.get((mine, other))
+            if rule is not None:
+                return rule(p, q)
+    raise NotImplementedError(f"no divergence of {type(p).__name__} and {type(q).__name__} is known: use register_kl")

@@ -1,0 +1,140 @@
+"""What `explain()` says: why each Program was traced, which calls it served and which not, what it took as fixed, and
+what runs eagerly.
+
+Calls that are recognised (`fast_call`) only count. What a call differs in from those before is worked out when it is
+looked up or traced, which takes milliseconds anyway; everything else when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.guards import SIMPLE, Guard
+from dy2st.jit.signature import Flattened, Leaf, rebuild
+from dy2st.jit.value_keys import VALUES
+from dy2st.runtime.tensor import Tensor
+
+MOST_EVENTS = 32
+MOST_SHOWN = 8
+
+
+@dataclass
+class History:
+    """What became of the calls of one function, apart from those that Programs count."""
+
+    traced: list[str] = field(default_factory=list[str])
+    """For each Program: what for and why it was traced."""
+    events: deque[str] = field(default_factory=lambda: deque[str](maxlen=MOST_EVENTS))
+    """The last calls that were traced for themselves alone, each with the reason."""
+    fallbacks: list[str] = field(default_factory=list[str])
+    eager: int = 0
+    once: int = 0
+    """Calls with a Program of their own."""
+
+    def calls(self, programs: list[ConcreteProgram]) -> int:
+        """Return how many calls there were."""
+        return sum(p.calls for p in programs) + self.eager + self.once
+
+    def fall_back(self, reason: str) -> None:
+        """Note why something runs eagerly."""
+        if reason not in self.fallbacks:
+            self.fallbacks.append(reason)
+
+
+class Explanation:
+    """What `explain()` returns; prints as text.
+
+    `programs` are the Programs, oldest first; `traced` says of each why it was traced, `specialised` what it takes as
+    fixed; `events` are the last calls that were traced for themselves alone; `fallbacks` the reasons, with their lines,
+    why something runs eagerly; `calls` counts all, `eager_calls` those that ran eagerly.
+    """
+
+    def __init__(self, name: str, history: History, programs: list[ConcreteProgram]):
+        self.name, self.programs = name, programs
+        self.traced, self.events, self.fallbacks = list(history.traced), list(history.events), list(history.fallbacks)
+        self.calls, self.eager_calls = history.calls(programs), history.eager
+        self.specialised = [list(specialised(p)) for p in programs]
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {_counted(len(self.programs), 'program')}, {_counted(self.calls, 'call')}"]
+        for why, program, fixed in zip(self.traced, self.programs, self.specialised, strict=False):
+            lines.append(f"  {why}")
+            refused = f"; not for {_counted(program.refused, 'call')}: {program.refusal}" if program.refused else ""
+            lines.append(f"    used by {_counted(program.calls, 'call')}{refused}")
+            if fixed:
+                more = f", and {len(fixed) - MOST_SHOWN} more" if len(fixed) > MOST_SHOWN else ""
+                lines.append(f"    only where {', '.join(fixed[:MOST_SHOWN])}{more}")
+        lines += [f"  {event}" for event in self.events]
+        if self.eager_calls:
+            lines.append(f"  {_counted(self.eager_calls, 'call')} ran eagerly")
+        lines += [f"  fallback: {f}" for f in self.fallbacks] or ["  no fallback"]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def signature_text(made: Flattened) -> str:
+    """Return the inputs of a call in words."""
+    shown = [f"{name}: {_kind(x)}" for x, name in zip(made.leaves, made.names, strict=True)]
+    return "(" + "; ".join(shown) + ")"
+
+
+def _kind(x: Any) -> str:
+    return f"{x.dtype.name}, rank {x.ndim}" if isinstance(x, Tensor) else f"a {type(x).__name__}"
+
+
+def described(made: Flattened, grad: bool) -> dict[str, str]:
+    """Return in words what the key of a call is made of, by place."""
+    found = {name: text for root, tree in made.tree.items() for name, text in _places(tree, root, made)}
+    found["gradients"] = "recorded" if grad else "not recorded"
+    return found
+
+
+def _places(tree: Any, name: str, made: Flattened) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, Leaf):
+        x = made.leaves[tree.index]
+        needs = isinstance(x, Tensor) and not x.stop_gradient
+        yield name, _kind(x) + (", needs a gradient" if needs else "")
+    elif hasattr(tree, "value"):
+        yield name, _shown(tree.value)
+    elif hasattr(tree, "items"):
+        yield name, f"a {tree.kind.__name__} of {len(tree.items)}"
+        for i, item in enumerate(tree.items):
+            yield from _places(item, f"{name}_{i if tree.keys is None else tree.keys[i]}", made)
+
+
+def _shown(x: Any) -> str:
+    if isinstance(x, VALUES):
+        return f"{x!r:.60}"
+    return f"the {type(x).__name__} {getattr(x, '__qualname__', '')}".rstrip()
+
+
+def difference(found: dict[str, str], known: list[dict[str, str]]) -> str:
+    """Say in what a call differs from the most similar one before."""
+    differing = [[n for n in {**before, **found} if before.get(n) != found.get(n)] for before in known]
+    at = min(range(len(known)), key=lambda i: len(differing[i]))
+    parts = [f"`{n}` is {found.get(n, 'missing')}, was {known[at].get(n, 'missing')}" for n in differing[at]]
+    return "; ".join(parts[:MOST_SHOWN]) or "another object stands where one did that may have changed"
+
+
+def specialised(program: ConcreteProgram) -> Iterator[str]:
+    """Give the values that a Program takes as fixed: of arguments, and of what was read from outside."""
+    for name, x in program.values.items():
+        yield f"`{name}` is {_shown(x)}"
+    for guard in program.traced.guards:
+        if isinstance(guard, Guard) and isinstance(guard.value, SIMPLE):
+            yield f"{guard} is {guard.value!r:.60}"
+
+
+def rebuild_values(made: Flattened) -> dict[str, Any]:
+    """Return the arguments of a call again."""
+    containers = dict(enumerate(made.containers))
+    return {name: rebuild(tree, made.leaves, containers, made.iterators) for name, tree in made.tree.items()}

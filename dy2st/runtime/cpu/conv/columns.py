@@ -1,0 +1,165 @@
+"""The windows of an image as a matrix, one row a channel and place of the kernel, one column a place of the result.
+
+`gather` writes a block of it from an image, `scatter` adds a block to an image: each other's transposes. Neither makes
+the whole matrix, which is larger than the image by the size of the kernel (K. Chellapilla, S. Puri and P. Simard, "High
+performance convolutional neural networks for document processing", 2006).
+"""
+
+from __future__ import annotations
+
+from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, inside, least, most, source
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store
+from dy2st.runtime.cpu.gemm.tile import Tile
+
+_PARAMETERS = (
+    ("ptr", "%image"), ("ptr", "%block"), ("i64", "%row_bytes"), ("i64", "%first_row"), ("i64", "%rows"),
+    ("i64", "%first"), ("i64", "%count"), ("ptr", "%shape"),
+)  # fmt: skip
+"""Rows `first_row` .. + `rows` and columns `first` .. + `count` of the matrix; a row of the block has room for one more
+vector than `count`, and so has the block behind its last."""
+
+
+def gather(tile: Tile) -> Definition:
+    """Return the function that writes a block of the matrix from an image."""
+    return _walk(tile, "gather", _gather_run)
+
+
+def scatter(tile: Tile) -> Definition:
+    """Return the function that adds a block of the matrix to an image."""
+    return _walk(tile, "scatter", _scatter_run)
+
+
+class _Run:
+    """Columns that share a row of the image: `count` places from `source` on, of which [low, high) lie inside."""
+
+    def __init__(self, image_row: str, block: str, start: str, count: str, low: str, high: str, stride: str):
+        self.image_row, self.block, self.start, self.count = image_row, block, start, count
+        self.low, self.high, self.stride = low, high, stride
+
+
+def _walk(tile: Tile, what: str, run: object) -> Definition:
+    """Return the function that visits the rows of a block and in each the runs of columns within one row of the image."""
+    name = f"dy2st.conv.{tile.dtype}.{what}"
+    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    shape = Shape(f, axis_fields("in", "kernel", "out", "stride", "low", "dilation"))
+    with f.loop("%rows") as i:
+        number = f.value(f"add i64 {i}, %first_row")
+        taps: list[str] = []
+        for axis in (2, 1, 0):
+            taps.insert(0, f.value(f"urem i64 {number}, {shape[f'kernel{axis}']}"))
+            number = f.value(f"udiv i64 {number}, {shape[f'kernel{axis}']}")
+        channel = number
+        block = f.offset("%block", f.value(f"mul i64 {i}, %row_bytes"))
+        _runs(f, tile, shape, (channel, taps, block), run)
+    f.ret()
+    return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
+
+
+def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str], run: object) -> None:
+    """Write the loop over the runs of one row of the matrix."""
+    channel, taps, block = row
+    along, column = f.slot("i64"), [f.slot("i64") for _ in range(3)]
+    number = "%first"
+    for axis in (2, 1, 0):
+        f.store("i64", f.value(f"urem i64 {number}, {shape[f'out{axis}']}"), column[axis])
+        number = f.value(f"udiv i64 {number}, {shape[f'out{axis}']}")
+    f.store("i64", "0", along)
+    head, body, done = f.label("runs"), f.label("run"), f.label("ran")
+    f.start(head)
+    at = f.load("i64", along)
+    f.branch(f.value(f"icmp slt i64 {at}, %count"), body, done)
+    f.start(body)
+    z, y, x = (f.load("i64", place) for place in column)
+    count = least(f, f.value(f"sub i64 {shape['out2']}, {x}"), f.value(f"sub i64 %count, {at}"))
+    iz, iy = source(f, shape, 0, z, taps[0]), source(f, shape, 1, y, taps[1])
+    exists = all_of(f, [inside(f, iz, shape["in0"]), inside(f, iy, shape["in1"])])
+    start = source(f, shape, 2, x, taps[2])
+    low, high = _valid(f, shape, start, count)
+    low = f.value(f"select i1 {exists}, i64 {low}, i64 0")
+    high = f.value(f"select i1 {exists}, i64 {high}, i64 0")
+    extents = shape.axes("in")
+    rows_before = f.value(f"add i64 {f.value(f'mul i64 {channel}, {extents[0]}')}, {iz}")
+    rows_before = f.value(f"add i64 {f.value(f'mul i64 {rows_before}, {extents[1]}')}, {iy}")
+    # not inbounds: a row that does not exist has no valid elements, but an address
+    elements_before = f.value(f"mul i64 {rows_before}, {extents[2]}")
+    image_row = f.value(f"getelementptr {tile.element}, ptr %image, i64 {elements_before}")
+    there = f.offset(block, at, tile.element)
+    run(f, tile, _Run(image_row, there, start, count, low, high, shape["stride2"]))  # type: ignore[operator]
+    f.store("i64", f.value(f"add i64 {at}, {count}"), along)
+    f.store("i64", "0", column[2])
+    y_next = f.value(f"add i64 {y}, 1")
+    wraps = f.value(f"icmp eq i64 {y_next}, {shape['out1']}")
+    f.store("i64", f.value(f"select i1 {wraps}, i64 0, i64 {y_next}"), column[1])
+    f.store("i64", f.value(f"add i64 {z}, {f.value(f'zext i1 {wraps} to i64')}"), column[0])
+    f.jump(head)
+    f.start(done)
+
+
+def _valid(f: Function, shape: Shape, start: str, count: str) -> tuple[str, str]:
+    """Write the t in [0, count) for which start + t stride lies inside: a first one and one past the last."""
+    stride = shape["stride2"]
+    before = most(f, f.value(f"sub i64 0, {start}"), 0)
+    behind = most(f, f.value(f"sub i64 {shape['in2']}, {start}"), 0)
+    ends = [f.slot("i64") for _ in range(2)]
+    f.store("i64", before, ends[0])
+    f.store("i64", behind, ends[1])
+    with f.when(f.value(f"icmp ne i64 {stride}, 1")):
+        rounding = f.value(f"sub i64 {stride}, 1")
+        for value, end in zip((before, behind), ends, strict=True):
+            f.store("i64", f.value(f"udiv i64 {f.value(f'add i64 {value}, {rounding}')}, {stride}"), end)
+    low, high = (least(f, f.load("i64", end), count) for end in ends)
+    return low, most(f, high, low)
+
+
+def _gather_run(f: Function, tile: Tile, run: _Run) -> None:
+    """Write the elements inside and zeros elsewhere; past `count`, what is written is written over later."""
+    t, v, lanes = tile.element, tile.vector, tile.lanes
+    dense = f.value(f"icmp eq i64 {run.stride}, 1")
+    with f.when(f.value(f"xor i1 {dense}, true") if lanes > 1 else "true"), f.loop(run.count) as i:
+        value = f.slot(t)
+        f.store(t, "0.0", value)
+        valid = all_of(f, [f.value(f"icmp sge i64 {i}, {run.low}"), f.value(f"icmp slt i64 {i}, {run.high}")])
+        with f.when(valid):
+            place = f.value(f"add i64 {run.start}, {f.value(f'mul i64 {i}, {run.stride}')}")
+            f.store(t, f.load(t, f.offset(run.image_row, place, t)), value)
+        f.store(t, f.load(t, value), f.offset(run.block, i, t))
+    if lanes == 1:
+        return
+    with f.when(dense):
+        first = f.value(f"getelementptr {t}, ptr {run.image_row}, i64 {run.start}")
+        with f.loop(run.count, step=lanes) as i:
+            value = masked_load(f, tile, f.value(f"getelementptr {t}, ptr {first}, i64 {i}"), _lanes_of(f, tile, run, i))
+            f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+
+
+def _scatter_run(f: Function, tile: Tile, run: _Run) -> None:
+    """Add the elements that lie inside."""
+    t, v, lanes = tile.element, tile.vector, tile.lanes
+    dense = f.value(f"icmp eq i64 {run.stride}, 1")
+    with f.when(f.value(f"xor i1 {dense}, true") if lanes > 1 else "true"), f.loop(run.high, start=run.low) as i:
+        place = f.value(f"add i64 {run.start}, {f.value(f'mul i64 {i}, {run.stride}')}")
+        there = f.offset(run.image_row, place, t)
+        f.store(t, f.value(f"fadd {t} {f.load(t, there)}, {f.load(t, f.offset(run.block, i, t))}"), there)
+    if lanes == 1:
+        return
+    with f.when(dense):
+        first = f.value(f"getelementptr {t}, ptr {run.image_row}, i64 {run.start}")
+        with f.loop(run.count, step=lanes) as i:
+            there, mask = f.value(f"getelementptr {t}, ptr {first}, i64 {i}"), _lanes_of(f, tile, run, i)
+            term = f.value(f"load {v}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+            masked_store(f, tile, f.value(f"fadd {v} {masked_load(f, tile, there, mask)}, {term}"), there, mask)
+
+
+def _lanes_of(f: Function, tile: Tile, run: _Run, i: str) -> str:
+    """Write the mask of the lanes t with low <= i + t < high."""
+    vector = f"<{tile.lanes} x i64>"
+    numbers = f"<{', '.join(f'i64 {k}' for k in range(tile.lanes))}>"
+    masks: list[str] = []
+    for predicate, end in (("sge", run.low), ("slt", run.high)):
+        bound = f.value(f"sub i64 {end}, {i}")
+        first = f.value(f"insertelement {vector} poison, i64 {bound}, i32 0")
+        bounds = f.value(f"shufflevector {vector} {first}, {vector} poison, <{tile.lanes} x i32> zeroinitializer")
+        masks.append(f.value(f"icmp {predicate} {vector} {numbers}, {bounds}"))
+    return f.value(f"and <{tile.lanes} x i1> {masks[0]}, {masks[1]}")

@@ -1,0 +1,290 @@
+"""Pooling over 1 to 3 axes: the largest element of each window with its place, the mean, and the mean's transpose.
+
+A row of results is computed a vector at a time where windows move by 1 or 2 along it, else one by one: the same code, with
+a vector of one lane. Rows of a window that lie in the padding are left out; in a row, lanes outside read a value that
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, least, most, product
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store, spread
+from dy2st.runtime.cpu.gemm.tile import Tile, tile
+from dy2st.runtime.cpu.target import Target
+
+_MAX = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%places"), ("ptr", "%shape"))
+_MEAN = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%shape"), ("i1", "%exclusive"))
+_FIELDS = ("batch", "channels", *axis_fields("in", "kernel", "out", "stride", "low", "high"))
+
+
+@functools.cache
+def max_pool_kernel(dtype: str, target: Target) -> Definition:
+    """Return `void @dy2st.max_pool.f32(x, out, places, shape)`: `places` are int64, row-major in the spatial axes."""
+    return _by_stride(f"dy2st.max_pool.{dtype}", _MAX, tile(dtype, target), _max_of_window)
+
+
+@functools.cache
+def mean_pool_kernel(dtype: str, target: Target) -> Definition:
+    """Return `void @dy2st.avg_pool.f32(x, out, shape, i1 exclusive)`."""
+    return _by_stride(f"dy2st.avg_pool.{dtype}", _MEAN, tile(dtype, target), _mean_of_window)
+
+
+@functools.cache
+def mean_pool_gradient_kernel(dtype: str, target: Target) -> Definition:
+    """Return `void @dy2st.avg_pool_grad.f32(x, out, shape, i1 exclusive)`, which writes x from the cotangent `out`."""
+    t = replace(tile(dtype, target), lanes=1)
+    f = Function(f"dy2st.avg_pool_grad.{dtype}", _MEAN, linkage="internal", also="nounwind")
+    walk = _Walk(f, t)
+    with f.loop(product(f, [walk.planes, *walk.shape.axes("in")])) as i:
+        f.store(t.element, "0.0", f.offset("%x", i, t.element))
+    with walk.windows() as window:
+        here = f.load(t.element, f.offset("%out", window.number, t.element))
+        share = f.value(f"fdiv {t.element} {here}, {_size(walk, window)}")
+        with walk.rows(window) as (row, _):
+            first, last = most(f, window.start, 0), walk.end(2, window.start)
+            with f.loop(last, start=first) as j:
+                there = f.offset(row, j, t.element)
+                f.store(t.element, f.value(f"fadd {t.element} {f.load(t.element, there)}, {share}"), there)
+    f.ret()
+    return Definition(f.name, f.text())
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A window, or as many beside each other as there are lanes: where it begins in the padded input."""
+
+    plane: str
+    number: str
+    """The place of the first result among all."""
+    left: str
+    """The results from here to the end of the row."""
+    outer: tuple[str, str]
+    """The first place along the two outer axes, maybe negative."""
+    start: str
+    """The first place of the first lane along the last axis, maybe negative."""
+
+
+class _Walk:
+    """The loops over planes, results and the rows of a window."""
+
+    def __init__(self, f: Function, t: Tile):
+        self.f, self.tile = f, t
+        self.shape = Shape(f, _FIELDS)
+        self.planes = f.value(f"mul i64 {self.shape['batch']}, {self.shape['channels']}")
+
+    @contextmanager
+    def windows(self) -> Iterator[_Window]:
+        """Write loops over all windows, as many at a time as there are lanes."""
+        f, shape = self.f, self.shape
+        extents = shape.axes("out")
+        with f.loop(self.planes) as plane, f.loop(extents[0]) as z, f.loop(extents[1]) as y:
+            row = f.value(f"add i64 {f.value(f'mul i64 {plane}, {extents[0]}')}, {z}")
+            row = f.value(f"add i64 {f.value(f'mul i64 {row}, {extents[1]}')}, {y}")
+            before = f.value(f"mul i64 {row}, {extents[2]}")
+            outer = (self._start(0, z), self._start(1, y))
+            with f.loop(extents[2], step=self.tile.lanes) as x:
+                left = f.value(f"sub i64 {extents[2]}, {x}")
+                yield _Window(plane, f.value(f"add i64 {before}, {x}"), left, outer, self._start(2, x))
+
+    def _start(self, axis: int, out: str) -> str:
+        strided = self.f.value(f"mul i64 {out}, {self.shape[f'stride{axis}']}")
+        return self.f.value(f"sub i64 {strided}, {self.shape[f'low{axis}']}")
+
+    def end(self, axis: int, start: str) -> str:
+        """Write where a window ends, at the latest behind the input."""
+        behind = self.f.value(f"add i64 {start}, {self.shape[f'kernel{axis}']}")
+        return least(self.f, behind, self.shape[f"in{axis}"])
+
+    @contextmanager
+    def rows(self, window: _Window) -> Iterator[tuple[str, str]]:
+        """Write loops over the rows of the input that meet a window: their addresses and their numbers in the plane."""
+        f, extents = self.f, self.shape.axes("in")
+        spans = [(most(f, start, 0), self.end(axis, start)) for axis, start in enumerate(window.outer)]
+        plane = f.value(f"mul i64 {window.plane}, {product(f, extents)}")
+        with f.loop(spans[0][1], start=spans[0][0]) as z, f.loop(spans[1][1], start=spans[1][0]) as y:
+            number = f.value(f"add i64 {f.value(f'mul i64 {z}, {extents[1]}')}, {y}")
+            before = f.value(f"mul i64 {number}, {extents[2]}")
+            yield f.offset("%x", f.value(f"add i64 {plane}, {before}"), self.tile.element), before
+
+
+def _by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
+               body: Callable[[_Walk, _Window], None]) -> Definition:  # fmt: skip
+    """Return the function that takes vectors where windows move by 1 or 2, else elements."""
+
+    def written(symbol: str, lanes: int) -> Definition:
+        f = Function(symbol, parameters, linkage="internal", also="nounwind")
+        walk = _Walk(f, replace(t, lanes=lanes))
+        with walk.windows() as window:
+            body(walk, window)
+        f.ret()
+        return Definition(symbol, f.text(), masked_memory(walk.tile) + _masked_places(lanes) if lanes > 1 else ())
+
+    if t.lanes == 1:
+        return written(name, 1)
+    many, one = written(f"{name}.vectors", t.lanes), written(f"{name}.elements", 1)
+    f = Function(name, parameters, linkage="internal", also="nounwind")
+    short = f.value(f"icmp sle i64 {Shape(f, ['stride2'])['stride2']}, 2")
+    operands = [f"{kind} {register}" for kind, register in parameters]
+    for condition, function in ((short, many), (f.value(f"xor i1 {short}, true"), one)):
+        with f.when(condition):
+            f.call("void", f"@{function.name}", *operands)
+    f.ret()
+    return Definition(name, f.text(), (many, one))
+
+
+def _max_of_window(walk: _Walk, window: _Window) -> None:
+    """Write the maximum and its place: the first of equals, a NaN before all."""
+    f, t = walk.f, walk.tile
+    v, wide = t.vector, _integers(t.lanes)
+    best, place = f.slot(v), f.slot(wide)
+    lowest = t.splat("0xFFF0000000000000")
+    f.store(v, lowest, best)
+    f.store(wide, _first_place(walk, window), place)
+    with walk.rows(window) as (row, before), f.loop(walk.shape["kernel2"]) as tap:
+        at = f.value(f"add i64 {window.start}, {tap}")
+        found, old = _strided(walk, row, at, lowest), f.load(v, best)
+        larger = f.value(f"fcmp ogt {v} {found}, {old}")
+        nan = f.value(f"and {_mask(t)} {f.value(f'fcmp uno {v} {found}, {found}')}, "
+                      f"{f.value(f'fcmp ord {v} {old}, {old}')}")  # fmt: skip
+        better = f.value(f"or {_mask(t)} {larger}, {nan}")
+        here = _numbers(walk, f.value(f"add i64 {before}, {at}"))
+        f.store(v, f.value(f"select {_mask(t)} {better}, {v} {found}, {v} {old}"), best)
+        f.store(wide, f.value(f"select {_mask(t)} {better}, {wide} {here}, {wide} {f.load(wide, place)}"), place)
+    _write(walk, window, "%out", f.load(v, best))
+    _write_places(walk, window, f.load(wide, place))
+
+
+def _mean_of_window(walk: _Walk, window: _Window) -> None:
+    """Write the sum of a window over its size."""
+    f, t = walk.f, walk.tile
+    total = f.slot(t.vector)
+    f.store(t.vector, "zeroinitializer", total)
+    with walk.rows(window) as (row, _), f.loop(walk.shape["kernel2"]) as tap:
+        found = _strided(walk, row, f.value(f"add i64 {window.start}, {tap}"), "zeroinitializer")
+        f.store(t.vector, f.value(f"fadd {t.vector} {f.load(t.vector, total)}, {found}"), total)
+    mean = f.value(f"fdiv {t.vector} {f.load(t.vector, total)}, {_size(walk, window)}")
+    _write(walk, window, "%out", mean)
+
+
+def _size(walk: _Walk, window: _Window) -> str:
+    """Write by how many elements each window's sum is divided."""
+    f, shape, wide = walk.f, walk.shape, _integers(walk.tile.lanes)
+    spans: list[str] = []
+    for axis, start in enumerate((*window.outer, window.start)):
+        padding = f.value(f"sub i64 0, {shape[f'low{axis}']}")
+        behind = f.value(f"add i64 {shape[f'in{axis}']}, {shape[f'high{axis}']}")
+        begin = f.value(f"select i1 %exclusive, i64 0, i64 {padding}")
+        end = f.value(f"select i1 %exclusive, i64 {shape[f'in{axis}']}, i64 {behind}")
+        if axis < 2:
+            stop = least(f, f.value(f"add i64 {start}, {shape[f'kernel{axis}']}"), end)
+            spans.append(f.value(f"sub i64 {stop}, {most(f, start, begin)}"))
+            continue
+        starts = _numbers(walk, start)
+        stops = f.value(f"add {wide} {starts}, {_wide(walk, shape['kernel2'])}")
+        stops, starts = _bounded(walk, "slt", stops, end), _bounded(walk, "sgt", starts, begin)
+        along = f.value(f"sub {wide} {stops}, {starts}")
+    outer = product(f, spans)
+    return f.value(f"sitofp {wide} {f.value(f'mul {wide} {along}, {_wide(walk, outer)}')} to {walk.tile.vector}")
+
+
+def _bounded(walk: _Walk, predicate: str, values: str, bound: str) -> str:
+    """Write the values, or the bound where they do not compare so with it."""
+    wide, bounds = _integers(walk.tile.lanes), _wide(walk, bound)
+    kept = walk.f.value(f"icmp {predicate} {wide} {values}, {bounds}")
+    return walk.f.value(f"select {_mask(walk.tile)} {kept}, {wide} {values}, {wide} {bounds}")
+
+
+def _first_place(walk: _Walk, window: _Window) -> str:
+    """Write the place of each window's first element that is no padding."""
+    f, extents = walk.f, walk.shape.axes("in")
+    number = "0"
+    for axis, start in enumerate(window.outer):
+        number = f.value(f"add i64 {f.value(f'mul i64 {number}, {extents[axis]}')}, {most(f, start, 0)}")
+    starts = _bounded(walk, "sgt", _numbers(walk, window.start), "0")
+    before = _wide(walk, f.value(f"mul i64 {number}, {extents[2]}"))
+    return f.value(f"add {_integers(walk.tile.lanes)} {starts}, {before}")
+
+
+def _numbers(walk: _Walk, first: str) -> str:
+    """Write first + lane * stride."""
+    if walk.tile.lanes == 1:
+        return first
+    f, lanes, wide = walk.f, walk.tile.lanes, _integers(walk.tile.lanes)
+    steps = f"<{', '.join(f'i64 {i}' for i in range(lanes))}>"
+    strided = f.value(f"mul {wide} {steps}, {_wide(walk, walk.shape['stride2'])}")
+    return f.value(f"add {wide} {strided}, {_wide(walk, first)}")
+
+
+def _wide(walk: _Walk, scalar: str) -> str:
+    """Write an integer into all lanes."""
+    return spread(walk.f, replace(walk.tile, dtype="i64"), scalar)
+
+
+def _strided(walk: _Walk, row: str, at: str, otherwise: str) -> str:
+    """Write the elements at, at + stride, ... of a row, and `otherwise` where those are outside of it."""
+    f, t, extent = walk.f, walk.tile, walk.shape["in2"]
+    found = f.slot(t.vector)
+    f.store(t.vector, otherwise, found)
+    if t.lanes == 1:
+        with f.when(inside(f, at, extent)):
+            f.store(t.vector, f.load(t.element, f.offset(row, at, t.element)), found)
+        return f.load(t.vector, found)
+    first = _contiguous(walk, row, at, otherwise)
+    f.store(t.vector, first, found)
+    with f.when(f.value(f"icmp eq i64 {walk.shape['stride2']}, 2")):
+        second = _contiguous(walk, row, f.value(f"add i64 {at}, {t.lanes}"), otherwise)
+        evens = ", ".join(f"i32 {2 * i}" for i in range(t.lanes))
+        f.store(t.vector, f.value(f"shufflevector {t.vector} {first}, {t.vector} {second}, <{t.lanes} x i32> <{evens}>"),
+                found)  # fmt: skip
+    return f.load(t.vector, found)
+
+
+def _contiguous(walk: _Walk, row: str, at: str, otherwise: str) -> str:
+    """Write a vector of a row from `at` on, which may be before it."""
+    f, t = walk.f, walk.tile
+    before = lane_mask(f, t.lanes, f.value(f"sub i64 0, {at}"))
+    within = lane_mask(f, t.lanes, f.value(f"sub i64 {walk.shape['in2']}, {at}"))
+    mask = f.value(f"and {_mask(t)} {within}, {f.value(f'xor {_mask(t)} {before}, splat (i1 true)')}")
+    place = f.value(f"getelementptr {t.element}, ptr {row}, i64 {at}")
+    return f.call(t.vector, f"@llvm.masked.load.{t.suffix}.p0", f"ptr {place}", f"i32 {t.size}", f"{_mask(t)} {mask}",
+                  f"{t.vector} {otherwise}")  # fmt: skip
+
+
+def _write(walk: _Walk, window: _Window, base: str, values: str) -> None:
+    f, t = walk.f, walk.tile
+    there = f.offset(base, window.number, t.element)
+    if t.lanes == 1:
+        f.store(t.element, values, there)
+    else:
+        masked_store(f, t, values, there, lane_mask(f, t.lanes, window.left))
+
+
+def _write_places(walk: _Walk, window: _Window, places: str) -> None:
+    f, lanes = walk.f, walk.tile.lanes
+    there = f.offset("%places", window.number, "i64")
+    if lanes == 1:
+        f.store("i64", places, there)
+    else:
+        mask = lane_mask(f, lanes, window.left)
+        f.call("void", f"@llvm.masked.store.v{lanes}i64.p0", f"{_integers(lanes)} {places}", f"ptr {there}", "i32 8",
+               f"<{lanes} x i1> {mask}")  # fmt: skip
+
+
+def _masked_places(lanes: int) -> tuple[Definition]:
+    name = f"llvm.masked.store.v{lanes}i64.p0"
+    return (Definition(name, f"declare void @{name}({_integers(lanes)}, ptr, i32 immarg, <{lanes} x i1>)"),)
+
+
+def _integers(lanes: int) -> str:
+    return "i64" if lanes == 1 else f"<{lanes} x i64>"
+
+
+def _mask(t: Tile) -> str:
+    return "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"

@@ -1,0 +1,86 @@
+"""The extents of a convolution or pooling as a row of integers that generated code reads: always three spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.runtime.cpu.emit import Function
+
+FIELDS = (
+    "batch", "channels", "filters", "groups",
+    *(f"{name}{axis}" for name in ("in", "kernel", "out", "stride", "low", "dilation", "high")
+      for axis in range(3)),
+)  # fmt: skip
+"""What stands in the row, as int64; `low` and `high` are the padding before and behind (a convolution does not read the latter)."""
+
+_FILL = {"in": 1, "kernel": 1, "out": 1, "stride": 1, "low": 0, "dilation": 1, "high": 0}
+
+
+def shape_row(batch: int, channels: int, filters: int, groups: int, **axes: Sequence[int]) -> list[int]:
+    """Return the row for 1 to 3 spatial axes; missing ones, in front, have extent 1, as have missing numbers.
+
+    >>> shape_row(8, 3, 2, 1, **{"in": (5,), "kernel": (3,), "out": (3,)})
+    [8, 3, 2, 1, 1, 1, 5, 1, 1, 3, 1, 1, 3, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0]
+    """
+    row = [batch, channels, filters, groups]
+    for name, fill in _FILL.items():
+        given = axes.get(name, ())
+        row += [fill] * (3 - len(given)) + list(given)
+    return row
+
+
+class Shape:
+    """Reads of a shape row (`%shape`) in a function; each number is read once, at its beginning."""
+
+    def __init__(self, f: Function, names: Sequence[str]):
+        self._registers = {name: f.load("i64", f.offset("%shape", 8 * FIELDS.index(name))) for name in names}
+
+    def __getitem__(self, name: str) -> str:
+        return self._registers[name]
+
+    def axes(self, name: str) -> tuple[str, str, str]:
+        """Return the registers of the three axes."""
+        return (self[f"{name}0"], self[f"{name}1"], self[f"{name}2"])
+
+
+def axis_fields(*names: str) -> list[str]:
+    """Return the names of the three axes' fields."""
+    return [f"{name}{axis}" for name in names for axis in range(3)]
+
+
+def product(f: Function, numbers: Sequence[str]) -> str:
+    """Write a product."""
+    total = numbers[0]
+    for number in numbers[1:]:
+        total = f.value(f"mul i64 {total}, {number}")
+    return total
+
+
+def least(f: Function, x: str, y: str | int) -> str:
+    """Write min(x, y)."""
+    return f.value(f"select i1 {f.value(f'icmp slt i64 {x}, {y}')}, i64 {x}, i64 {y}")
+
+
+def most(f: Function, x: str, y: str | int) -> str:
+    """Write max(x, y)."""
+    return f.value(f"select i1 {f.value(f'icmp sgt i64 {x}, {y}')}, i64 {x}, i64 {y}")
+
+
+def source(f: Function, shape: Shape, axis: int, out: str, tap: str) -> str:
+    """Write the place in the input, maybe outside, that meets place `tap` of the kernel for place `out` of the result."""
+    strided = f.value(f"mul i64 {out}, {shape[f'stride{axis}']}")
+    dilated = f.value(f"mul i64 {tap}, {shape[f'dilation{axis}']}")
+    return f.value(f"sub i64 {f.value(f'add i64 {strided}, {dilated}')}, {shape[f'low{axis}']}")
+
+
+def inside(f: Function, place: str, extent: str) -> str:
+    """Write whether 0 <= place < extent."""
+    return f.value(f"icmp ult i64 {place}, {extent}")
+
+
+def all_of(f: Function, conditions: Sequence[str]) -> str:
+    """Write the conjunction."""
+    total = conditions[0]
+    for condition in conditions[1:]:
+        total = f.value(f"and i1 {total}, {condition}")
+    return total

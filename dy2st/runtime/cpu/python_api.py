@@ -1,0 +1,97 @@
+"""Addresses of the functions and objects of CPython and NumPy that native code uses to be called as a builtin function.
+
+The places in NumPy's tables are those of its stable C API (numpy/core/code_generators/numpy_api.py), the places in array
+objects those of `PyArrayObject_fields`; `available` looks at a real array before anything relies on them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from dy2st import dtypes
+
+_ARRAY_TYPE, _ARRAY_NEW, _SET_BASE = 2, 93, 282
+DATA, RANK, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
+"""Where the fields of an array object stand."""
+TYPE = 8
+"""Where the type of any object stands."""
+BEHAVED = 0x1 | 0x100
+"""The flags of an array that is in row-major order and aligned."""
+OWN_FLAGS = BEHAVED | 0x400
+NATIVE = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+
+_PYTHON = (
+    "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong", "PyFloat_FromDouble",
+    "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
+)  # fmt: skip
+_OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None}
+
+NAMES = (*_PYTHON, *_OBJECTS, "PyArray_Type", "PyArray_New", "PyArray_SetBaseObject", *NATIVE)
+"""What `addresses` gives, in this order; an element type stands for its descriptor."""
+
+
+def available() -> bool:
+    """Say whether this Python and this NumPy are laid out as this module has it."""
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    at = id(array)
+    try:
+        table = _numpy_table()
+    except (AttributeError, ValueError):
+        return False
+    return (
+        _word(at + TYPE) == id(np.ndarray) == table[_ARRAY_TYPE]
+        and _word(at + DATA) == array.ctypes.data
+        and ctypes.c_int.from_address(at + RANK).value == 2
+        and _word(_word(at + SHAPE) + 8) == 3
+        and _word(at + DESCRIPTOR) == id(np.dtype(np.float32))
+        and ctypes.c_int.from_address(at + FLAGS).value & BEHAVED == BEHAVED
+        and all(hasattr(ctypes.pythonapi, name) for name in _PYTHON)
+    )
+
+
+@functools.cache
+def addresses() -> tuple[int, ...]:
+    """Return the addresses of `NAMES`."""
+    table = _numpy_table()
+    functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON]
+    numpy_ones = [table[_ARRAY_TYPE], table[_ARRAY_NEW], table[_SET_BASE]]
+    return (*functions, *map(id, _OBJECTS.values()), *numpy_ones, *(id(np.dtype(name)) for name in NATIVE))
+
+
+def type_number(dtype: dtypes.DType) -> int:
+    """Return NumPy's number of an element type."""
+    return dtype.numpy.num
+
+
+def builtin_function(address: int, name: str, owner: Any, keep: list[Any]) -> Any:
+    """Return the function object of native code that takes (owner, arguments, their number) as `METH_FASTCALL` has it.
+
+    `keep` takes what must live as long as the function.
+    """
+    definition = _MethodDef(name.encode(), address, 0x80, None)
+    keep.append(definition)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return make(ctypes.addressof(definition), owner, None)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
+
+
+@functools.cache
+def _numpy_table() -> Any:
+    from numpy._core import _multiarray_umath as core  # noqa: PLC0415  private, so only where it is needed
+
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = get(core._ARRAY_API, None)  # pyright: ignore[reportPrivateUsage]
+    return ctypes.cast(table, ctypes.POINTER(ctypes.c_uint64))

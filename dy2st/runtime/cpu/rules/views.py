@@ -1,0 +1,175 @@
+"""Slices, parts and permuted axes: views of a tensor, with gaps between their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native
+from dy2st.runtime.cpu.rules.registry import RULES, rule
+from dy2st.runtime.cpu.rules.tensors import extents, product, viewed
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+def strides(w: Writer, value: Value, components: Components) -> list[str]:
+    """Return how many elements the axes of a tensor are apart."""
+    if isinstance(components, Strided):
+        return list(components.strides)
+    shape = extents(value, components)
+    return [product(w, shape[i + 1 :]) for i in range(len(shape))]
+
+
+def is_memory(value: Value) -> bool:
+    """Say whether a value is a tensor in memory with native elements."""
+    return isinstance(value.type, TensorType) and not in_register(value.type) and is_native(value.type.dtype)
+
+
+@rule("transpose")
+def transpose(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a view with permuted axes."""
+    (value,), perm = operation.operands, operation.attributes["perm"]
+    if not is_memory(value):
+        return host_rule(w, operation, operands)
+    apart, shape = strides(w, value, operands[0]), extents(value, operands[0])
+    made = viewed(w, value, operands[0], operands[0][1], [shape[p] for p in perm])
+    return [Strided.of(made, [apart[p] for p in perm])]
+
+
+@rule("split")
+def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write views of consecutive parts; `eval` says that they are not as long as the axis."""
+    value, f = operation.operands[0], w.f
+    if not is_memory(value):
+        return host_rule(w, operation, operands)
+    axis, dims = operation.attributes["axis"], iter(operands[1:])
+    sections = [next(dims)[0] if e is None else str(e) for e in operation.attributes["sections"]]
+    shape, apart = extents(value, operands[0]), strides(w, value, operands[0])
+    starts, total, fine = [], "0", "true"
+    for section in sections:
+        starts.append(total)
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp sge i64 {section}, 0')}")
+        total = f.value(f"add i64 {total}, {section}")
+    fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {total}, {shape[axis]}')}")
+    with f.when(f.value(f"xor i1 {fine}, true"), "wrong"):
+        dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+        host_rule(w, operation, [dense, *operands[1:]])
+    made: list[Components] = []
+    size = str(tensor_type(value).dtype.itemsize)
+    for start, section in zip(starts, sections, strict=True):
+        w.retain(value.type, operands[0])
+        data = f.offset(operands[0][1], product(w, [start, apart[axis], size]))
+        part = (operands[0][0], data, *shape[:axis], section, *shape[axis + 1 :])
+        made.append(Strided.of(part, apart))
+    return made
+
+
+_LEADING = RULES["index"]
+
+
+def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a view by ints and slices; other brackets are `eval`'s."""
+    value = operation.operands[0]
+    spec = operation.attributes["spec"]
+    if not is_memory(value):
+        return host_rule(w, operation, operands)
+    plain = not isinstance(operands[0], Strided) and all(p[0] == "int" or p == ("slice", None, None, None) for p in spec)
+    firsts = [i for i, p in enumerate(spec) if p[0] == "int"]
+    if plain and firsts == list(range(len(firsts))) and firsts:
+        return _LEADING(w, operation, operands)
+    parts = _parts(spec, operation.operands[1:], operands[1:])
+    if parts is None or in_register(operation.results[0].type):
+        dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+        made = _LEADING(w, operation, [dense, *operands[1:]]) if in_register(operation.results[0].type) else host_rule(
+            w, operation, [dense, *operands[1:]]
+        )
+        if dense is not operands[0]:
+            w.release(value.type, dense)
+        return made
+    return _view(w, operation, operands, parts)
+
+
+def _parts(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]) -> list[Any] | None:
+    """Return the spec with the registers of its run-time ints; None where it has anything else."""
+    rest = iter(zip(values, operands, strict=True))
+    made: list[Any] = []
+    for part in spec:
+        if part[0] not in ("int", "slice", "new"):
+            return None
+        seen: list[Any] = [part[0]]
+        for number in part[1:]:
+            if number != "?":
+                seen.append(number)
+                continue
+            value, components = next(rest)
+            if isinstance(value.type, TensorType):
+                return None
+            seen.append(components[0])
+        if part[0] == "slice" and not (seen[3] is None or isinstance(seen[3], int)):
+            return None
+        made.append(tuple(seen))
+    return made
+
+
+def _view(w: Writer, operation: Operation, operands: list[Components], parts: list[Any]) -> Made:
+    value, f = operation.operands[0], w.f
+    shape, apart = extents(value, operands[0]), strides(w, value, operands[0])
+    at, inside, axis = "0", "true", 0
+    made_shape: list[str] = []
+    made_strides: list[str] = []
+    for part in parts:
+        if part[0] == "new":
+            made_shape.append("1")
+            made_strides.append("0")
+            continue
+        if part[0] == "int":
+            start = _from_front(w, str(part[1]), shape[axis])
+            inside = f.value(f"and i1 {inside}, {f.value(f'icmp ult i64 {start}, {shape[axis]}')}")
+        else:
+            start, count, step = _bounds(w, shape[axis], *part[1:])
+            made_shape.append(count)
+            made_strides.append(apart[axis] if step == 1 else f.value(f"mul i64 {apart[axis]}, {step}"))
+        at = f.value(f"add i64 {at}, {f.value(f'mul i64 {start}, {apart[axis]}')}")
+        axis += 1
+    if inside != "true":
+        with f.when(f.value(f"xor i1 {inside}, true"), "outside"):
+            dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+            host_rule(w, operation, [dense, *operands[1:]])
+    size = tensor_type(value).dtype.itemsize
+    data = f.offset(operands[0][1], f.value(f"mul i64 {at}, {size}"))
+    made = viewed(w, value, operands[0], data, [*made_shape, *shape[axis:]])
+    return [Strided.of(made, [*made_strides, *apart[axis:]])]
+
+
+def _from_front(w: Writer, number: str, extent: str) -> str:
+    """Return a place that may be counted from the end, counted from the front."""
+    behind = w.f.value(f"icmp slt i64 {number}, 0")
+    return w.f.value(f"select i1 {behind}, i64 {w.f.value(f'add i64 {number}, {extent}')}, i64 {number}")
+
+
+def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | None) -> tuple[str, str, int]:
+    """Return where a slice starts, how many it takes, and its step, by Python's rules."""
+    f, by = w.f, 1 if step is None else step
+    low, high = ("0", extent) if by > 0 else ("-1", f.value(f"sub i64 {extent}, 1"))
+
+    def clipped(number: Any, left_out: str) -> str:
+        if number is None:
+            return left_out
+        front = _from_front(w, str(number), extent)
+        least = f.call("i64", "@llvm.smax.i64", f"i64 {front}", f"i64 {low}")
+        return f.call("i64", "@llvm.smin.i64", f"i64 {least}", f"i64 {high}")
+
+    first, last = clipped(start, low if by > 0 else high), clipped(stop, high if by > 0 else low)
+    length = f.value(f"sub i64 {last}, {first}" if by > 0 else f"sub i64 {first}, {last}")
+    if abs(by) != 1:
+        length = f.value(f"sdiv i64 {f.value(f'add i64 {length}, {abs(by) - 1}')}, {abs(by)}")
+    count = f.call("i64", "@llvm.smax.i64", f"i64 {length}", "i64 0")
+    if start is None and stop is None and by == 1:
+        return "0", extent, 1
+    return first, count, by
+
+
+RULES["index"] = index

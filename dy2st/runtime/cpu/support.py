@@ -1,0 +1,78 @@
+"""Native helpers that are the same for all Programs: memory from Python's side, contexts that are free, memory given back."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from dy2st.runtime.cpu.engine import Code, add_symbol, compile_text
+from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
+
+_TEXT = """
+declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
+declare void @dy2st.external.free(ptr)
+
+define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
+  %block = call ptr @dy2st.allocate(ptr %context, i64 %bytes)
+  ret ptr %block
+}
+
+; the destructor of the capsule that holds the memory of an array
+define void @dy2st.export.given_back(ptr %capsule) {
+  %block = call ptr @dy2st.external.capsule_pointer(ptr %capsule, ptr null)
+  call void @dy2st.external.free(ptr %block)
+  ret void
+}
+
+; the stack of free contexts of a plate (entry.py)
+define void @dy2st.export.push(ptr %plate, ptr %context) {
+  %count = load i64, ptr %plate
+  %field = getelementptr i8, ptr %plate, i64 8
+  %stack = load ptr, ptr %field
+  %place = getelementptr ptr, ptr %stack, i64 %count
+  store ptr %context, ptr %place
+  %more = add i64 %count, 1
+  store i64 %more, ptr %plate
+  ret void
+}
+"""
+
+
+@functools.cache
+def _code() -> Code:
+    libc = ctypes.CDLL(None)
+    add_symbol("dy2st.external.capsule_pointer", _address(ctypes.pythonapi.PyCapsule_GetPointer))
+    add_symbol("dy2st.external.free", _address(libc.free))
+    return compile_text(DECLARED + PRELUDE + _TEXT)
+
+
+def _address(function: object) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
+@functools.cache
+def _allocate() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(_code().address("dy2st.export.allocate"))
+
+
+@functools.cache
+def _push() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
+    return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code().address("dy2st.export.push"))
+
+
+def allocate(context: int, size: int) -> int:
+    """Return the address of a new block of a context; MemoryError when there is no memory."""
+    block = _allocate()(context, size)
+    if not block:
+        raise MemoryError(f"no memory for {size} bytes")
+    return int(block)
+
+
+def push(plate: int, context: int) -> None:
+    """Put a context on a plate's stack of free ones, in one step as other threads see it."""
+    _push()(plate, context)
+
+
+def given_back() -> int:
+    """Return the address of the destructor of capsules that hold a block."""
+    return _code().address("dy2st.export.given_back")

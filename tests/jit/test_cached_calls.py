@@ -1,0 +1,389 @@
+"""Which calls share a Program: values by value, objects by what they are made of; and how a call is recognised."""
+
+import dataclasses
+import datetime
+import decimal
+import functools
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st import nn
+from dy2st.errors import Dy2stError
+from dy2st.jit import fast_call
+
+T = paddle.to_tensor
+
+
+class Counter:
+    """Something with a method."""
+
+    def add(self, x: Any) -> Any:
+        return x + 1
+
+
+COUNTER = Counter()
+
+
+def scaled(x: Any, k: Any) -> Any:
+    return x * k
+
+
+def captured(k: int) -> Callable[[Any], Any]:
+    return lambda x: x + k
+
+
+def used(a: Any, x: Any) -> Any:
+    return x + a(x) if callable(a) else x
+
+
+# ---- arguments that are equal ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: "ab" + str(len("c")),
+        lambda: np.float32(2.0),
+        lambda: np.int64(3),
+        lambda: lambda v: v + 1,
+        lambda: captured(3),
+        lambda: COUNTER.add,
+        lambda: functools.partial(scaled, k=2),
+        lambda: frozenset([1, 2]),
+        lambda: range(3),
+        lambda: decimal.Decimal("1.5"),
+        lambda: pathlib.PurePath("a"),
+        lambda: datetime.date(2020, 1, 1),
+        lambda: float("nan"),
+    ],
+)
+def test_an_equal_argument_that_is_new_at_each_call_is_not_traced_again(make: Callable[[], Any]) -> None:
+    static = paddle.jit.to_static(used, full_graph=True)
+    for _ in range(4):
+        assert float(static(make(), T(1.0))) == float(used(make(), T(1.0)))
+    assert len(static.program_cache) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (captured(1), captured(2)),
+        (functools.partial(scaled, k=2), functools.partial(scaled, k=3)),
+        (lambda v, k=1: v + k, lambda v, k=2: v + k),
+        (Counter().add, lambda v: v),
+    ],
+)
+def test_functions_that_differ_are_told_apart(one: Any, other: Any) -> None:
+    static = paddle.jit.to_static(used, full_graph=True)
+    for f in (one, other, one, other):
+        assert float(static(f, T(1.0))) == float(used(f, T(1.0)))
+    assert len(static.program_cache) == 2
+
+
+def test_a_captured_variable_that_is_assigned_keeps_functions_apart() -> None:
+    def counting():
+        n = 0
+
+        def count(x):
+            nonlocal n
+            n += 1
+            return x * n
+
+        return count
+
+    static = paddle.jit.to_static(used, full_graph=True)
+    for f in (counting(), counting()):
+        assert [float(static(f, T(1.0))) for _ in range(3)] == [2.0, 3.0, 4.0]
+
+
+# ---- objects ---------------------------------------------------------------------------------------------------------
+@dataclasses.dataclass
+class Batch:
+    x: Any
+    k: int = 3
+    name: str = "a"
+    seen: list = dataclasses.field(default_factory=list)
+
+    def scaled(self) -> Any:
+        return self.x * self.k
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: Any
+
+
+class Pair:
+    def __init__(self, x: Any):
+        self.x, self.other = x, {"y": x * 2}
+
+
+def of_batch(batch: Any, x: Any) -> Any:
+    return batch.scaled() + x
+
+
+def test_a_dataclass_that_is_new_at_each_call_is_traced_twice_at_most() -> None:
+    static = paddle.jit.to_static(of_batch, full_graph=True)
+    for i in range(6):
+        assert float(static(Batch(T(float(i))), T(1.0))) == 3.0 * i + 1
+    assert len(static.program_cache) == 2
+
+
+@pytest.mark.parametrize("kind", [Frozen, Pair])
+def test_other_objects_that_are_new_at_each_call_share_a_program(kind: Any) -> None:
+    static = paddle.jit.to_static(lambda a, x: a.x * 2 + x, full_graph=True)
+    for i in range(6):
+        assert float(static(kind(T(float(i))), T(1.0))) == 2.0 * i + 1
+    assert len(static.program_cache) == 2
+
+
+def test_objects_inside_of_containers_share_a_program() -> None:
+    static = paddle.jit.to_static(lambda items, at: items[0].x + at["b"].x, full_graph=True)
+    for i in range(6):
+        assert float(static([Frozen(T(float(i)))], {"b": Frozen(T(1.0))})) == i + 1
+    assert len(static.program_cache) == 2
+
+
+def test_an_attribute_that_is_a_number_becomes_an_input() -> None:
+    static = paddle.jit.to_static(of_batch, full_graph=True)
+    for i in range(6):
+        assert float(static(Batch(T(2.0), k=i), T(1.0))) == 2.0 * i + 1
+    assert len(static.program_cache) == 3
+
+
+def test_an_attribute_that_is_text_is_part_of_the_key() -> None:
+    static = paddle.jit.to_static(lambda b, x: x * 2 if b.name == "a" else x, full_graph=True)
+    assert [float(static(Batch(T(0.0), name=n), T(1.0))) for n in "aabbab"] == [2.0, 2.0, 1.0, 1.0, 2.0, 1.0]
+    assert len(static.program_cache) == 3
+
+
+def write_to_batch(batch: Any, x: Any) -> Any:
+    if x > 0:
+        batch.x = batch.x + x
+        batch.k += 1
+        batch.name = "changed"
+    batch.seen.append(x)
+    batch.new = x * 2
+    return batch.k
+
+
+def test_what_is_written_reaches_the_object_of_each_call() -> None:
+    static = paddle.jit.to_static(write_to_batch, full_graph=True)
+    for x in (1.0, -1.0, 2.0, -2.0, 3.0):
+        mine, theirs = Batch(T(0.5)), Batch(T(0.5))
+        assert static(theirs, T(x)) == write_to_batch(mine, T(x))
+        assert repr(vars(theirs)) == repr(vars(mine))
+
+
+def test_the_gradient_reaches_an_attribute() -> None:
+    static = paddle.jit.to_static(lambda a: (a.x * a.x).sum(), full_graph=True)
+    x = paddle.to_tensor([3.0], stop_gradient=False)
+    for _ in range(3):
+        x.clear_gradient()
+        static(Frozen(x)).backward()
+        assert x.grad.tolist() == [6.0]
+    assert len(static.program_cache) == 2
+
+
+def test_one_object_twice_stays_one_object() -> None:
+    def write(a, b, x):
+        a.k = 100
+        return b.k + x
+
+    static = paddle.jit.to_static(write, full_graph=True)
+    for i in range(4):
+        batch = Batch(T(0.0), k=i)
+        assert float(static(batch, batch, T(1.0))) == 101.0
+        assert float(static(Batch(T(0.0), k=i), Batch(T(0.0), k=i), T(1.0))) == i + 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda batch, x: batch,
+        lambda batch, x: (x, {"b": batch}),
+        lambda batch, x: vars(batch).update(k=9) or x + batch.k,
+    ],
+)
+def test_an_object_that_is_needed_itself_is_traced_for_each(f: Any) -> None:
+    static = paddle.jit.to_static(f, full_graph=True)
+    for i in range(4):
+        one = Batch(T(float(i)))
+        assert repr(static(one, T(1.0))) == repr(f(one, T(1.0)))
+    assert len(static.program_cache) == 4
+
+
+def test_a_file_does_not_hold_an_object(tmp_path: pathlib.Path) -> None:
+    static = paddle.jit.to_static(of_batch, full_graph=True)
+    for i in range(3):
+        static(Batch(T(float(i))), T(1.0))
+    with pytest.raises((TypeError, Dy2stError), match="Batch"):
+        paddle.jit.save(static, str(tmp_path / "m"))
+
+
+# ---- recognised calls ------------------------------------------------------------------------------------------------
+class Model(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.k = 2.0
+        self.parts = [1, 2]
+
+    def forward(self, x, scale=1.0, *more, bias=None, **named):
+        y = self.linear(x) * self.k * scale + sum(self.parts)
+        for m in more:
+            y = y + m
+        for name in named:
+            y = y + named[name]
+        return y if bias is None else y + bias
+
+
+def outcome(f: Any, *args: Any, **keywords: Any) -> Any:
+    try:
+        return f(*args, **keywords).tolist()
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+X, Y = [[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]
+CALLS = (
+    lambda f: outcome(f, T(X)),
+    lambda f: outcome(f, T(Y)),
+    lambda f: outcome(f, np.array(X, "float32")),
+    lambda f: outcome(f, T(X), 2.0),
+    lambda f: outcome(f, T(X), scale=3.0),
+    lambda f: outcome(f, x=T(X), bias=T([1.0, 2.0])),
+    lambda f: outcome(f, T(X), 1.0, T([1.0]), 5),
+    lambda f: outcome(f, T(X), other=T([2.0]), bias=1),
+    lambda f: outcome(f, T(X)[:, :2]),
+    lambda f: outcome(f, T([1.0, 2.0])),
+    lambda f: outcome(f),
+)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_every_way_to_call_gives_what_eager_gives_however_often(grad: bool) -> None:
+    eager = Model()
+    static = paddle.jit.to_static(Model(), full_graph=True)
+    static.set_state_dict(eager.state_dict())
+    with paddle.set_grad_enabled(grad):
+        for _ in range(4):
+            for call in CALLS:
+                assert call(static) == call(eager)
+
+
+def doubled(layer: Any, inputs: Any, output: Any) -> Any:
+    return output * 2
+
+
+def recognised(static: Any) -> int:
+    """Return how many kinds of call are recognised."""
+    return sum(len(found) for found in static._seen.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "undo"),
+    [
+        (lambda m: setattr(m, "k", 5.0), lambda m: setattr(m, "k", 2.0)),
+        (lambda m: m.parts.append(7), lambda m: m.parts.pop()),
+        (lambda m: m.linear.register_forward_post_hook(doubled), lambda m: m.linear._forward_post_hooks.clear()),
+        (lambda m: setattr(m.linear, "bias", None), lambda m: None),
+        (lambda m: setattr(m, "linear", nn.Linear(2, 2, bias_attr=False)), lambda m: None),
+        (lambda m: m.linear.weight.set_value(paddle.ones([2, 2])), lambda m: None),
+        (lambda m: m.to(dtype="float64"), lambda m: m.to(dtype="float32")),
+        (lambda m: setattr(m.linear.weight, "stop_gradient", True), lambda m: None),
+    ],
+)  # fmt: skip
+def test_what_changes_after_a_call_was_recognised_is_seen(change: Any, undo: Any) -> None:
+    model = paddle.jit.to_static(Model(), full_graph=True)
+    x = T(X)
+    for _ in range(3):
+        model(x)
+    assert recognised(model.forward) == 1
+    for act in (change, undo):
+        act(model)
+        x = x.astype(model.linear.weight.dtype)
+        for _ in range(3):
+            assert model(x).tolist() == model.forward.dygraph_function(x).tolist()
+
+
+def test_a_tensor_given_twice_is_not_taken_for_two() -> None:
+    def write(x, y):
+        x[0] = 7.0
+        return y + 0
+
+    static = paddle.jit.to_static(write, full_graph=True)
+    for _ in range(3):
+        assert static(T([1.0]), T([2.0])).tolist() == [2.0]
+        x = T([1.0])
+        assert static(x, x).tolist() == [7.0]
+
+
+def test_a_call_is_recognised_from_the_third_on_and_counted() -> None:
+    static = paddle.jit.to_static(scaled, full_graph=True)
+    seen = []
+    for _ in range(3):
+        static(T([2.0]), 3.0)
+        seen.append(recognised(static))
+    assert seen == [0, 1, 1]
+    assert static.concrete_program.calls == 3
+
+
+def test_an_input_spec_is_held_against_calls_that_are_recognised() -> None:
+    spec = [paddle.static.InputSpec([None, 2], "float32")]
+    static = paddle.jit.to_static(lambda x: x * 2, input_spec=spec, full_graph=True)
+    for _ in range(3):
+        assert static(T(X)).tolist() == [[2.0, 4.0]]
+    assert recognised(static) == 1
+    with pytest.raises(ValueError, match="InputSpec"):
+        static(T([[1.0, 2.0, 3.0]]))
+
+
+def test_random_numbers_go_on_where_a_call_is_recognised() -> None:
+    static = paddle.jit.to_static(lambda x: x + paddle.rand([2]), full_graph=True)
+    paddle.seed(5)
+    got = [static(T([0.0, 0.0])).tolist() for _ in range(5)]
+    paddle.seed(5)
+    assert got == [paddle.rand([2]).tolist() for _ in range(5)]
+
+
+def test_an_error_of_a_recognised_call_is_as_the_first() -> None:
+    def check(x, k):
+        assert x.sum() < k, "too much"
+        return x
+
+    static = paddle.jit.to_static(check, full_graph=True)
+    for _ in range(3):
+        assert static(T([1.0]), 5.0).tolist() == [1.0]
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="too much"):
+            static(T([9.0]), 5.0)
+
+
+def test_a_program_with_too_much_state_takes_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_call, "MOST_LINES", 3)
+    static = paddle.jit.to_static(scaled, full_graph=True)
+    assert [static(T([2.0]), 3.0).tolist() for _ in range(4)] == [[6.0]] * 4
+    assert recognised(static) == 0
+
+
+def test_two_threads_call_what_is_being_recognised() -> None:
+    static = paddle.jit.to_static(lambda x, k: x * k + 1, full_graph=True)
+    wrong: list[Any] = []
+
+    def work(k: float) -> None:
+        for i in range(200):
+            found = static(T([float(i)]), k).tolist()
+            if found != [i * k + 1]:
+                wrong.append((i, k, found))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (1.0, 2.0, 3.0)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
