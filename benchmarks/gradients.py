@@ -18,7 +18,7 @@ def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
     return [(RANDOM.standard_normal(shape) * 0.2).astype("float32") for shape in shapes]
 
 
-# ---- the models: functions of a package's names and of arrays ----------------------------------------------------------
+# ---- the models: functions of a package's names and of arrays -------------------------------------------------------
 class Names:
     """What the models need of a package, by the names that most of them share."""
 
@@ -26,17 +26,16 @@ class Names:
         self.package = package
         self.module: Any = importlib.import_module(package)
         if package == "jax":
-            self.of: Any = importlib.import_module("jax.numpy")
-            self.sigmoid = self.module.nn.sigmoid
+            self.of, self.functional = importlib.import_module("jax.numpy"), self.module.nn
         else:
-            self.of, self.sigmoid = self.module, importlib.import_module(f"{package}.nn.functional").sigmoid
-        self.tanh, self.relu = self.of.tanh, lambda x: self.of.where(x > 0, x, self.of.zeros_like(x))
+            self.of, self.functional = self.module, importlib.import_module(f"{package}.nn.functional")
+        self.tanh, self.sigmoid, self.relu = self.of.tanh, self.functional.sigmoid, self.functional.relu
 
     def conv(self, x: Any, w: Any) -> Any:
         """Convolve with a stride of 2."""
         if self.package == "jax":
             return self.module.lax.conv_general_dilated(x, w, (2, 2), "VALID")
-        return importlib.import_module(f"{self.package}.nn.functional").conv2d(x, w, stride=2)
+        return self.functional.conv2d(x, w, stride=2)
 
 
 def mlp(p: Names, x: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any) -> Any:
@@ -100,7 +99,7 @@ def pinn(p: Names, xt: Any, *weights: Any) -> Any:
 PINN = pinn, arrays((128, 2), (2, 32), (32,), (32, 32), (32,), (32, 1)), 1
 
 
-# ---- function and gradient by package ----------------------------------------------------------------------------------
+# ---- function and gradient by package -------------------------------------------------------------------------------
 Model = tuple[Callable[..., Any], list[np.ndarray], int]
 
 

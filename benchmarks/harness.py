@@ -35,7 +35,8 @@ class Row:
     goal: Goal | None = None
     repeats: int = 15
     per: int = 1  # a call does the job this many times
-    reports_seconds: bool = False  # the job measures itself and returns seconds
+    reports_seconds: bool = False  # the job measures itself and returns seconds, or what `show` writes
+    show: Callable[[float], str] = lambda value: seconds(value)
 
 
 @dataclass
@@ -99,11 +100,11 @@ def _calls_per_sample(job: Job) -> int:
 def table(result: Result) -> str:
     """Write a row as text: a line for each candidate, then the goal."""
     lines = [result.row.name]
-    medians = result.medians
+    medians, show = result.medians, result.row.show
     for name, median in medians.items():
         others = [value for other, value in medians.items() if other.split()[0] != name.split()[0]]
         ratio = f"  {median / min(others):6.2f} x the best other" if others else ""
-        lines.append(f"  {name:<24} median {seconds(median)}  min {seconds(min(result.samples[name]))}{ratio}")
+        lines.append(f"  {name:<24} median {show(median)}  min {show(min(result.samples[name]))}{ratio}")
     lines += [f"  {name:<24} {reason}" for name, reason in result.missing.items()]
     if held := goal_line(result):
         lines.append(f"  {held}")

@@ -358,6 +358,8 @@ _BY_MODULE = {
         row_stack unfold vsplit vstack
     """,
     "functions.written_parts": "diagonal_scatter select_scatter slice_scatter",
+    "hapi.flops": "flops",
+    "hapi.model": "Model",
     "nn.summary": "summary",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
     "amp": "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
@@ -390,6 +392,7 @@ _SUBPACKAGES = [
     "fft",
     "fluid",
     "framework",
+    "hapi",
     "hub",
     "incubate",
     "inference",

@@ -132,7 +132,10 @@ def _along(x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Ten
     axis = one_axis(axis, x.ndim, "fft")
     if norm not in _NORMS:
         raise ValueError(f"fft: norm is {norm!r}, not 'backward', 'forward' or 'ortho'")
-    return apply(op("fft"), _of_length(x, n, axis), axis=axis, norm=norm, inverse=inverse)
+    x = _of_length(x, n, axis)
+    if isinstance(x.shape[axis], int) and x.shape[axis] == 0:
+        raise ValueError(f"fft: axis {axis} of {x.shape} is empty")
+    return apply(op("fft"), x, axis=axis, norm=norm, inverse=inverse)
 
 
 def _of_length(x: Tensor, n: int | None, axis: int) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class Names:
@@ -33,6 +34,7 @@ class Names:
 _PLAIN = frozenset((*sys.stdlib_module_names, "dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite", "pytest"))
 
 
+@lru_cache(maxsize=4096)
 def is_plain_module(name: str | None) -> bool:
     """Say whether a module, by its dotted name, is a library that converted code takes as it is, not the user's."""
     return (name or "").partition(".")[0] in _PLAIN

@@ -31,7 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "nn regularizer linalg tensor fft distribution",
         "optimizer",
         "static incubate amp array_api io metric autograd device utils",
-        "jit distributed vision",
+        "jit distributed vision hapi callbacks",
         "fluid export viz",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )

@@ -5,8 +5,7 @@ arguments are the same here and in the standard are those of `paddle.*`; the oth
 tests/peers/array_api.md lists what the standard asks for and is otherwise here.
 """
 
-from dy2st import fft
-from dy2st.array_api import linalg
+from dy2st.array_api import fft, linalg
 from dy2st.array_api.arranging import (
     broadcast_arrays, broadcast_to, concat, expand_dims, flip, moveaxis, permute_dims, repeat, reshape, roll, squeeze,
     stack, take, take_along_axis, tile, unstack,
@@ -18,6 +17,7 @@ from dy2st.array_api.creation import (
 from dy2st.array_api.data_types import (
     __array_namespace_info__, astype, can_cast, finfo, iinfo, isdtype, result_type,
 )  # fmt: skip
+from dy2st.array_api.elementwise import round, vecdot
 from dy2st.array_api.reducing import (
     all, any, argmax, argmin, argsort, count_nonzero, cumulative_prod, cumulative_sum, diff, max, mean, min, nonzero,
     prod, searchsorted, sort, std, sum, unique_all, unique_counts, unique_inverse, unique_values, var,
@@ -34,10 +34,10 @@ from dy2st.functions.comparison import (
 )  # fmt: skip
 from dy2st.functions.complex_numbers import conj, imag, real
 from dy2st.functions.differences import nextafter
-from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot
 from dy2st.functions.math import (
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, clip, copysign, cos, cosh, exp, expm1, floor, hypot, log,
-    log1p, log2, log10, logaddexp, maximum, minimum, reciprocal, round, sign, sin, sinh, sqrt, square, tan, tanh,
+    log1p, log2, log10, logaddexp, maximum, minimum, reciprocal, sign, sin, sinh, sqrt, square, tan, tanh,
 )  # fmt: skip
 
 __array_api_version__ = "2024.12"

@@ -73,6 +73,8 @@ def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """Return each element of x so many times, one behind the other."""
+    if isinstance(repeats, Tensor) and repeats.size == 1:
+        repeats = repeats.item()
     return broadcasting.repeat_interleave(x, repeats, axis)
 
 

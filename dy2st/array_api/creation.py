@@ -44,6 +44,7 @@ def eye(
 ) -> Tensor:  # fmt: skip
     """Return a matrix with ones on its k-th diagonal."""
     columns = n_rows if n_cols is None else n_cols
+    k = max(-n_rows, min(k, columns))
     ones = creation.ones([n_rows, columns], dtype)
     return _on(device, diagonals.tril(diagonals.triu(ones, k), k))
 

@@ -59,9 +59,23 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return reduce(lambda t, n: dtypes.promote_number(t, n, default_dtype()), numbers, reduce(dtypes.promote, others))
 
 
-def finfo(type: Any, /) -> Any:
-    """Return the limits of a float dtype, of a tensor's where one is given."""
-    return defaults.finfo(type.dtype if isinstance(type, Tensor) else type)
+@dataclass(frozen=True)
+class FloatInfo:
+    """The limits of a float dtype; of a complex one those of its parts."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """Return the limits of a float or complex dtype, of a tensor's where one is given."""
+    limits = defaults.finfo(type.dtype if isinstance(type, Tensor) else type)
+    numbers = (float(n) for n in (limits.eps, limits.max, limits.min, limits.smallest_normal))
+    return FloatInfo(limits.bits, *numbers, dtype=as_dtype(limits.dtype))
 
 
 def iinfo(type: Any, /) -> Any:

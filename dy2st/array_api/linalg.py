@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from dy2st import linalg
 from dy2st.array_api.arranging import diagonal_of
+from dy2st.array_api.elementwise import vecdot
 from dy2st.array_api.reducing import sum
 from dy2st.functions import linear_algebra
-from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot
 from dy2st.functions.matrices import det, inv, svdvals
 from dy2st.runtime.tensor import Tensor
 

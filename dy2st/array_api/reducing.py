@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dy2st.array_api.data_types import astype
@@ -10,6 +11,7 @@ from dy2st.dtypes import int64
 from dy2st.functions import differences, reduction, search
 from dy2st.functions.creation import ones, zeros
 from dy2st.functions.joining import concat
+from dy2st.functions.manipulation import unsqueeze
 from dy2st.runtime.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
@@ -17,42 +19,42 @@ Axis = int | tuple[int, ...] | None
 
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Say whether all elements are true."""
-    return reduction.all(_truth(x), _axes(axis), keepdims)
+    return _over(reduction.all, _truth(x), axis, keepdims)
 
 
 def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Say whether an element is true."""
-    return reduction.any(_truth(x), _axes(axis), keepdims)
+    return _over(reduction.any, _truth(x), axis, keepdims)
 
 
 def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the largest element."""
-    return reduction.max(x, _axes(axis), keepdims)
+    return _over(reduction.max, x, axis, keepdims)
 
 
 def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the smallest element."""
-    return reduction.min(x, _axes(axis), keepdims)
+    return _over(reduction.min, x, axis, keepdims)
 
 
 def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the mean."""
-    return reduction.mean(x, _axes(axis), keepdims)
+    return _over(reduction.mean, x, axis, keepdims)
 
 
 def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Return the sum; of integers and bools in int64."""
-    return reduction.sum(_widened(x, dtype), _axes(axis), None, keepdims)
+    return _over(reduction.sum, _widened(x, dtype), axis, keepdims)
 
 
 def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Return the product; of integers and bools in int64."""
-    return reduction.prod(_widened(x, dtype), _axes(axis), keepdims)
+    return _over(reduction.prod, _widened(x, dtype), axis, keepdims)
 
 
 def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return the variance, with `correction` taken from the number of elements."""
-    return reduction.var(x, _axes(axis), keepdim=keepdims, correction=correction)
+    return _over(reduction.var, x, axis, keepdims, correction=correction)
 
 
 def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -82,7 +84,7 @@ def cumulative_prod(
 
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Count the elements that are not 0."""
-    return reduction.sum(astype(_truth(x), int64), _axes(axis), None, keepdims)
+    return _over(reduction.sum, astype(_truth(x), int64), axis, keepdims)
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -167,8 +169,11 @@ def unique_values(x: Tensor, /) -> Tensor:
     return search.unique(x)
 
 
-def _axes(axis: Axis) -> int | list[int] | None:
-    return list(axis) if isinstance(axis, tuple) else axis
+def _over(function: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool, **more: Any) -> Tensor:
+    """Reduce over axes, over all of them for None; for none of them each element is reduced alone."""
+    if axis == ():
+        return function(unsqueeze(x, -1), -1, **more)
+    return function(x, list(axis) if isinstance(axis, tuple) else axis, keepdim=keepdims, **more)
 
 
 def _truth(x: Any) -> Tensor:

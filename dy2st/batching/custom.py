@@ -33,7 +33,7 @@ def _over_lanes(at: Batcher, text: str, batched: Sequence[bool]) -> str:
     program = program_of(text)
     if len(batched) != len(program.block.arguments):
         return ""
-    inner = pushed(program, batched, at.lanes)
+    inner = pushed(program, batched, at.lanes if isinstance(at.lanes, int) else None)
     inner.b.block.results = [inner.stacked(inner.lane(v)) for v in program.block.results]
     if not all(map(is_arithmetic, inner.b.block.operations)):
         return ""

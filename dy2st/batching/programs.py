@@ -11,7 +11,7 @@ from dy2st.batching.pushing import Batcher, pushed
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ListType
-from dy2st.shapes import Extent, symbol
+from dy2st.shapes import Extent
 
 for _module in (branches, containers, custom, loops, places, rules, scalars, windows):
     assert _module  # these fill the table of rules
@@ -23,7 +23,7 @@ def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None)
     `batched` says of each argument whether it differs between lanes; then the lanes are its first axis (a Python number
     becomes a vector). `lanes` is how many there are, by default what the run tells.
     """
-    at = pushed(program, batched, symbol("lanes") if lanes is None else lanes)
+    at = pushed(program, batched, lanes)
     found = [at.lane(v) for v in program.block.results]
     at.b.block.results = [lane.value for lane in found]
     return _closed(program, at), tuple(lane.form for lane in found)
@@ -31,7 +31,7 @@ def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None)
 
 def stacked_vmap(program: Program, batched: Sequence[bool]) -> Program:
     """Return a Program all of whose results are stacked; its first argument is the number of lanes."""
-    at = pushed(program, batched, symbol("lanes"), told=True)
+    at = pushed(program, batched, told=True)
     at.b.block.results = [_stacked(at, v) for v in program.block.results]
     return _closed(program, at)
 

@@ -111,12 +111,13 @@ class Batcher:
         self.give(operation, [Lane(v, Form.SHARED) for v in made.results])
 
 
-def pushed(program: Program, batched: Sequence[bool], lanes: Extent, told: bool = False) -> Batcher:
+def pushed(program: Program, batched: Sequence[bool], lanes: Extent | None = None, told: bool = False) -> Batcher:
     """Push through the entry of a Program, of which the `batched` arguments are stacked; its functions are copied.
 
-    With `told` the number of lanes is one argument more, the first.
+    Without `lanes` their number gets a symbol that the Program has not. With `told` it is one argument more, the first.
     """
     b = Builder(names=fresh_names(program))
+    lanes = b.names.symbol() if lanes is None else lanes
     b.functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
     at = Batcher(b, lanes)
     if told:

@@ -148,12 +148,18 @@ def tensordot(x: Any, y: Any, axes: Any = 2, name: str | None = None) -> Tensor:
         raise ValueError(f"tensordot: {len(left)} axes of x against {len(right)} of y")
     free_x = [i for i in range(x.ndim) if i not in left]
     free_y = [i for i in range(y.ndim) if i not in right]
-    inner_extent: Any = 1
-    for i in left:
-        inner_extent = inner_extent * x.shape[i]
-    rows = manipulation.reshape(manipulation.transpose(x, [*free_x, *left]), [-1, inner_extent])
-    columns = manipulation.reshape(manipulation.transpose(y, [*right, *free_y]), [inner_extent, -1])
+    inner_extent, outer_x, outer_y = (_product(t, axes) for t, axes in ((x, left), (x, free_x), (y, free_y)))
+    rows = manipulation.reshape(manipulation.transpose(x, [*free_x, *left]), [outer_x, inner_extent])
+    columns = manipulation.reshape(manipulation.transpose(y, [*right, *free_y]), [inner_extent, outer_y])
     return manipulation.reshape(matmul(rows, columns), [x.shape[i] for i in free_x] + [y.shape[i] for i in free_y])
+
+
+def _product(x: Tensor, axes: list[int]) -> Any:
+    """Return how many elements the axes have together."""
+    count: Any = 1
+    for axis in axes:
+        count = count * x.shape[axis]
+    return count
 
 
 def norm(
@@ -290,15 +296,23 @@ def cross(x: Any, y: Any, axis: int = 9, name: str | None = None) -> Tensor:
     x, y = pair(x, y, "cross")
     if axis == 9:
         threes = [i for i, e in enumerate(x.shape) if isinstance(e, int) and e == 3]
-        if not threes:
+        loose = [i for i, e in enumerate(x.shape) if not isinstance(e, int)]
+        if not threes and len(loose) != 1:  # the one that only the run tells must be the one
             raise ValueError(f"cross needs an axis of extent 3, not {x.shape}")
-        axis = threes[0]
+        axis = (threes or loose)[0]
     axis = one_axis(axis, x.ndim, "cross")
-    a, b = joining.unbind(x, axis), joining.unbind(y, axis)
+    a, b = (joining.unbind(_of_three(t, axis), axis) for t in (x, y))
     if len(a) != 3 or len(b) != 3:
         raise ValueError(f"cross needs an axis of extent 3, not {x.shape} and {y.shape}")
     parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     return apply(op("stack"), *parts, axis=axis)
+
+
+def _of_three(x: Tensor, axis: int) -> Tensor:
+    """Return a tensor whose axis is known to have extent 3 where only the run tells; it raises where it has not."""
+    if isinstance(x.shape[axis], int):
+        return x
+    return manipulation.reshape(x, [3 if i == axis else e for i, e in enumerate(x.shape)])
 
 
 def kron(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -11,9 +11,8 @@ Logs = dict[str, Any] | None
 class Callback:
     """Base of the callbacks: override what should happen at a moment.
 
-    `self.model` is the Model, `self.params` a dict with `epochs`, `steps`, `batch_size`, `verbose` and `metrics`. `logs`
-    has the loss and the metrics so far, where there are any. `on_begin(mode)` and the like are called for each of the
-    modes "train", "eval" and "predict", and call the method that is named after it.
+    `self.model` is the Model, `self.params` a dict with `epochs`, `steps`, `batch_size`, `verbose` and `metrics`.
+    `logs` has the loss and the metrics so far, where there are any.
 
     >>> import dy2st as paddle
     >>> class Count(paddle.callbacks.Callback):

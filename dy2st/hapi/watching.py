@@ -59,7 +59,11 @@ class _Monitor(Callback):
             raise ValueError(f"{type(self).__name__}: mode is {mode!r}, not 'auto', 'min' or 'max'")
         self.monitor, self.min_delta = monitor, abs(least)
         self.grows = mode == "max" or (mode == "auto" and "acc" in monitor)
-        self.best = -np.inf if self.grows else np.inf
+        self.start = -np.inf if self.grows else np.inf
+        self.best = self.start
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        self.best = self.start
 
     def value(self, logs: Logs) -> float | None:
         """Return the number that is watched, None where there is none."""
@@ -72,7 +76,7 @@ class _Monitor(Callback):
 
 
 class EarlyStopping(_Monitor):
-    """End the training where a number of the evaluation was not better for more than `patience` evaluations.
+    """End the training where a number of the evaluation was not better `patience` times in a row (or once, for 0).
 
     `baseline` is what has to be beaten at first; with `save_best_model` (and a `save_dir` in `fit`) the best Model is
     saved as `save_dir/best_model`.
@@ -84,9 +88,12 @@ class EarlyStopping(_Monitor):
     ):  # fmt: skip
         super().__init__(monitor, mode, min_delta)
         self.patience, self.verbose, self.save_best_model = patience, verbose, save_best_model
-        self.best = self.best if baseline is None else baseline
-        self.wait, self.stopped_epoch, self.save_dir = 0, 0, None
-        self._epoch = 0
+        self.start = self.start if baseline is None else baseline
+        self.wait, self.stopped_epoch, self._epoch = 0, 0, 0
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        super().on_train_begin(logs)
+        self.wait = 0
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self._epoch = epoch
@@ -102,7 +109,7 @@ class EarlyStopping(_Monitor):
                 self.model.save(str(Path(folder) / "best_model"))
             return
         self.wait += 1
-        if self.wait > self.patience:
+        if self.wait >= self.patience:
             self.model.stop_training, self.stopped_epoch = True, self._epoch
             if self.verbose:
                 print(f"Epoch {self._epoch + 1}: early stopping, {self.monitor} was best at {self.best:.5f}")

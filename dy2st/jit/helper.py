@@ -11,7 +11,7 @@ from dy2st.ir.context import current
 from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_try
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
-from dy2st.runtime.convert_with import context_manager
+from dy2st.runtime.convert_with import context_manager, with_
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.text import fstring
 from dy2st.runtime.traced_iterator import made_here
@@ -196,6 +196,9 @@ class Helper:
         if isinstance(target, (dict, set, deque)):
             trace.store(target, IN_PLACE[op](trace.writable(target), trace.content(value)))
             return target
+        own = convert_access.users_method(trace, target, f"__{IN_PLACE[op].__name__}__")
+        if own is not None:
+            return own(value)
         refuse_outside(trace, target)
         return IN_PLACE[op](target, value)
 
@@ -254,6 +257,15 @@ class Helper:
     def context(self, manager: Any) -> Any:
         trace = current().trace
         return manager if trace is None else context_manager(trace, manager)
+
+    def with_(self, manager: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+              names: Sequence[str]) -> None:  # fmt: skip
+        trace = current().trace
+        if trace is None:
+            with manager as entered:
+                body(entered)
+        else:
+            with_(trace, manager, body, get, set, names)
 
     def fstring(self, *parts: Any) -> Any:
         trace = current().trace

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.errors import ConversionError, Dy2stError, InvalidProgram, StructureError
+from dy2st.errors import Dy2stError, InvalidProgram, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
@@ -23,6 +22,7 @@ from dy2st.jit.leaving import leaving
 from dy2st.jit.outputs import output_template, written_template
 from dy2st.jit.outside import mark, mark_items
 from dy2st.jit.rebound import PLAIN, Rebound
+from dy2st.jit.refusals import refuse_generator
 from dy2st.naming import is_plain_module
 from dy2st.runtime import convert_if
 from dy2st.runtime.contents import CONTAINERS
@@ -377,18 +377,6 @@ class Trace(Leaves):
         return output
 
 
-def _refuse_generator(function: Callable[..., Any]) -> None:
-    """Refuse a generator function: its values would be asked for after the Program ran."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is not None and code.co_flags & inspect.CO_GENERATOR:
-        raise ConversionError(
-            f"`{code.co_name}` cannot become a Program: it is a generator function, which runs as its values are asked for",
-            file=code.co_filename,
-            line=code.co_firstlineno,
-            hint="collect the values in a list and return that",
-        )
-
-
 def _is_leaf(t: Any) -> bool:
     """Say whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
     return not isinstance(t._payload, Value) and t._node is None and not t.stop_gradient
@@ -398,7 +386,7 @@ def trace(
     function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]], made: Trace
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
-    _refuse_generator(function)
+    refuse_generator(function)
     inputs, args, keywords = make_inputs(made)
     made.outermost = made.bottom = sys._getframe()
     with replaced(trace=made, grad=current().grad):

@@ -16,6 +16,7 @@ from dy2st.nn import layer_state, layer_to
 from dy2st.nn.create_parameter import default_dtype, make_parameter
 from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
 from dy2st.runtime import unique_name
+from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.places import namespace
 from dy2st.runtime.tensor import Tensor
@@ -66,7 +67,12 @@ class Layer:
         with replaced(layer=self):
             if self._forward_pre_hooks:
                 inputs = run_pre_hooks(self, inputs, keywords)
-            outputs = run(*inputs, **keywords)
+            try:
+                outputs = run(*inputs, **keywords)
+            except Exception as error:
+                if hasattr(run, "__dy2st_function__"):  # a Program: its errors show the user's frames only
+                    error.__traceback__ = user_traceback(error.__traceback__)
+                raise
             return run_post_hooks(self, inputs, outputs) if self._forward_post_hooks else outputs
 
     @property

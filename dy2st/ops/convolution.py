@@ -88,7 +88,8 @@ class ConvInputGrad(_Conv):
         spatial = [n + low + high for n, (low, high) in zip(target[2:], padding, strict=True)]
         out = xp.zeros((batch, target[1], *spatial), c.dtype)
         for place, where in offsets(kernel, stride, dilation, counts):
-            out[where] += columns[(slice(None), slice(None), *place)]
+            part = out[where]  # `out[where] +=` would write twice
+            part += columns[(slice(None), slice(None), *place)]
         inside = [slice(low, low + n) for n, (low, _) in zip(target[2:], padding, strict=True)]
         return out[(..., *inside)]
 

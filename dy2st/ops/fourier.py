@@ -29,8 +29,6 @@ class FFT(Op):
     def infer(self, x: TensorType, *, axis: int, norm: str, inverse: bool) -> TensorType:
         if not x.dtype.is_complex:
             raise TypeError(f"fft needs complex numbers, not {x}")
-        if x.shape[axis] == 0:
-            raise ValueError(f"fft: axis {axis} of {x} is empty")
         return x
 
     def eval(self, xp: Any, x: Any, *, axis: int, norm: str, inverse: bool) -> Any:

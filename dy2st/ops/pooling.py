@@ -125,7 +125,8 @@ class AvgPoolGrad(Op):
         pairs = list(zip(target[2:], reach, strict=True))
         out = xp.zeros((*target[:2], *(n + low + high for n, (low, high) in pairs)), c.dtype)
         for _, where in offsets(kernel, stride, (1,) * len(kernel), counts):
-            out[where] += shares
+            part = out[where]  # `out[where] +=` would write twice
+            part += shares
         return out[(..., *(slice(low, low + n) for n, (low, _) in pairs))]
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],

@@ -47,7 +47,7 @@ class _Sweep:
         live = set(block.results)
         kept: list[Operation] = []
         for operation in reversed(block.operations):
-            if self.effects.is_pure(operation) and live.isdisjoint(operation.results):  # 1.
+            if live.isdisjoint(operation.results) and self.effects.is_pure(operation):  # 1.
                 self.changed = True
                 continue
             if operation.op.name == "cond":
@@ -111,7 +111,7 @@ class _Sweep:
         """Return the values of a block that these results, and what must run, are computed from."""
         live = set(results)
         for operation in reversed(block.operations):
-            if not (self.effects.is_pure(operation) and live.isdisjoint(operation.results)):
+            if not (live.isdisjoint(operation.results) and self.effects.is_pure(operation)):
                 live.update(operation.operands)
         return live
 

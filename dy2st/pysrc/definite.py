@@ -2,7 +2,7 @@
 
 Python raises UnboundLocalError where a variable that is not assigned is read. Reads that this analysis cannot prove
 are listed in `unproven`, each with whether it reads a variable of an outer code object (NameError there); `entries`
-has the variables that are surely assigned when an `if`, `while`, `for` or `try` starts.
+has the variables that are surely assigned when an `if`, `while`, `for`, `try` or `with` starts.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Definite:
     def _With(self, node: Any) -> None:
         for item in node.items:
             self._visit(item.context_expr)
-        entered = self.state
+        self.entries[node] = entered = self.state
         self._block([item.optional_vars for item in node.items if item.optional_vars])
         self._block(node.body)
         kept = None if entered is None else entered - dropped(node)

@@ -208,12 +208,12 @@ def own(nodes: Any) -> Iterator[Any]:
 
     Enters comprehensions, not functions, lambdas or classes (only what those evaluate where they stand).
     """
-    for node in nodes if isinstance(nodes, list) else [nodes]:  # pyright: ignore[reportUnknownVariableType]
+    waiting: list[Any] = nodes[::-1] if isinstance(nodes, list) else [nodes]  # pyright: ignore[reportUnknownVariableType]
+    while waiting:
+        node = waiting.pop()
         yield node
-        if type(node).__name__ in ("Lambda", "ClassDef") or tree.is_function(node):  # pyright: ignore[reportUnknownArgumentType]
-            yield from own(evaluated_outside(node))
-        else:
-            yield from own(tree.children(node))  # pyright: ignore[reportUnknownArgumentType]
+        outside = type(node).__name__ in ("Lambda", "ClassDef") or tree.is_function(node)
+        waiting += reversed(evaluated_outside(node) if outside else tree.children(node))
 
 
 def bound(nodes: Any) -> list[str]:

@@ -52,8 +52,19 @@ def find(fn: types.FunctionType) -> Found:
     except SyntaxError as error:
         raise _edited(fn, f"the file does not parse: {error.msg}") from None
     node = _match(fn, file)
-    segment = ast.get_source_segment(text, node, padded=True) or ""
-    return Found(node, segment, code.co_filename, file.classes.get(node))
+    return Found(node, _segment(lines, node), code.co_filename, file.classes.get(node))
+
+
+def _segment(lines: list[str], node: Node) -> str:
+    """Return the text of a function, without splitting the file again for each (`ast.get_source_segment` does)."""
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    parts = lines[node.lineno - 1 : node.end_lineno]
+    parts[-1] = parts[-1].encode()[: node.end_col_offset].decode()
+    first = parts[0].encode()
+    before, parts[0] = first[: node.col_offset].decode(), first[node.col_offset :].decode()
+    padding = "" if len(parts) == 1 else "".join(c if c in "\f\t" else " " for c in before)
+    return padding + "".join(parts)
 
 
 def source_lines(fn: types.FunctionType) -> list[str]:

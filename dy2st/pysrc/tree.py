@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 if TYPE_CHECKING:
@@ -93,18 +94,22 @@ def children(node: ast.AST) -> list[Any]:
     """List the nodes right inside a node, in source order, without operators and contexts."""
     found: list[Any] = []
     inside = node.__dict__
-    for field in node._fields:
-        if field in _NO_CODE:
-            continue
+    for field in _code_fields(type(node)):
         value = inside.get(field)
-        if isinstance(value, ast.AST):
-            found.append(value)
-        elif isinstance(value, list):
+        if value.__class__ is list:
             found += [item for item in cast("list[object]", value) if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
     return found
 
 
 _NO_CODE = frozenset(["ctx", "op", "ops", "type_comment", "kind"])
+
+
+@lru_cache(maxsize=256)
+def _code_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a kind of node in which other nodes may stand."""
+    return tuple(field for field in kind._fields if field not in _NO_CODE)
 
 
 def walk(node: ast.AST) -> Iterator[Any]:

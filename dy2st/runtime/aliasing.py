@@ -1,9 +1,9 @@
-"""Which tensors of a trace may be one tensor in a run: in-place writes to those are refused.
+"""Which tensors and containers of a trace may be one object in a run: changes in place of those are refused.
 
-Tensors and containers cross the ends of branches and loops as values. What one name held before may then be held by another one as
-well, or by a list: in eager mode both see a write in place, in the Program only one would. A trace therefore notes
-which objects a joined one may be; a write to a tensor while another that it may be can still be reached is a
-StructureError, so that the function runs eagerly.
+They cross the ends of branches and loops as values. What one name held before may then be held by another one as well,
+or by a list: in eager mode both see a change in place, in the Program only one would. A trace therefore notes which
+objects a joined one may be; a change of one while another that it may be can still be reached is a StructureError, so
+that the function runs eagerly (`Tracer.before_write`).
 """
 
 from __future__ import annotations

@@ -167,8 +167,9 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
         obj[_plain_key(trace, key)] = value
         return
     if not isinstance(obj, (list, dict, deque)):
-        refuse_outside(trace, obj)
         own = users_method(trace, obj, "__setitem__")
+        if own is None:
+            refuse_outside(trace, obj)
         operator.setitem(obj, key, value) if own is None else own(key, value)
         return
     key = trace.item(key) if isinstance(key, Tensor) else key
@@ -196,8 +197,9 @@ def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
 def del_item(trace: Any, obj: Any, key: Any) -> None:
     """Do `del obj[key]`."""
     if not isinstance(obj, (list, dict, deque)):
-        refuse_outside(trace, obj)
         own = users_method(trace, obj, "__delitem__")
+        if own is None:
+            refuse_outside(trace, obj)
         operator.delitem(obj, key) if own is None else own(key)
         return
     content = trace.writable(obj)

@@ -19,7 +19,15 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
-from dy2st.runtime.made_in_branch import either, is_plain_object, made_content, made_template, old_objects, was_there, with_same
+from dy2st.runtime.made_in_branch import (
+    either,
+    is_plain_object,
+    made_content,
+    made_template,
+    old_objects,
+    was_there,
+    with_same,
+)
 from dy2st.runtime.meeting import meet
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
@@ -199,7 +207,11 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
         found = kept.template(key, value, before if _has_parts(value) else None)
         return with_same(trace, found, value, value) if objects else found
     old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before
-    if old is not None and (key is None or key[0] not in ("items", "tail")) and all(type(i) in CONTAINERS and id(i) in old for i in (x, y)):
+    if (
+        old is not None
+        and (key is None or key[0] not in ("items", "tail"))
+        and all(type(i) in CONTAINERS and id(i) in old for i in (x, y))
+    ):
         return either(x, y)
     first, second = one.template(key, x, old), two.template(key, y, old)
     if isinstance(first, NewList) != isinstance(second, NewList):

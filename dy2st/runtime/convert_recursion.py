@@ -99,7 +99,9 @@ def _numbers_left_open(trace: Any, before: tuple[Any, ...], arguments: tuple[Any
     """Return the arguments with numbers that the call further out had otherwise as values of the run, None without."""
     if len(before) != len(arguments):
         return None
-    changed = [type(x) in (int, float) and type(y) is type(x) and x != y for x, y in zip(arguments, before, strict=True)]
+    changed = [
+        type(x) in (int, float) and type(y) is type(x) and x != y for x, y in zip(arguments, before, strict=True)
+    ]
     if not any(changed):
         return None
     return tuple(trace.as_scalar(x) if open_ else x for x, open_ in zip(arguments, changed, strict=True))

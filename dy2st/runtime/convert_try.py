@@ -162,25 +162,26 @@ def try_(trace: Any, body: Thunk, handler: Handler | None, orelse: Thunk | None,
     """Run a `try` statement; `handler` runs the handlers that fit an exception, and raises it again where none does."""
     if final is None:
         assert handler is not None
-        _with_handlers(trace, body, handler, orelse, kinds, get, set, names)
+        with_handlers(trace, body, handler, orelse, kinds, get, set, names)
         return
 
     def whole() -> None:
         if handler is None:
             body()
         else:
-            _with_handlers(trace, body, handler, orelse, kinds, get, set, names)
+            with_handlers(trace, body, handler, orelse, kinds, get, set, names)
 
     def at_last(error: BaseException) -> None:
         final()
         raise error
 
-    _with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get, set, names)
+    with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get, set, names)
     final()
 
 
-def _with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | None,
-                   kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+def with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | None,
+                  kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+    """Run the body of a `try` with its handlers; `kinds` gives what they catch of what operations raise."""
     before, mark, attempt = get(), trace.checkpoint(), Attempt(trace, get, kinds)
     error, diverged = None, False
     with attempt.active():

@@ -1,14 +1,16 @@
-"""`with` in converted code: a context manager that runs converted, and never misses an exception of the run.
+"""`with` in converted code: managers of the user run converted, and see what only the run raises.
 
-What Python raises while the body is traced reaches `__exit__` as Python does it. A `raise` that only the run takes would
-pass `__exit__` by; a manager that would have to see it is refused, so that the function runs eagerly.
+A manager with `__enter__` and `__exit__` of the user's is a `try`: `__exit__` stands in its handler and at its end. What
+`@contextmanager` makes runs once while tracing, and cannot both be thrown into and go on: where the body raises on a path
+that only the run will take, it is refused. Managers of libraries belong to the trace and not to the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dis
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 from dy2st.errors import Dy2stError, StructureError
@@ -17,51 +19,94 @@ from dy2st.ir.program import Operation
 from dy2st.runtime.convert_call import convertible
 from dy2st.runtime.convert_if import Diverged
 from dy2st.runtime.convert_recursion import call_function
+from dy2st.runtime.convert_try import with_handlers
 
-SWALLOWING = (suppress, ExitStack)
-"""Managers of libraries that may end an exception."""
+Thunk = Callable[[], Any]
+
+
+def with_(trace: Any, manager: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+          names: Sequence[str]) -> None:  # fmt: skip
+    """Run a `with` statement."""
+    if not (_is_users(manager) or isinstance(manager, suppress)):
+        with context_manager(trace, manager) as entered:
+            body(entered)
+        return
+    entered = _call(trace, manager, "__enter__")
+
+    def failed(error: BaseException) -> None:
+        if not trace.content(_ended(trace, manager, error)):
+            raise error
+
+    def finished() -> None:
+        _call(trace, manager, "__exit__", None, None, None)
+
+    kinds = (BaseException,) if _may_end(type(manager).__exit__) else ()
+    with_handlers(trace, lambda: body(entered), failed, finished, lambda: kinds, get, set, names)
+
+
+def _ended(trace: Any, manager: Any, error: BaseException) -> bool:
+    """Return whether a manager ends an exception."""
+    found = _call(trace, manager, "__exit__", type(error), error, error.__traceback__)
+    if trace.is_symbolic(found):
+        raise _error(
+            "only the run will tell whether this `with` ends an exception: let `__exit__` return a Python bool"
+        )
+    return bool(found)
+
+
+def _may_end(method: Any) -> bool:
+    """Say whether `__exit__` returns anything but None and False."""
+    if not isinstance(method, FunctionType):
+        return True
+    code = list(dis.get_instructions(method))
+    ends = [before for before, after in zip(code, code[1:], strict=False) if after.opname == "RETURN_VALUE"]
+    return any(not (i.opname == "LOAD_CONST" and i.argval in (None, False)) for i in ends)
+
+
+def _call(trace: Any, manager: Any, name: str, *args: Any) -> Any:
+    method = getattr(type(manager), name)
+    if convertible(method):
+        return call_function(trace, method, manager, *args)
+    return method(manager, *args)
+
+
+def _is_users(manager: Any) -> bool:
+    return any(convertible(getattr(type(manager), name, None)) for name in ("__enter__", "__exit__"))
 
 
 class ConvertedManager:
-    """A context manager of the user's or of a library's; the methods of the user's run converted."""
+    """A context manager whose body may raise nothing that only the run will tell."""
 
     def __init__(self, trace: Any, manager: Any):
         self.trace, self.manager = trace, manager
 
     def __enter__(self) -> Any:
         self.place, self.mark = user_location(), self.trace.checkpoint()[0]
-        return self._call("__enter__")
+        return _call(self.trace, self.manager, "__enter__")
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         if isinstance(error, Dy2stError):
             return False
         if kind is Diverged or next(raises(self.trace.builder.since(self.mark)), None) is not None:
-            raise StructureError(
-                "an exception that only the run will raise leaves this `with`, whose `__exit__` would have to see it",
-                file=self.place.file if self.place else None,
-                line=self.place.line if self.place else None,
-                hint="write the same with `try` and `except` or `finally`",
+            raise _error(
+                "an exception that only the run will raise leaves this `with`, whose manager would have to see it: "
+                "write a class with `__enter__` and `__exit__`, or `try` and `except`",
+                self.place,
             )
-        return self._call("__exit__", kind, error, traceback)
-
-    def _call(self, name: str, *args: Any) -> Any:
-        method = getattr(type(self.manager), name)
-        if convertible(method):
-            return call_function(self.trace, method, self.manager, *args)
-        return method(self.manager, *args)
+        return _call(self.trace, self.manager, "__exit__", kind, error, traceback)
 
 
 def context_manager(trace: Any, manager: Any) -> Any:
-    """Return what `with` takes in place of `manager`: those of libraries do nothing that belongs to the run."""
+    """Return what a `with` that stays Python's takes in place of `manager`."""
     generator = getattr(manager, "gen", None)  # of @contextmanager
     if isinstance(generator, GeneratorType):
         users = generator.gi_frame is None or is_user_frame(generator.gi_frame)
     else:
-        users = any(convertible(getattr(type(manager), name, None)) for name in ("__enter__", "__exit__"))
-    return ConvertedManager(trace, manager) if users or isinstance(manager, SWALLOWING) else manager
+        users = _is_users(manager) or isinstance(manager, (suppress, ExitStack))
+    return ConvertedManager(trace, manager) if users else manager
 
 
-def raises(operations: Iterable[Operation], caught: frozenset[Any] = frozenset()) -> Any:
+def raises(operations: Iterable[Operation], caught: frozenset[Any] = frozenset()) -> Iterator[Operation]:
     """Give the `raise`s among operations, and in their blocks, that no `try` among them catches."""
     for o in operations:
         if o.name == "raise" and (o.attributes["label"] is None or o.attributes["label"] not in caught):
@@ -69,3 +114,8 @@ def raises(operations: Iterable[Operation], caught: frozenset[Any] = frozenset()
         for i, block in enumerate(o.blocks):
             inner = caught | {o.attributes["label"]} if o.name == "try" and i == 0 else caught
             yield from raises(block.operations, inner)
+
+
+def _error(message: str, place: Any = None) -> StructureError:
+    place = place or user_location()
+    return StructureError(message, file=place.file if place else None, line=place.line if place else None)

@@ -78,7 +78,7 @@ def refuse_outside(trace: Any, x: Any) -> None:
     """Raise TraceError where something from outside, of which the trace keeps no writes, would be changed."""
     if id(x) in trace.external or x is os.environ:
         raise refusal(
-            f"an object of type {type(x).__name__} from outside is changed, which a Program cannot do",
+            f"a {type(x).__name__} from outside is changed, which a Program cannot do",
             "keep such state in tensors, lists, dicts or attributes",
         )
 

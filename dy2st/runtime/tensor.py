@@ -251,10 +251,13 @@ class Tensor(TensorMethods):
             return f"Tensor(symbolic, {self._payload.type}, stop_gradient={self.stop_gradient})"
         return format_array(self._payload, self.stop_gradient, type(self)._printed_as)
 
-    def __dlpack__(self, **keywords: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         if not self.stop_gradient:
             raise BufferError("a tensor that needs a gradient cannot be shared by DLPack: use x.detach()")
-        return self.array("a DLPack capsule").__dlpack__(**keywords)
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return self.array("a DLPack capsule").__dlpack__(**{k: v for k, v in asked.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.array("its device").__dlpack_device__()

@@ -19,6 +19,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.runtime.convert_if import Diverged
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.made_in_branch import old_objects, was_there
 from dy2st.runtime.scalar import Scalar
@@ -40,9 +41,9 @@ def over_lanes(trace: Any, function: Callable[[list[Tensor]], list[Tensor]], map
     inner = [child.argument(TensorType(tensor_type(v).dtype, tensor_type(v).shape[1:])) for v in values]
     with trace.inside(child, writes):
         given = [Tensor(v, trace.stops(x)) for v, x in zip(inner, mapped, strict=True)]
-        found = function(given)
-        results = [child.use(trace.value_of(t)) for t in found]
-        flows = [not trace.stops(t) for t in found]
+        found = _called(function, given)
+        results = [child.use(trace.value_of(t)) for t in found or ()]
+        flows = [not trace.stops(t) for t in found or ()]
     child.block.results = results
     _refuse_writes(trace, [key for key in writes if key != RNG and was_there(trace, key, old)])
     known = {a: Lane(v, Form.STACKED) for a, v in zip(inner, values, strict=True)}
@@ -52,7 +53,17 @@ def over_lanes(trace: Any, function: Callable[[list[Tensor]], list[Tensor]], map
     before, b.location = b.location, user_location()
     made = vmap_block(b, lanes, child.block, [known[a] for a in child.block.arguments])
     b.location = before
+    if found is None:
+        raise Diverged
     return [trace.wrap(v, not flow) for v, flow in zip(made, flows, strict=True)]
+
+
+def _called(function: Callable[[list[Tensor]], list[Tensor]], given: list[Tensor]) -> list[Tensor] | None:
+    """Return what a function gives; None where every path of it raises."""
+    try:
+        return function(given)
+    except Diverged:
+        return None
 
 
 def _alike(b: Builder, values: list[Value]) -> tuple[list[Value], Extent]:

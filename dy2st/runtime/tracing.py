@@ -19,9 +19,9 @@ from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
 from dy2st.runtime.impure import refuse_outside
-from dy2st.runtime.made_in_branch import reached
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.made_in_branch import reached
 from dy2st.runtime.recasting import recast
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar

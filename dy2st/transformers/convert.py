@@ -1,4 +1,4 @@
-"""`convert(fn)`: the converted form of a function, once per code object.
+"""`convert(fn)`: the converted form of a function, once per source text.
 
 >>> from dy2st.transformers import is_converted_code
 >>> is_converted_code(Converted.make.__code__)
@@ -90,6 +90,9 @@ class _ByCode:
 
 
 _converted, _generated = _ByCode(), _ByCode()
+_texts: dict[Any, tuple[Converted, frozenset[str], frozenset[str]]] = {}
+"""The last conversions, by source text and equal code: a cell or module that runs again is not converted again."""
+MOST_TEXTS = 512
 _lock = threading.RLock()
 
 
@@ -99,7 +102,7 @@ def is_converted_code(code: types.CodeType) -> bool:
 
 
 def convert(fn: types.FunctionType) -> Converted:
-    """Convert a function; the work is done once per code object (and set of modules that it names).
+    """Convert a function; the work is done once per source text (and set of modules that it names).
 
     Raises
     ------
@@ -113,7 +116,7 @@ def convert(fn: types.FunctionType) -> Converted:
                 return _of(converted, fn)
         converted, asked, modules = _convert(fn)
         _converted.put(fn.__code__, [*known, (asked, modules, converted)])
-        return converted
+        return _of(converted, fn)
 
 
 def _of(converted: Converted, fn: types.FunctionType) -> Converted:
@@ -149,6 +152,18 @@ def _convert(fn: types.FunctionType) -> tuple[Converted, frozenset[str], frozens
             line=found.node.lineno,
             hint="Convert the functions that it awaits or calls instead.",
         )
+    key = found.file, found.text, found.class_name, fn.__code__
+    known = _texts.get(key)
+    if known is not None and _modules(fn, known[1]) == known[2]:
+        return known
+    made = _transform(fn, found)
+    _texts[key] = made
+    while len(_texts) > MOST_TEXTS:
+        del _texts[next(iter(_texts))]
+    return made
+
+
+def _transform(fn: types.FunctionType, found: source.Found) -> tuple[Converted, frozenset[str], frozenset[str]]:
     root: Any = _definition(found.node)
     asked = _roots(root)
     modules = _modules(fn, asked)

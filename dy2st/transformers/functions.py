@@ -22,7 +22,6 @@ from typing import Any
 
 from dy2st.pysrc import origin, templates, tree
 from dy2st.pysrc.scopes import parts_inside
-from dy2st.transformers.assignments import only_names
 from dy2st.transformers.rewriter import Rewriter
 
 
@@ -112,26 +111,6 @@ def lower_handler(rw: Rewriter, node: Any) -> Any:
     )
     node.name = templates.name(spot, caught, "Store")
     return node
-
-
-def lower_with(rw: Rewriter, node: Any) -> list[Any]:
-    """Lower `with`; a target that is an attribute or item is assigned first thing inside."""
-    start: list[Any] = []
-    for item in node.items:
-        manager = rw.expr(item.context_expr)
-        if type(node).__name__ == "With":
-            manager = rw.make(item.context_expr, "DY.context(MANAGER)", MANAGER=manager)
-        item.context_expr = manager
-        target = item.optional_vars
-        if target is None or only_names(target):
-            continue
-        entered = rw.context.variable("entered")
-        start += templates.statements(
-            target, "TARGET = ENTERED", TARGET=target, ENTERED=templates.name(target, entered)
-        )
-        item.optional_vars = templates.name(target, entered, "Store")
-    node.body = rw.block([*start, *node.body])
-    return [node]
 
 
 def _has_placeholder(rw: Rewriter, name: str) -> bool:

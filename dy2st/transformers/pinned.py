@@ -2,7 +2,7 @@
 
 1. `yield` and `await` belong to their function's frame; `locals()`, `eval`, `exec` read it. What contains them stays.
 2. A `return` in a function with (1), and any `return`, `break` or `continue` that leaves a `finally`, stays a jump,
-   and so does everything between the jump and where it leads.
+   and so does everything between the jump and where it leads. A `finally` that returns on each way is lowered (returns).
 3. A loop that stays keeps its jumps.
 
 A symbolic test of a statement that stays is an error of `helper.bool_`, with the line.
@@ -29,6 +29,15 @@ def transform(root: Any, context: Context) -> None:
     """Mark what stays in every function."""
     for function in tree.functions(root):
         _Function(function, context).mark()
+
+
+def always_returns(stmts: list[Any]) -> bool:
+    """Say whether a block ends in a `return` on each way through it."""
+    last = stmts[-1] if stmts else None
+    if type(last).__name__ == "If":
+        both: Any = last
+        return always_returns(both.body) and always_returns(both.orelse)
+    return type(last).__name__ == "Return"
 
 
 def is_pinned(node: Any) -> bool:
@@ -66,7 +75,8 @@ class _Function:
                 pinned = True
                 self.keep([*chain, (stmt, "")])
             self.expressions(stmt)
-            pinned |= type(stmt).__name__ == "Return" and any(field == "finalbody" for _, field in chain)
+            if type(stmt).__name__ == "Return":
+                pinned |= any(field == "finalbody" and not always_returns(owner.finalbody) for owner, field in chain)
         self.finally_jumps()
         while True:
             before = len(self.native)

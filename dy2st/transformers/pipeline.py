@@ -16,6 +16,7 @@ from dy2st.transformers import (
     supers,
     unbound,
     variables,
+    withs,
 )
 from dy2st.transformers.context import Context
 
@@ -26,6 +27,8 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("private_names", private_names.transform),
     # Reads `super()` where it stands in its own function; later passes may move it.
     ("supers", supers.transform),
+    # Every later pass then sees one manager at a time.
+    ("withs", withs.transform),
     # Makes `if`s, so it comes before everything that knows `if`.
     ("matches", matches.transform),
     # Looks for jumps that must stay, so it comes before jumps are lowered.

@@ -2,6 +2,7 @@ r"""`return` inside an `if` or a loop becomes an assignment, and one `return` st
 
 1. After an `if` that always returns, the rest moves into the other branch.
 2. Out of a loop, `try`, `with`, or an `if` that may go on: a flag, a `break`, and the rest under `if not flag`.
+3. A `finally` that returns comes behind its `try`, which catches everything: what it returned or raised is forgotten.
 
 >>> from dy2st.transformers.preview import preview
 >>> print(preview("def f(x):\n    if x:\n        return 1\n    x += 1\n    return x", "returns"))
@@ -27,13 +28,15 @@ def f(xs):
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from dy2st.pysrc import origin, templates, tree
 from dy2st.pysrc.scopes import own
 from dy2st.transformers.context import Context
+from dy2st.transformers.pinned import always_returns
 
-_CONVERTED = ("If", "While", "For", "Try")
+_CONVERTED = ("If", "While", "For", "Try", "With")
 _LOOPS = ("While", "For", "AsyncFor")
 
 
@@ -99,6 +102,10 @@ class _Returns:
             done.append(stmt)
             if not _returns(stmt):
                 continue
+            if final := self.final(stmt):  # 3.
+                self.flag(stmt, in_loop=False)
+                forgotten = templates.statements(spot, "RETURNED = False", RETURNED=self.returned)
+                return [*done[:-1], *forgotten, stmt, *self.tail(final)]
             if type(stmt).__name__ == "If" and (ends(stmt.body) or ends(stmt.orelse)):
                 first = ends(stmt.body)
                 stmt.body = self.tail(stmt.body if first else [*stmt.body, *rest], spot)
@@ -134,6 +141,18 @@ class _Returns:
             text = "PENDING = RETURNED\nRETURNED = False\nFINAL\nRETURNED = PENDING"
             stmt.finalbody = templates.statements(spot, text, **values)
 
+    def final(self, stmt: Any) -> list[Any]:
+        """Take the `finally` off a `try` that it always leaves by a `return`; the `try` then catches everything."""
+        if type(stmt).__name__ != "Try" or stmt in self.context.native or not always_returns(stmt.finalbody):
+            return []
+        final, stmt.finalbody = stmt.finalbody, []
+        outer: Any = templates.statement(origin.header(stmt), "try:\n    pass\nexcept BaseException:\n    pass")
+        if stmt.handlers:
+            inner = copy.copy(stmt)
+            stmt.body, stmt.orelse = [inner], []
+        stmt.handlers = outer.handlers
+        return final
+
     def flagged(self, stmts: list[Any], in_loop: bool) -> list[Any]:
         """Lower a block after which more may follow."""
         done: list[Any] = []
@@ -147,6 +166,9 @@ class _Returns:
             if not _returns(stmt):
                 continue
             spot = origin.header(stmt)
+            if final := self.final(stmt):  # 3.
+                self.flag(stmt, in_loop)
+                return [*done, *self.flagged(final, in_loop)]
             if type(stmt).__name__ == "If" and not in_loop and ends(stmt.body):
                 stmt.orelse = [*stmt.orelse, *rest]
                 self.flag(stmt, in_loop)

@@ -16,6 +16,7 @@ from dy2st.transformers import (
     loops,
     reads,
     tries,
+    withs,
 )
 from dy2st.transformers.context import Context
 from dy2st.transformers.rewriter import Rewriter, Rule
@@ -43,7 +44,7 @@ STATEMENTS: dict[str, Rule] = {
     "Assert": checks.lower_assert,
     "Assign": assignments.lower_assign,
     "AsyncFunctionDef": functions.lower_function,
-    "AsyncWith": functions.lower_with,
+    "AsyncWith": withs.lower_with,
     "AugAssign": assignments.lower_aug_assign,
     "ClassDef": functions.lower_class,
     "Delete": assignments.lower_delete,
@@ -55,7 +56,7 @@ STATEMENTS: dict[str, Rule] = {
     "Raise": checks.lower_raise,
     "Try": tries.lower_try,
     "While": loops.lower_while,
-    "With": functions.lower_with,
+    "With": withs.lower_with,
 }
 
 

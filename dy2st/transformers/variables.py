@@ -20,7 +20,7 @@ from dy2st.pysrc.scopes import Bindings, Scope, Scopes, binds, own
 from dy2st.transformers.assignments import only_names
 from dy2st.transformers.context import Context, Plan
 
-_CONVERTED = ("If", "While", "For", "Try")
+_CONVERTED = ("If", "While", "For", "Try", "With")
 
 
 def transform(root: Any, context: Context) -> None:
@@ -73,7 +73,7 @@ class _Function:
                 self.kept = kept
 
     def construct(self, stmt: Any) -> None:
-        if type(stmt).__name__ == "Try":
+        if type(stmt).__name__ in ("Try", "With"):
             self.attempt(stmt)
             return
         parts = [*([stmt.test] if type(stmt).__name__ == "While" else []), *stmt.body, *stmt.orelse]
@@ -101,11 +101,14 @@ class _Function:
         self.late.update([*unsure, *unreachable])
 
     def attempt(self, stmt: Any) -> None:
-        """Plan a `try`: a handler may see anything that the body assigned, and `finally` what any part did."""
+        """Plan a `try` or `with`: a handler may see anything that the body assigned, `finally` what any part did."""
         assigned = self.bindings.names([stmt])
-        wanted = self.live.after[stmt] | self.scopes.captured[self.scope] | _read([*stmt.orelse, *stmt.finalbody])
-        caught = [tree.handler_name(handler) for handler in stmt.handlers]
-        for handler, name in zip(stmt.handlers, caught, strict=True):
+        is_try = type(stmt).__name__ == "Try"
+        handlers: list[Any] = stmt.handlers if is_try else []
+        wanted = self.live.after[stmt] | self.scopes.captured[self.scope]
+        wanted |= _read([*stmt.orelse, *stmt.finalbody]) if is_try else frozenset()
+        caught = [tree.handler_name(handler) for handler in handlers]
+        for handler, name in zip(handlers, caught, strict=True):
             wanted |= _read(handler.body) - {name.id if name else ""}
         wanted |= self.live.before[stmt] | self.kept  # the body may be traced twice
         rebound = sorted(self.scopes.rebound[self.scope] - {*assigned}) if self.bindings.calls([stmt]) else []

@@ -327,3 +327,14 @@ def test_prim_is_a_flag():
     assert AG.prim_enabled()
     AG.disable_prim()
     assert not AG.prim_enabled()
+
+
+def test_rows_of_rows_of_different_numbers():
+    """A Jacobian of a Jacobian runs over two kinds of lanes, of which there are not equally many."""
+    x = t(V, needs=True)
+    w = t(np.arange(6.0).reshape(2, 3))
+    first = AG.Jacobian(lambda x: paddle.tanh(w @ x), x)[:]
+    second = paddle.autograd.jacobian(first.reshape([6]), x)[:]
+    slope = 1 - np.tanh(w.numpy() @ V) ** 2
+    wanted = np.einsum("i,ij,ik->ijk", -2 * np.tanh(w.numpy() @ V) * slope, w.numpy(), w.numpy())
+    np.testing.assert_allclose(second.numpy().reshape(2, 3, 3), wanted)

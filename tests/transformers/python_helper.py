@@ -176,6 +176,12 @@ class PythonHelper:
     def context(self, manager):
         return manager
 
+    def with_(self, manager, body, get, set, names):
+        self.touch(get, set, names)
+        with manager as entered:
+            body(entered)
+        self.touch(get, set, names)
+
     def is_undefined(self, value):
         return isinstance(value, Undefined)
 

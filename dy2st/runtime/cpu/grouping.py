@@ -23,7 +23,7 @@ from dy2st.runtime.cpu.representation import in_register, is_native
 from dy2st.shapes import Extent, Shape
 
 AxisMap = tuple[int | None, ...]
-REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any")
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "sum_to")
 _RELABELLED = ("reshape", "expand_dims", "squeeze")
 _FILLED = ("full", "zeros_like", "ones_like")
 
@@ -258,9 +258,28 @@ def _long(shape: Shape) -> list[Extent]:
     return [e for e in shape if e != 1]
 
 
+def _reduced(operation: Operation) -> tuple[list[int], list[int | None]] | None:
+    """Return the axes that a reduction takes away, and the operand's axis of each axis of the result."""
+    shape, made = tensor_type(operation.operands[0]).shape, tensor_type(operation.results[0]).shape
+    if operation.op.name != "sum_to":
+        axes = sorted(operation.attributes["axis"])
+        keep = operation.attributes["keepdim"]
+        return axes, [None if i in axes else i for i in range(len(shape)) if keep or i not in axes]
+    lead = len(shape) - len(made)
+    kept: list[int | None] = []
+    for i, extent in enumerate(made):
+        if extent not in (1, shape[lead + i]):
+            return None  # one or the other, which only the run tells
+        kept.append(lead + i if extent == shape[lead + i] else None)
+    return [i for i in range(len(shape)) if i not in kept], kept
+
+
 def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     value, space = operation.operands[0], group.space
-    rank, axes = tensor_type(value).rank, sorted(operation.attributes["axis"])
+    found = _reduced(operation)
+    if found is None:
+        return None
+    axes, left = found
     map_ = group.maps.get(value) or _identity(tensor_type(value).shape, group)
     if map_ is None or not axes or not _agrees(tensor_type(value).shape, map_, group):
         return None
@@ -275,15 +294,13 @@ def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     outer = max(kept, default=-1) + 1 if rows else min(kept)
     if group.outer not in (None, outer) or not all(_even(m, outer, space) for m in (*group.maps.values(), map_)):
         return None
-    if columns and operation.op.name not in ("sum", "mean", "max", "min"):
+    if columns and operation.op.name not in ("sum", "sum_to", "mean", "max", "min"):
         return None
     group.outer = outer
     group.maps[value] = map_
     if not rows:
         group.columns.add(operation.results[0])
-    if operation.attributes["keepdim"]:
-        return tuple(None if i in axes else map_[i] for i in range(rank))
-    return tuple(map_[i] for i in range(rank) if i not in axes)
+    return tuple(None if i is None else map_[i] for i in left)
 
 
 def _name_results(steps: list[Step], block: Block) -> None:

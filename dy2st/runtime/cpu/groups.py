@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu.grouping import Group
@@ -12,9 +12,14 @@ from dy2st.runtime.cpu.rules.tensors import allocate, load_element, product
 from dy2st.runtime.cpu.writer import Writer
 
 
-def run_group(w: Writer, group: Group, operands: list[Components]) -> Sequence[Components]:
-    """Write the run of a group."""
+def run_group(
+    w: Writer, group: Group, operands: list[Components], into: Mapping[Value, Strided] | None = None
+) -> Sequence[Components]:
+    """Write the run of a group; results that `into` names are written to the memory that it has for them."""
+    into = into or {}
     given = dict(zip(group.operands, operands, strict=True))
+    if group.outer is None and (into or any(isinstance(c, Strided) for c in operands)):
+        group.outer = len(group.space) - 1  # a row along one axis can be read and written with gaps
     made = layout(group)
     after: list[str] = []
     for value, components in list(given.items()):
@@ -23,7 +28,8 @@ def run_group(w: Writer, group: Group, operands: list[Components]) -> Sequence[C
     extents = _extents(w, group, given)
     if any(o.op.name in ("max", "min") for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
-    results = {v: _room(w, made, v, extents, given, after) for v in group.results}
+    made.strides.update((v, room.strides) for v, room in into.items())
+    results = {v: into.get(v) or _room(w, made, v, extents, given, after) for v in group.results}
     scratch = [allocate(w, tensor_type(v).dtype, extents[made.outer :]) for v in made.kept]
     arguments = [
         *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"

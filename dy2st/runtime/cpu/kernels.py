@@ -16,10 +16,10 @@ from typing import Any
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.elementwise import DEAR, Lanes, compute
+from dy2st.runtime.cpu.elementwise import DEAR, Lanes, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import REDUCTIONS, Group
-from dy2st.runtime.cpu.reductions import Accumulator, identity
+from dy2st.runtime.cpu.reductions import Accumulator, combined, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.target import Target
 
@@ -350,18 +350,39 @@ class _Kernel:
         ]  # fmt: skip
         return along[0] if along else "1"
 
-    def _gathered(self, value: Value, i: str, stride: str) -> str:
-        """Load elements that are apart."""
+    def _apart(self, value: Value, i: str, stride: str) -> str:
+        """Return the addresses of elements that are apart."""
         f, dtype, n = self.f, tensor_type(value).dtype, self.count
         first = f.offset(self.base[value], f.value(f"mul nsw i64 {i}, {stride}"), f"[{dtype.itemsize} x i8]")
-        kind = "i8" if dtype.is_bool else element_kind(dtype)
         if n == 1:
-            loaded = f.load(kind, first)
-            return f.value(f"icmp ne i8 {loaded}, 0") if dtype.is_bool else loaded
+            return first
         step = Lanes(f, self.module, n).spread(f.value(f"mul nsw i64 {stride}, {dtype.itemsize}"), int64)
         numbers = ", ".join(f"i64 {j}" for j in range(n))
         places = f.value(f"mul nsw <{n} x i64> {step}, <{numbers}>")
-        addresses = f.value(f"getelementptr i8, ptr {first}, <{n} x i64> {places}")
+        return f.value(f"getelementptr i8, ptr {first}, <{n} x i64> {places}")
+
+    def _scattered(self, value: Value, register: str, i: str, stride: str) -> None:
+        """Store elements that are apart."""
+        f, dtype, n = self.f, tensor_type(value).dtype, self.count
+        addresses, kind = self._apart(value, i, stride), "i8" if dtype.is_bool else element_kind(dtype)
+        full, masks = kind if n == 1 else f"<{n} x {kind}>", f"<{n} x i1>"
+        if dtype.is_bool:
+            register = f.value(f"zext {'i1' if n == 1 else masks} {register} to {full}")
+        if n == 1:
+            f.store(kind, register, addresses)
+            return
+        name = f"llvm.masked.scatter.v{n}{_short(kind)}.v{n}p0"
+        self.module.add(name, f"declare void @{name}({full}, <{n} x ptr>, i32, {masks})")
+        f.call("void", f"@{name}", f"{full} {register}", f"<{n} x ptr> {addresses}", f"i32 {dtype.itemsize}",
+               f"{masks} {self.mask or 'splat (i1 true)'}")  # fmt: skip
+
+    def _gathered(self, value: Value, i: str, stride: str) -> str:
+        """Load elements that are apart."""
+        f, dtype, n = self.f, tensor_type(value).dtype, self.count
+        addresses, kind = self._apart(value, i, stride), "i8" if dtype.is_bool else element_kind(dtype)
+        if n == 1:
+            loaded = f.load(kind, addresses)
+            return f.value(f"icmp ne i8 {loaded}, 0") if dtype.is_bool else loaded
         full, masks = f"<{n} x {kind}>", f"<{n} x i1>"
         name = f"llvm.masked.gather.v{n}{_short(kind)}.v{n}p0"
         self.module.add(name, f"declare {full} @{name}(<{n} x ptr>, i32, {masks}, {full})")
@@ -396,6 +417,10 @@ class _Kernel:
         return f.value(f"icmp ne {full} {loaded}, {'0' if self.count == 1 else 'zeroinitializer'}")
 
     def _store(self, value: Value, register: str, i: str) -> None:
+        stride = self._row_stride(value)
+        if stride != "1":
+            self._scattered(value, register, i, stride)
+            return
         self._store_to(self._address(value, i), tensor_type(value).dtype, register)
 
     def _store_to(self, address: str, dtype: DType, register: str) -> None:
@@ -440,7 +465,7 @@ class _Kernel:
         (result,) = operation.results
         dtype, source = tensor_type(result).dtype, tensor_type(operation.operands[0]).dtype
         so_far = self._load(result, i)
-        total = Accumulator.combined(lanes, operation.op.name, dtype, so_far, Accumulator.widened(lanes, register, source, dtype))
+        total = combined(lanes, operation.op.name, dtype, so_far, converted(lanes, register, source, dtype))
         self._store(result, total, i)
 
     def _finish_column(self, value: Value) -> None:

@@ -2,34 +2,94 @@
 
     gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
     gemm.f32.nt.scratch    how many bytes it needs beside
+    conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
+    random.uniform.f32.fill                           a draw of random numbers into memory, see philox.py
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from dy2st.runtime.cpu.definition import Definition, gathered
+from dy2st.runtime.cpu.conv import (
+    convolution_kernel,
+    convolution_scratch,
+    input_gradient_kernel,
+    max_pool_kernel,
+    mean_pool_gradient_kernel,
+    mean_pool_kernel,
+    weight_gradient_kernel,
+)
+from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.engine import Code, compile_text
 from dy2st.runtime.cpu.gemm import matmul_kernel, scratch_kernel
+from dy2st.runtime.cpu.philox import random_normal, random_uniform
 from dy2st.runtime.cpu.target import Target
 
 
 def address(name: str, target: Target) -> int:
     """Return where a kernel stands in this process; KeyError for a name that is none."""
-    family, dtype, form = name.split(".")[:3]
-    if family != "gemm":
-        raise KeyError(name)
-    return _product(dtype, form, target).address(f"dy2st.{name}")
+    return _family(name, target).address(f"dy2st.{name}")
+
+
+def _family(name: str, target: Target) -> Code:
+    """Return the object that has a kernel."""
+    family, *rest = name.split(".")
+    if family == "gemm":
+        return _product(rest[0], rest[1], target)
+    if family == "random":
+        return _draws(rest[0], rest[1], target)
+    if family in _WINDOWS:
+        return _windows(family, rest[0], target)
+    raise KeyError(name)
 
 
 @functools.cache
 def _product(dtype: str, form: str, target: Target) -> Code:
     """Compile a product of matrices; `form` has n or t for each operand."""
     swap = form[0] == "t", form[1] == "t"
-    shown = [_exported(make(dtype, *swap, target)) for make in (matmul_kernel, scratch_kernel)]
-    return compile_text(gathered(shown), target)
+    return compile_text(_module(make(dtype, *swap, target) for make in (matmul_kernel, scratch_kernel)), target)
 
 
-def _exported(definition: Definition) -> Definition:
-    """Return a definition that can be called from outside of its module."""
-    return Definition(definition.name, definition.text.replace("define internal", "define", 1), definition.needs)
+_WINDOWS = {
+    "conv": (convolution_kernel, convolution_scratch),
+    "conv_input_grad": (input_gradient_kernel,),
+    "conv_weight_grad": (weight_gradient_kernel,),
+    "max_pool": (max_pool_kernel,),
+    "avg_pool": (mean_pool_kernel,),
+    "avg_pool_grad": (mean_pool_gradient_kernel,),
+}
+
+
+@functools.cache
+def _windows(family: str, dtype: str, target: Target) -> Code:
+    """Compile a convolution or pooling."""
+    return compile_text(_module(make(dtype, target) for make in _WINDOWS[family]), target)
+
+
+@functools.cache
+def _draws(what: str, dtype: str, target: Target) -> Code:
+    """Compile a draw of random numbers into memory."""
+    itemsize = 4 if dtype == "f32" else 8
+    lanes, kind = target.lanes(itemsize), "float" if dtype == "f32" else "double"
+    make = random_uniform if what == "uniform" else random_normal
+    many, one = make(dtype, lanes), make(dtype, 1)
+    parameters = [("ptr", "%out"), ("i64", "%count"), ("i64", "%seed"), ("i64", "%draw")]
+    f = Function(f"dy2st.random.{what}.{dtype}.fill", parameters, also="nounwind")
+    whole = f.value(f"and i64 %count, {-lanes}")
+    for definition, start, stop, step in ((many, "0", whole, lanes), (one, whole, "%count", 1)):
+        row = kind if step == 1 else f"<{step} x {kind}>"
+        with f.loop(stop, step, start) as i:
+            drawn = f.call(row, f"@{definition.name}", "i64 %seed", "i64 %draw", f"i64 {i}")
+            f.do(f"store {row} {drawn}, ptr {f.offset('%out', i, kind)}, align {itemsize}")
+    f.ret()
+    needs = (many, one) if lanes > 1 else (one,)
+    return compile_text(gathered([Definition(f.name, f.text(), needs)]), target)
+
+
+def _module(definitions: Iterable[Definition]) -> str:
+    """Return the text of a module whose definitions can be called from outside of it."""
+    return gathered(
+        Definition(d.name, d.text.replace("define internal", "define", 1), d.needs) for d in definitions
+    )

@@ -28,7 +28,9 @@ def random_words(lanes: int) -> Definition:
     pairs = [a | (b << 32) for a, b in _pairs(_block(e, "%first", 4))]
     whole = f"<{4 * e.lanes} x i32>"
     joined = e.line("i32", f"bitcast <{2 * e.lanes} x i64> {_interleaved(e, pairs)} to {whole}").text
-    return _finished(e, f"dy2st.random.words.{lanes}", _part(e, joined, "i32", 4 * e.lanes, lanes), _vector("i32", lanes))
+    return _finished(
+        e, f"dy2st.random.words.{lanes}", _part(e, joined, "i32", 4 * e.lanes, lanes), _vector("i32", lanes)
+    )
 
 
 @functools.cache
@@ -37,7 +39,9 @@ def random_words64(lanes: int) -> Definition:
     e = Emitter(max(lanes // 2, 1))
     pairs = [(a << 32) | b for a, b in _pairs(_block(e, "%first", 2))]
     joined = _interleaved(e, pairs)
-    return _finished(e, f"dy2st.random.words64.{lanes}", _part(e, joined, "i64", 2 * e.lanes, lanes), _vector("i64", lanes))
+    return _finished(
+        e, f"dy2st.random.words64.{lanes}", _part(e, joined, "i64", 2 * e.lanes, lanes), _vector("i64", lanes)
+    )
 
 
 @functools.cache
@@ -89,7 +93,9 @@ def random_normal(dtype: str, lanes: int) -> Definition:
     if dtype == "f32":
         pair = [e.convert(x, "f32") for x in pair]
     joined = _interleaved(e, pair)
-    return _finished(e, f"dy2st.random.normal.{dtype}.{lanes}", _part(e, joined, dtype, count, lanes), _vector(dtype, lanes))
+    return _finished(
+        e, f"dy2st.random.normal.{dtype}.{lanes}", _part(e, joined, dtype, count, lanes), _vector(dtype, lanes)
+    )
 
 
 def _block(e: Emitter, first: str, share: int) -> list[Lanes]:
@@ -169,7 +175,9 @@ def _part(e: Emitter, vector: str, kind: str, count: int, lanes: int) -> str:
         element = e.line(kind, f"extractelement {_vector(kind, count)} {vector}, i64 {place}").text
         if lanes == 1:
             return element
-        result = e.line(kind, f"insertelement {_vector(kind, lanes)} {result}, {ELEMENTS[kind]} {element}, i32 {i}").text
+        result = e.line(
+            kind, f"insertelement {_vector(kind, lanes)} {result}, {ELEMENTS[kind]} {element}, i32 {i}"
+        ).text
     return result
 
 

@@ -13,7 +13,7 @@ _INFINITE = float("inf")
 
 def identity(name: str, dtype: DType) -> float | int | bool:
     """Return what changes nothing under a reduction."""
-    if name in ("sum", "mean", "any"):
+    if name in ("sum", "sum_to", "mean", "any"):
         return 0
     if name in ("prod", "all"):
         return 1
@@ -40,10 +40,10 @@ class Accumulator:
     def add(self, register: str, mask: str | None) -> None:
         """Write that elements are taken in; under a mask, only those of its lanes."""
         f, lanes = self.f, self.lanes
-        wide = self.widened(lanes, register, self.source, self.dtype)
+        wide = converted(lanes, register, self.source, self.dtype)
         if mask is not None:
             wide = lanes.select(mask, wide, self.start, self.dtype)
-        f.store(self.kind, self.combined(lanes, self.name, self.dtype, f.load(self.kind, self.slot), wide), self.slot)
+        f.store(self.kind, combined(lanes, self.name, self.dtype, f.load(self.kind, self.slot), wide), self.slot)
 
     def total(self, length: str) -> str:
         """Write the result over all lanes."""
@@ -62,33 +62,28 @@ class Accumulator:
             if half == 1:
                 one = f"<1 x {element_kind(self.dtype)}>"
                 parts = [f.value(f"extractelement {one} {p}, i64 0") for p in parts]
-            register = self.combined(Lanes(f, self.module, half), self.name, self.dtype, *parts)
+            register = combined(Lanes(f, self.module, half), self.name, self.dtype, *parts)
             count = half
         if self.name != "mean":
             return register
         kind = element_kind(self.dtype)
         return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
 
-    @staticmethod
-    def widened(lanes: Lanes, register: str, source: DType, dtype: DType) -> str:
-        """Write elements in the dtype of the result."""
-        return converted(lanes, register, source, dtype)
 
-    @staticmethod
-    def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
-        """Write the combination of two partial results."""
-        f, kind = lanes.f, lanes.of(dtype)
-        if name in ("sum", "mean"):
-            return f.value(f"{'fadd' if dtype.is_floating else 'add'} {kind} {a}, {b}")
-        if name == "prod":
-            return f.value(f"{'fmul' if dtype.is_floating else 'mul'} {kind} {a}, {b}")
-        if name in ("all", "any"):
-            return f.value(f"{'and' if name == 'all' else 'or'} {kind} {a}, {b}")
-        if not dtype.is_floating:
-            word = {"max": "ugt", "min": "ult"} if dtype.kind in "bu" else {"max": "sgt", "min": "slt"}
-            first = f.value(f"icmp {word[name]} {kind} {a}, {b}")
-        else:
-            ordered = f.value(f"fcmp {'ogt' if name == 'max' else 'olt'} {kind} {a}, {b}")
-            missing = f.value(f"fcmp uno {kind} {a}, {a}")
-            first = f.value(f"or {lanes.kind('i1')} {ordered}, {missing}")
-        return lanes.select(first, a, b, dtype)
+def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+    """Write the combination of two partial results."""
+    f, kind = lanes.f, lanes.of(dtype)
+    if name in ("sum", "sum_to", "mean"):
+        return f.value(f"{'fadd' if dtype.is_floating else 'add'} {kind} {a}, {b}")
+    if name == "prod":
+        return f.value(f"{'fmul' if dtype.is_floating else 'mul'} {kind} {a}, {b}")
+    if name in ("all", "any"):
+        return f.value(f"{'and' if name == 'all' else 'or'} {kind} {a}, {b}")
+    if not dtype.is_floating:
+        word = {"max": "ugt", "min": "ult"} if dtype.kind in "bu" else {"max": "sgt", "min": "slt"}
+        first = f.value(f"icmp {word[name]} {kind} {a}, {b}")
+    else:
+        ordered = f.value(f"fcmp {'ogt' if name == 'max' else 'olt'} {kind} {a}, {b}")
+        missing = f.value(f"fcmp uno {kind} {a}, {a}")
+        first = f.value(f"or {lanes.kind('i1')} {ordered}, {missing}")
+    return lanes.select(first, a, b, dtype)

@@ -25,7 +25,8 @@ from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.interpreter import single
 
 Rule = Callable[["Writer", Operation, list[Components]], Sequence[Components]]
-GroupRule = Callable[["Writer", Group, list[Components]], Sequence[Components]]
+GroupRule = Callable[..., Sequence[Components]]
+"""Writes the run of a group: (writer, group, operands), and where results are to stand in memory that is there."""
 
 
 @dataclass
@@ -177,6 +178,10 @@ class Writer:
             for kind, component in zip(kinds(t), components, strict=True):
                 self.f.store(kind, component, self.f.offset(row, 8 * at))
                 at += 1
+
+    def kinds(self, t: Type) -> tuple[str, ...]:
+        """Return the LLVM types of the components of a type."""
+        return kinds(t)
 
     def slots(self, t: Type) -> list[str]:
         """Return places on the stack for the components of a type."""

@@ -130,7 +130,9 @@ def _gather_run(f: Function, tile: Tile, run: _Run) -> None:
     with f.when(dense):
         first = f.value(f"getelementptr {t}, ptr {run.image_row}, i64 {run.start}")
         with f.loop(run.count, step=lanes) as i:
-            value = masked_load(f, tile, f.value(f"getelementptr {t}, ptr {first}, i64 {i}"), _lanes_of(f, tile, run, i))
+            value = masked_load(
+                f, tile, f.value(f"getelementptr {t}, ptr {first}, i64 {i}"), _lanes_of(f, tile, run, i)
+            )
             f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
 
 

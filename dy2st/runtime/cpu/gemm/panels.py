@@ -40,7 +40,13 @@ def panels(tile: Tile) -> Definition:
     with panel_loop(f, tile, f.load("i64", start)) as (j, vectors, left):
         packed_step = f.value(f"mul i64 {vectors}, {tile.lanes * tile.size}")
         step = f.value(f"select i1 %packed, i64 {packed_step}, i64 %b_step")
-        operands = (*_at_column(f, tile, j, step, packed="%packed"), "i64 %m", f"i64 {left}", "i64 %k", "i1 %accumulate")
+        operands = (
+            *_at_column(f, tile, j, step, packed="%packed"),
+            "i64 %m",
+            f"i64 {left}",
+            "i64 %k",
+            "i1 %accumulate",
+        )
         for width, function in groups.items():
             with f.when(f.value(f"icmp eq i64 {vectors}, {width}")):
                 _call_masked_or_not(f, tile, function, width, left, operands, needs)

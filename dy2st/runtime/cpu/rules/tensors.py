@@ -189,9 +189,9 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
     return w.guarded(operation, operands, fine, fast)
 
 
-@rule("broadcast")
+@rule("broadcast", "sum_to")
 def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a broadcast of which only the run tells whether it repeats anything; where it does not, it is the operand."""
+    """Write what only the run tells to repeat (or to sum) anything or nothing; where nothing, it is the operand."""
     value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
     dims = iter(operands[1:])
     target = [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
@@ -219,35 +219,6 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         if in_register(made):
             return [(load_element(w, made.dtype, address),)]
         return [viewed(w, value, operands[0], address, shape[len(places) :])]
-
-    return w.guarded(operation, operands, inside, fast)
-
-
-@rule("index_set", "index_add")
-def index_write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a row or an element at leading places, in place where nobody else holds the tensor."""
-    value, new = operation.operands[:2]
-    f, t, u = w.f, tensor_type(value), tensor_type(new)
-    places = leading_places(operation.attributes["spec"], operation.operands[2:], operands[2:])
-    native = places is not None and not in_register(t) and is_native(t.dtype) and t.dtype is u.dtype
-    if places is None or not native or t.shape[len(places) :] != u.shape or (u.rank and operation.op.name == "index_add"):
-        return host_rule(w, operation, operands)
-    shape = extents(value, operands[0])
-    at, inside = _offset(w, shape, places)
-
-    def fast() -> Made:
-        base = writable(w, value, operands[0])
-        address = f.offset(base[1], f.value(f"mul i64 {at}, {t.dtype.itemsize}"))
-        if not u.rank:
-            number = operands[1][0]
-            if operation.op.name == "index_add":
-                word = "fadd" if t.dtype.is_floating else "or" if t.dtype.is_bool else "add"
-                number = f.value(f"{word} {element_kind(t.dtype)} {load_element(w, t.dtype, address)}, {number}")
-            store_element(w, t.dtype, number, address)
-        else:
-            size = product(w, [*extents(new, operands[1]), str(t.dtype.itemsize)])
-            f.call("void", "@llvm.memmove.p0.p0.i64", f"ptr {address}", f"ptr {operands[1][1]}", f"i64 {size}", "i1 false")
-        return [base]
 
     return w.guarded(operation, operands, inside, fast)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
@@ -80,16 +81,15 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     firsts = [i for i, p in enumerate(spec) if p[0] == "int"]
     if plain and firsts == list(range(len(firsts))) and firsts:
         return _LEADING(w, operation, operands)
-    parts = _parts(spec, operation.operands[1:], operands[1:])
-    if parts is None or in_register(operation.results[0].type):
-        dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
-        made = _LEADING(w, operation, [dense, *operands[1:]]) if in_register(operation.results[0].type) else host_rule(
-            w, operation, [dense, *operands[1:]]
-        )
-        if dense is not operands[0]:
-            w.release(value.type, dense)
-        return made
-    return _view(w, operation, operands, parts)
+    where = region(w, value, operands[0], spec, operation.operands[1:], operands[1:])
+    if where is not None and not in_register(operation.results[0].type):
+        return _view(w, operation, operands, where)
+    dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+    write = _LEADING if in_register(operation.results[0].type) else host_rule
+    made = write(w, operation, [dense, *operands[1:]])
+    if dense is not operands[0]:
+        w.release(value.type, dense)
+    return made
 
 
 def _parts(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]) -> list[Any] | None:
@@ -114,34 +114,55 @@ def _parts(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Comp
     return made
 
 
-def _view(w: Writer, operation: Operation, operands: list[Components], parts: list[Any]) -> Made:
-    value, f = operation.operands[0], w.f
-    shape, apart = extents(value, operands[0]), strides(w, value, operands[0])
-    at, inside, axis = "0", "true", 0
-    made_shape: list[str] = []
-    made_strides: list[str] = []
+@dataclass
+class Region:
+    """A part of a tensor by ints and slices: the number of its first element, its extents, how far its axes are apart."""
+
+    first: str
+    shape: list[str]
+    strides: list[str]
+    inside: str
+    """Whether all ints are inside of their axes."""
+
+
+def region(
+    w: Writer, value: Value, components: Components, spec: Sequence[Any], values: Sequence[Value],
+    operands: Sequence[Components],
+) -> Region | None:  # fmt: skip
+    """Write where a spec of ints and slices points; None for other specs."""
+    parts = _parts(spec, values, operands)
+    if parts is None:
+        return None
+    f = w.f
+    shape, apart = extents(value, components), strides(w, value, components)
+    made, axis = Region("0", [], [], "true"), 0
     for part in parts:
         if part[0] == "new":
-            made_shape.append("1")
-            made_strides.append("0")
+            made.shape.append("1")
+            made.strides.append("0")
             continue
         if part[0] == "int":
             start = _from_front(w, str(part[1]), shape[axis])
-            inside = f.value(f"and i1 {inside}, {f.value(f'icmp ult i64 {start}, {shape[axis]}')}")
+            made.inside = f.value(f"and i1 {made.inside}, {f.value(f'icmp ult i64 {start}, {shape[axis]}')}")
         else:
             start, count, step = _bounds(w, shape[axis], *part[1:])
-            made_shape.append(count)
-            made_strides.append(apart[axis] if step == 1 else f.value(f"mul i64 {apart[axis]}, {step}"))
-        at = f.value(f"add i64 {at}, {f.value(f'mul i64 {start}, {apart[axis]}')}")
+            made.shape.append(count)
+            made.strides.append(apart[axis] if step == 1 else f.value(f"mul i64 {apart[axis]}, {step}"))
+        made.first = f.value(f"add i64 {made.first}, {f.value(f'mul i64 {start}, {apart[axis]}')}")
         axis += 1
-    if inside != "true":
-        with f.when(f.value(f"xor i1 {inside}, true"), "outside"):
+    made.shape += shape[axis:]
+    made.strides += apart[axis:]
+    return made
+
+
+def _view(w: Writer, operation: Operation, operands: list[Components], where: Region) -> Made:
+    value, f = operation.operands[0], w.f
+    if where.inside != "true":
+        with f.when(f.value(f"xor i1 {where.inside}, true"), "outside"):
             dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
             host_rule(w, operation, [dense, *operands[1:]])
-    size = tensor_type(value).dtype.itemsize
-    data = f.offset(operands[0][1], f.value(f"mul i64 {at}, {size}"))
-    made = viewed(w, value, operands[0], data, [*made_shape, *shape[axis:]])
-    return [Strided.of(made, [*made_strides, *apart[axis:]])]
+    data = f.offset(operands[0][1], f.value(f"mul i64 {where.first}, {tensor_type(value).dtype.itemsize}"))
+    return [Strided.of(viewed(w, value, operands[0], data, where.shape), where.strides)]
 
 
 def _from_front(w: Writer, number: str, extent: str) -> str:

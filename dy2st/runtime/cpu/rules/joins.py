@@ -1,0 +1,60 @@
+"""Tensors joined along an axis, new or not: copies of pieces that lie together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.ir.program import Operation, tensor_type
+from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, store_element
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+@rule("concat", "stack")
+def join(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the operands one after the other; `eval` says that their other extents differ."""
+    f, made_type = w.f, tensor_type(operation.results[0])
+    dtype, axis = made_type.dtype, operation.attributes["axis"] % made_type.rank
+    if not operands or not is_native(dtype):
+        return host_rule(w, operation, operands)
+    if in_register(operation.operands[0].type):
+        return [_of_numbers(w, operation, operands)]
+    shapes = [extents(v, c) for v, c in zip(operation.operands, operands, strict=True)]
+    stacked = operation.op.name == "stack"
+    fine = "true"
+    for shape in shapes[1:]:
+        for i, (a, b) in enumerate(zip(shapes[0], shape, strict=True)):
+            if a != b and (stacked or i != axis):
+                fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {a}, {b}')}")
+
+    def fast() -> Made:
+        length = str(len(shapes))
+        if not stacked:
+            length = "0"
+            for shape in shapes:
+                length = f.value(f"add i64 {length}, {shape[axis]}")
+        made = allocate(w, dtype, [*shapes[0][:axis], length, *shapes[0][axis if stacked else axis + 1 :]])
+        pieces = [product(w, [*shape[axis:], str(dtype.itemsize)]) for shape in shapes]
+        whole = "0"
+        for piece in pieces:
+            whole = f.value(f"add i64 {whole}, {piece}")
+        with f.loop(product(w, shapes[0][:axis]), hint="join") as i:
+            target = f.offset(made[1], f.value(f"mul i64 {i}, {whole}"))
+            for components, piece in zip(operands, pieces, strict=True):
+                source = f.offset(components[1], f.value(f"mul i64 {i}, {piece}"))
+                f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {target}", f"ptr {source}", f"i64 {piece}", "i1 false")
+                target = f.offset(target, piece)
+        return [made]
+
+    return w.guarded(operation, operands, fine, fast)
+
+
+def _of_numbers(w: Writer, operation: Operation, operands: list[Components]) -> Components:
+    dtype = tensor_type(operation.results[0]).dtype
+    made = allocate(w, dtype, [str(len(operands))])
+    for i, components in enumerate(operands):
+        store_element(w, dtype, components[0], w.f.offset(made[1], i * dtype.itemsize))
+    return made

@@ -1,0 +1,148 @@
+"""Slices at places that a tensor gives: `take`, `x[indices]`, and their transposes, which add there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.dtypes import DType, int64
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.elementwise import Lanes
+from dy2st.runtime.cpu.reductions import combined
+from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
+from dy2st.runtime.cpu.rules.products import allocate_bytes
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, load_element, product, store_element, writable
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+def _counted(w: Writer, value: Value, components: Components, extent: str) -> tuple[str, str, str, str]:
+    """Write the places counted from the front; return their block, address and number, and whether all are inside."""
+    f, t = w.f, tensor_type(value)
+    count = "1" if in_register(t) else product(w, extents(value, components))
+    block, room = allocate_bytes(w, product(w, [count, "8"]))
+    inside = f.slot("i1")
+    f.store("i1", "true", inside)
+    with f.loop(count, hint="place") as i:
+        number = components[0]
+        if not in_register(t):
+            number = load_element(w, t.dtype, f.offset(components[1], i, f"[{t.dtype.itemsize} x i8]"))
+        if t.dtype.bits != 64:
+            number = f.value(f"{'zext' if t.dtype.kind == 'u' else 'sext'} {element_kind(t.dtype)} {number} to i64")
+        behind = f.value(f"icmp slt i64 {number}, 0")
+        front = f.value(f"select i1 {behind}, i64 {f.value(f'add i64 {number}, {extent}')}, i64 {number}")
+        fine = f.value(f"icmp ult i64 {front}, {extent}")
+        f.store("i1", f.value(f"and i1 {f.load('i1', inside)}, {fine}"), inside)
+        f.store("i64", front, f.offset(room, i, "i64"))
+    return block, room, count, f.load("i1", inside)
+
+
+@rule("take")
+def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a copy of slices; `eval` says which place is outside."""
+    value, places = operation.operands
+    f, t, made_type = w.f, tensor_type(value), tensor_type(operation.results[0])
+    if not is_native(t.dtype) or in_register(t):
+        return host_rule(w, operation, operands)
+    axis, shape = operation.attributes["axis"] % t.rank, extents(value, operands[0])
+    block, at, count, inside = _counted(w, places, operands[1], shape[axis])
+
+    def fast() -> Made:
+        number = [] if in_register(tensor_type(places)) else extents(places, operands[1])
+        one = product(w, [*shape[axis + 1 :], str(t.dtype.itemsize)])
+        if in_register(made_type):
+            address = f.offset(operands[0][1], f.value(f"mul i64 {f.load('i64', at)}, {t.dtype.itemsize}"))
+            return [(load_element(w, t.dtype, address),)]
+        made = allocate(w, t.dtype, [*shape[:axis], *number, *shape[axis + 1 :]])
+        with f.loop(product(w, shape[:axis]), hint="outer") as i, f.loop(count, hint="take") as j:
+            source = f.value(f"add i64 {f.value(f'mul i64 {i}, {shape[axis]}')}, {f.load('i64', f.offset(at, j, 'i64'))}")
+            target = f.value(f"add i64 {f.value(f'mul i64 {i}, {count}')}, {j}")
+            addresses = [
+                f.offset(base, f.value(f"mul i64 {place}, {one}")) for base, place in ((made[1], target), (operands[0][1], source))
+            ]
+            f.call("void", "@llvm.memcpy.p0.p0.i64", *(f"ptr {a}" for a in addresses), f"i64 {one}", "i1 false")
+        return [made]
+
+    results = w.guarded(operation, operands, inside, fast)
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    return results
+
+
+@rule("take_add")
+def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write an addition to slices, in place where nobody else holds the tensor; `eval` says what does not fit."""
+    value, values, places = operation.operands
+    f, t = w.f, tensor_type(value)
+    if not is_native(t.dtype) or in_register(t) or in_register(tensor_type(values)):
+        return host_rule(w, operation, operands)
+    axis, shape = operation.attributes["axis"] % t.rank, extents(value, operands[0])
+    block, at, count, fine = _counted(w, places, operands[2], shape[axis])
+    number = [] if in_register(tensor_type(places)) else extents(places, operands[2])
+    for a, b in zip([*shape[:axis], *number, *shape[axis + 1 :]], extents(values, operands[1]), strict=True):
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {a}, {b}')}")
+
+    def fast() -> Made:
+        base = writable(w, value, operands[0])
+        one = product(w, shape[axis + 1 :])
+        with f.loop(product(w, shape[:axis]), hint="outer") as i, f.loop(count, hint="put") as j:
+            target = f.value(f"add i64 {f.value(f'mul i64 {i}, {shape[axis]}')}, {f.load('i64', f.offset(at, j, 'i64'))}")
+            source = f.value(f"add i64 {f.value(f'mul i64 {i}, {count}')}, {j}")
+            to, of = (f.value(f"mul i64 {place}, {one}") for place in (target, source))
+            with f.loop(one, hint="add") as k:
+                _add_one(w, t.dtype, base[1], f.value(f"add i64 {to}, {k}"), operands[1][1], f.value(f"add i64 {of}, {k}"))
+        return [base]
+
+    results = w.guarded(operation, operands, fine, fast)
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    return results
+
+
+def _add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: str) -> None:
+    kind = f"[{dtype.itemsize} x i8]"
+    place = w.f.offset(base, at, kind)
+    so_far, more = load_element(w, dtype, place), load_element(w, dtype, w.f.offset(values, source, kind))
+    store_element(w, dtype, combined(Lanes(w.f, w.module, 1), "sum", dtype, so_far, more), place)
+
+
+@rule("argmax", "argmin")
+def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write the place of the first largest or smallest element along the last axis (or of all elements)."""
+    value, f = operation.operands[0], w.f
+    t, axis = tensor_type(value), operation.attributes["axis"]
+    if in_register(t) or not is_native(t.dtype) or t.dtype.is_bool or (axis is not None and axis % t.rank != t.rank - 1):
+        return host_rule(w, operation, operands)
+    shape = extents(value, operands[0])
+    outer = [] if axis is None else shape[:-1]
+    length = product(w, shape) if axis is None else shape[-1]
+    made_type = tensor_type(operation.results[0])
+    kept = [*outer, *["1"] * (made_type.rank - len(outer))]
+
+    def fast() -> Made:
+        made: Components = ("", f.slot("i64")) if in_register(made_type) else allocate(w, int64, kept)
+        with f.loop(product(w, outer), hint="row") as i:
+            row = f.offset(operands[0][1], f.value(f"mul i64 {f.value(f'mul i64 {i}, {length}')}, {t.dtype.itemsize}"))
+            f.store("i64", _first_extreme(w, operation.op.name, t.dtype, row, length), f.offset(made[1], i, "i64"))
+        return [(f.load("i64", made[1]),)] if in_register(made_type) else [made]
+
+    return w.guarded(operation, operands, f.value(f"icmp sgt i64 {length}, 0"), fast)
+
+
+def _first_extreme(w: Writer, name: str, dtype: DType, row: str, length: str) -> str:
+    """Write the search through one row: the first NaN, or else the first of the largest (smallest)."""
+    f, kind = w.f, element_kind(dtype)
+    best, place = f.slot(kind), f.slot("i64")
+    f.store(kind, f.load(kind, row), best)
+    f.store("i64", "0", place)
+    with f.loop(length, start=1, hint="element") as j:
+        new, old = f.load(kind, f.offset(row, j, kind)), f.load(kind, best)
+        if dtype.is_floating:
+            better = f.value(f"fcmp {'ogt' if name == 'argmax' else 'olt'} {kind} {new}, {old}")
+            first_nan = f.value(f"and i1 {f.value(f'fcmp uno {kind} {new}, {new}')}, {f.value(f'fcmp ord {kind} {old}, {old}')}")
+            better = f.value(f"or i1 {better}, {first_nan}")
+        else:
+            word = ("ugt", "ult") if dtype.kind == "u" else ("sgt", "slt")
+            better = f.value(f"icmp {word[name == 'argmin']} {kind} {new}, {old}")
+        f.store(kind, f.value(f"select i1 {better}, {kind} {new}, {kind} {old}"), best)
+        f.store("i64", f.value(f"select i1 {better}, i64 {j}, i64 {f.load('i64', place)}"), place)
+    return f.load("i64", place)

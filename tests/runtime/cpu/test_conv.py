@@ -1,0 +1,111 @@
+"""Convolutions against the op's own arithmetic: random shapes, every target, no access outside of the arrays."""
+
+import numpy as np
+import pytest
+
+from dy2st.ops.convolution import Conv, ConvInputGrad, ConvWeightGrad
+from dy2st.runtime.cpu.conv import (
+    FIELDS,
+    convolution_kernel,
+    convolution_scratch,
+    input_gradient_kernel,
+    shape_row,
+    weight_gradient_kernel,
+)
+from dy2st.runtime.cpu.target import host_target
+from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
+
+TOLERANCE = {"f32": 1e-4, "f64": 1e-11}
+_compiled = {}
+
+
+def functions(dtype, target=None):
+    if (dtype, target) not in _compiled:
+        kernels = [
+            make(dtype, host_target(target))
+            for make in (convolution_kernel, input_gradient_kernel, weight_gradient_kernel, convolution_scratch)
+        ]
+        code = compiled(*kernels, target=target)
+        runs = [callable_of(code, kernel, *[POINTER] * 5) for kernel in kernels[:3]]
+        _compiled[dtype, target] = code, runs, callable_of(code, kernels[3], POINTER, result=INTEGER)
+    return _compiled[dtype, target][1:]
+
+
+def configuration(rng):
+    """Return shapes of image and filters with attributes that fit each other."""
+    while True:
+        rank, groups = int(rng.integers(1, 4)), int(rng.choice([1, 1, 2, 3]))
+        channels, filters, batch = int(rng.integers(1, 5)), int(rng.integers(1, 12)), int(rng.integers(1, 4))
+
+        def axes(low, high, rank=rank):
+            return tuple(int(v) for v in rng.integers(low, high, rank))
+
+        spatial, kernel, stride, dilation = axes(1, 12 if rank < 3 else 6), axes(1, 4), axes(1, 4), axes(1, 3)
+        padding = tuple(zip(axes(0, 3), axes(0, 3)))
+        if rng.random() < 0.15:
+            kernel, stride, padding = (1,) * rank, (1,) * rank, ((0, 0),) * rank
+        if rng.random() < 0.2:
+            spatial, channels = (*spatial[:-1], 40), 40
+        how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        reaches = [n + sum(p) - (k - 1) * d for n, p, k, d in zip(spatial, padding, kernel, dilation)]
+        if min(reaches) > 0:
+            return (batch, channels * groups, *spatial), (filters * groups, channels, *kernel), how
+
+
+def check(x, w, how, dtype, target=None):
+    (forward, input_gradient, weight_gradient), size = functions(dtype, target)
+    wanted = Conv().eval(np, x, w, **how)
+    lows = [low for low, _ in how["padding"]]
+    row = Guarded(np.array(shape_row(x.shape[0], x.shape[1], w.shape[0], how["groups"], **{
+        "in": x.shape[2:], "kernel": w.shape[2:], "out": wanted.shape[2:], "stride": how["stride"], "low": lows,
+        "dilation": how["dilation"],
+    }), np.int64))  # fmt: skip
+    scratch = Guarded(np.empty(-(-size(row.address) // 64) * 64, np.uint8))
+    c = np.random.default_rng(1).normal(size=wanted.shape).astype(x.dtype)
+    jobs = (
+        (forward, 2, wanted, (x, w, np.full_like(wanted, np.nan))),
+        (input_gradient, 0, ConvInputGrad().eval(np, c, w, shape=x.shape, **how), (np.full_like(x, np.nan), w, c)),
+        (weight_gradient, 1, ConvWeightGrad().eval(np, x, c, shape=w.shape, **how), (x, np.full_like(w, np.nan), c)),
+    )
+    for at_start in (False, True):
+        for run, written, answer, arrays in jobs:
+            guarded = [Guarded(a, at_start) for a in arrays]
+            run(*(g.address for g in guarded), row.address, scratch.address)
+            found = guarded[written].array
+            assert np.allclose(found, answer, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]), (x.shape, w.shape, how)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(4))
+def test_random_configurations(seed, dtype):
+    rng = np.random.default_rng(seed)
+    for _ in range(12):
+        x, w, how = configuration(rng)
+        check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])
+def test_lesser_targets(target):
+    if not runnable(target):
+        pytest.skip(f"this CPU does not run {target}")
+    rng = np.random.default_rng(9)
+    for _ in range(12):
+        x, w, how = configuration(rng)
+        check(rng.normal(size=x).astype(np.float32), rng.normal(size=w).astype(np.float32), how, "f32", target)
+
+
+@pytest.mark.parametrize(("x", "w"), [((0, 2, 5), (3, 2, 2)), ((2, 0, 5), (3, 0, 2)), ((2, 2, 5), (0, 2, 2))])
+def test_empty_extents(x, w):
+    how = {"stride": (1,), "padding": ((0, 0),), "dilation": (1,), "groups": 1}
+    check(np.ones(x, np.float32), np.ones(w, np.float32), how, "f32")
+
+
+def test_many_places_and_a_deep_kernel_go_in_blocks():
+    rng = np.random.default_rng(2)
+    x, w = (rng.normal(size=s).astype(np.float32) for s in ((2, 33, 30, 31), (5, 33, 3, 3)))
+    how = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
+    check(x, w, how, "f32")
+
+
+def test_a_shape_row_has_a_number_for_each_field():
+    assert len(shape_row(1, 1, 1, 1, **{"in": (4, 5), "kernel": (2, 2), "out": (3, 4)})) == len(FIELDS)
