@@ -12,7 +12,7 @@ OPTIONS: dict[str, int] = {"precision": 8, "threshold": 1000, "edgeitems": 3, "l
 Part = str | tuple[Any, ...]
 """A piece of text, or what stands for an operand: (head, conversion, format specification). `head` is "" for a number;
 for a tensor it is `Tensor` and what precedes the elements apart from the shape, e.g. "Tensor:True". Parts that are one
-text together are ("parts", parts, conversion, format specification)."""
+text together are ("parts", parts, conversion, format specification); a variant has ("one of", a part for each tag)."""
 
 
 def format_array(array: Any, stop_gradient: bool, head: str = "Tensor") -> str:
@@ -56,6 +56,9 @@ def _part(part: Part, rest: Iterator[Any]) -> str:
         _, inside, conversion, spec = part
         text = "".join(_part(p, rest) for p in inside)
         return format(repr(text) if conversion == "r" else text, spec)
+    if part[0] == "one of":
+        tag, payload = next(rest)
+        return _part(part[1][tag], iter((payload,)))
     return _text(next(rest), *part)  # type: ignore[arg-type]
 
 

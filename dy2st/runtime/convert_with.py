@@ -1,8 +1,8 @@
 """`with` in converted code: managers of the user run converted, and see what only the run raises.
 
-A manager with `__enter__` and `__exit__` of the user's is a `try`: `__exit__` stands in its handler and at its end. What
-`@contextmanager` makes runs once while tracing, and cannot both be thrown into and go on: where the body raises on a path
-that only the run will take, it is refused. Managers of libraries belong to the trace and not to the run.
+A manager with `__enter__` and `__exit__` of the user's is a `try`: `__exit__` stands in its handler and at its end.
+What `@contextmanager` makes runs once while tracing, and cannot both be thrown into and go on: where the body raises on
+a path that only the run will take, it is refused. Managers of libraries belong to the trace and not to the run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import pairwise
 from types import FunctionType, GeneratorType
 from typing import Any
 
@@ -59,8 +60,9 @@ def _may_end(method: Any) -> bool:
     if not isinstance(method, FunctionType):
         return True
     code = list(dis.get_instructions(method))
-    ends = [before for before, after in zip(code, code[1:], strict=False) if after.opname == "RETURN_VALUE"]
-    return any(not (i.opname == "LOAD_CONST" and i.argval in (None, False)) for i in ends)
+    ends = [i for i in code if i.opname == "RETURN_CONST"]
+    ends += [before for before, after in pairwise(code) if after.opname == "RETURN_VALUE"]
+    return any(i.opname not in ("LOAD_CONST", "RETURN_CONST") or i.argval not in (None, False) for i in ends)
 
 
 def _call(trace: Any, manager: Any, name: str, *args: Any) -> Any:

@@ -7,6 +7,7 @@ pack, unpack               the same for one value: an element of a list, the pay
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,7 +103,7 @@ def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     if isinstance(x, Variant):
         if x.alternatives == t.alternatives:
             return b.use(x.value)
-        tags = tuple(place(a, t) for a in x.alternatives)
+        tags = tuple(_place_of_template(trace, a, t) for a in x.alternatives)
         if all(same_form(packed(a), packed(t.alternatives[k])) for a, k in zip(x.alternatives, tags, strict=True) if k):
             return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
         return trace.recast(x, t, kind, tags)
@@ -111,6 +112,12 @@ def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     if is_taken_apart(t.alternatives[tag]):
         values = [b.emit("tuple_new", values)]
     return b.emit("variant_new", values, {"type": kind, "tag": tag})
+
+
+def _place_of_template(trace: Any, a: Template, t: OneOf) -> int:
+    """Return the number of the alternative of `t` that fits another; a constant container may be made anew there."""
+    named = isinstance(a, Const) and isinstance(a.object, (list, dict, set, deque)) and a not in t.alternatives
+    return _place_of(trace, a.object, t) if named else place(a, t)  # type: ignore[attr-defined]
 
 
 def _place_of(trace: Any, x: Any, t: OneOf) -> int:

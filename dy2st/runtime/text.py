@@ -14,7 +14,8 @@ from dy2st.runtime.variant import Variant
 def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tuple[Part, list[Value]]:
     """Return the part of a template that stands for the text of `x`, and its operands."""
     if isinstance(x, Variant):
-        raise needs_value("the text of a value that is one of several things")
+        tags = range(1, len(x.alternatives))
+        return ("one of", ("", *(trace.text_of_alternative(x, i, conversion, spec) for i in tags))), [x.value]
     if isinstance(x, Tensor):
         return (f"{type(x)._printed_as}:{trace.stops(x)}", conversion, spec), [trace.value_of(x)]
     if isinstance(x, Scalar):

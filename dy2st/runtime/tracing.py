@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value
@@ -25,9 +26,11 @@ from dy2st.runtime.made_in_branch import reached
 from dy2st.runtime.recasting import recast
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.structure import alternative
 from dy2st.runtime.symbolic_range import SymbolicIterable
-from dy2st.runtime.templates import OneOf, TensorLike
+from dy2st.runtime.templates import Const, Number, OneOf, TensorLike
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.text import text_part
 from dy2st.runtime.traced_iterator import Pulled, PulledIterator, check_moved
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -96,6 +99,13 @@ class Tracer(Contents, Recorder):
     def each(self, variant: Variant, use: Callable[[Any], Any]) -> Any:
         """Return what `use` gives for the alternative that a variant is when the Program runs."""
         return switch(self, variant, use)
+
+    def text_of_alternative(self, x: Variant, tag: int, conversion: str, spec: str) -> Part:
+        """Return the part of a text for what a variant is under a tag; its operand is the payload."""
+        if not isinstance(x.alternatives[tag], (Const, Number, TensorLike)):
+            raise needs_value("the text of a value that is one of several things")
+        with self.inside(self.builder.child(), {}):  # only to see what it looks like
+            return text_part(self, alternative(self, x, tag), conversion, spec)[0]
 
     def needs_python(self, message: str) -> Exception:
         """Return the error for a symbolic value whose Python value was asked for."""

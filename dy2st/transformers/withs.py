@@ -14,7 +14,7 @@ def f(x):
     _dy.with_(a, _with, lambda: (b, x), _set, ('b', 'x'))
     return x
 
-Each manager of a `with` gets one of its own. A `with` that must stay (see pinned) stays, and is told which manager it takes.
+Each manager of a `with` gets one of its own. A `with` that must stay (see pinned) is told which manager it takes.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def test_gmm(run):
     given = data()["gmm"]
     gamma, m = given["wishart"]
     x = t(given["x"])
-    f = lambda alphas, means, icf: objectives.gmm(alphas, means, icf, x, gamma, int(m))  # noqa: E731
+    f = lambda alphas, means, icf: objectives.gmm(alphas, means, icf, x, gamma, int(m))
     value, found = run(lambda *xs: gradients(f, *xs))(t(given["alphas"]), t(given["means"]), t(given["icf"]))
     near(value.numpy(), given["objective"])
     near(np.concatenate([g.numpy().ravel() for g in found]), given["gradient"])
@@ -60,7 +60,7 @@ def test_gmm(run):
 
 def observed(camera, x, weight, feature):
     """An observation's error and its Jacobian at camera, point and weight."""
-    f = lambda camera, x, weight: objectives.reprojection(camera, x, weight, feature)  # noqa: E731
+    f = lambda camera, x, weight: objectives.reprojection(camera, x, weight, feature)
     return f(camera, x, weight), AG.Jacobian(f, [camera, x, weight])[:]
 
 
@@ -97,7 +97,7 @@ def hand():
 
 def test_hand(run):
     given, model = data()["hand"], hand()
-    f = lambda theta: objectives.hand_points(theta, model)  # noqa: E731
+    f = lambda theta: objectives.hand_points(theta, model)
     found = run(lambda theta: (f(theta), AG.Jacobian(f, theta)[:]))(t(given["theta"]))
     near(found[0].numpy().ravel(), given["objective"])
     near(found[1].numpy(), given["jacobian"])
@@ -105,7 +105,7 @@ def test_hand(run):
 
 def test_hand_with_points_on_the_surface(run):
     given, model = data()["hand"], hand()
-    f = lambda us, theta: objectives.hand_surface(us, theta, model)  # noqa: E731
+    f = lambda us, theta: objectives.hand_surface(us, theta, model)
     found = run(lambda us, theta: (f(us, theta), AG.Jacobian(f, [us, theta])[:]))(t(given["us"]), t(given["theta"]))
     near(found[0].numpy().ravel(), given["objective_us"])
     whole = found[1].numpy()
@@ -113,10 +113,12 @@ def test_hand_with_points_on_the_surface(run):
     near(np.concatenate([own, whole[:, 4:]], 1), given["jacobian_us"])
 
 
-def test_lstm(run):
+@pytest.mark.parametrize("static", [pytest.param(False, marks=pytest.mark.slow), True], ids=["eager", "static"])
+def test_lstm(static):
+    run = paddle.jit.to_static if static else lambda f: f
     given = data()["lstm"]
     sequence, state = t([[int(c) for c in one] for one in given["sequence"]]), t(given["state"])
-    f = lambda main, extra: objectives.lstm(main, extra, state, sequence)  # noqa: E731
+    f = lambda main, extra: objectives.lstm(main, extra, state, sequence)
     value, found = run(lambda *xs: gradients(f, *xs))(t(given["main"]), t(given["extra"]))
     near(value.numpy(), given["objective"])
     near(np.concatenate([g.numpy().ravel() for g in found]), given["gradient"])
