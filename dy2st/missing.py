@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+_SPARSE = re.compile(r"sparse|^(coalesce|cols|crows|dense_dim|indices|is_coalesced|nnz|rows|values)$")
 _OTHER_HARDWARE = re.compile(r"(?<![a-z])(xpu|npu|ipu|mlu|gcu|rocm|cinn|custom_?device|custom_?place)", re.IGNORECASE)
 
 
@@ -22,9 +23,26 @@ def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError
         return AttributeError(f"{text}: dy2st runs on CPUs and CUDA devices, not on that hardware", name=name)
     if name.startswith("_"):
         return AttributeError(text, name=name)
+    return AttributeError(f"{text}; {_hint(module, name, known)}", name=name)
+
+
+def _hint(owner: str, name: str, known: Iterable[str]) -> str:
+    if _SPARSE.search(name):
+        return "there are no sparse tensors here, use dense ones"
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({module}) lists the names there are"
-    return AttributeError(f"{text}; {hint}", name=name)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({owner}) lists the names there are"
+
+
+class NoTensorAttribute(AttributeError):
+    """An attribute that a tensor has not; the hint is looked for where the error is shown: `hasattr` shows none."""
+
+    def __init__(self, name: str, known: Callable[[], Iterable[str]]):
+        super().__init__(name)
+        self._known = known
+
+    def __str__(self) -> str:
+        (name,) = self.args
+        return f"a Tensor has no attribute {name!r}; {_hint('paddle.Tensor', name, self._known())}"
 
 
 def missing_in(module: str) -> Callable[[str], Any]:

@@ -107,7 +107,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 SHARES = {"test_registry.py": 4, "test_jet.py": 4, "test_derivatives.py": 3, "test_constructs.py": 2,
-          "test_same_as_python.py": 3, "test_rows.py": 4}  # fmt: skip
+          "test_same_as_python.py": 3, "test_rows.py": 4, "test_every_op.py": 6}  # fmt: skip
 """Files of which `dev.py test --fast` runs every n-th case; the whole suite runs all."""
 
 

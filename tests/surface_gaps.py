@@ -3,12 +3,11 @@
 _MISSING = {
     "sparse tensors: tensors are dense here": """
         Tensor.coalesce Tensor.cols Tensor.crows Tensor.dense_dim Tensor.indices Tensor.is_coalesced
-        Tensor.is_dense Tensor.is_sparse Tensor.is_sparse_coo Tensor.is_sparse_csr Tensor.nnz Tensor.rows
-        Tensor.sparse_dim Tensor.to_dense Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.values
+        Tensor.nnz Tensor.rows Tensor.sparse_dim Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.values
         nn.functional.sparse_attention static.nn.sparse_embedding
     """,
     "tensors spread over processes: there is one process": """
-        Tensor.get_map_tensor Tensor.is_dist Tensor.num_shard Tensor.placements Tensor.process_mesh
+        Tensor.get_map_tensor Tensor.num_shard Tensor.placements Tensor.process_mesh
         Tensor.reconstruct_from_
     """,
     "strings: no tensor of text here": """
@@ -86,17 +85,8 @@ _MISSING = {
 MISSING = {f"paddle.{name}": why for why, names in _MISSING.items() for name in names.split()}
 """The reason for each name that is not here."""
 
-_GRAPH = "dumps Paddle's own graph of nodes, which there is not"
-_AXES = "takes two axes; with a permutation it is transpose"
 OTHER_ARGUMENTS = {
-    "paddle.Tensor.backward": _GRAPH,
-    "paddle.Tensor.swapaxes": _AXES,
-    "paddle.Tensor.swapdims": _AXES,
-    "paddle.autograd.backward": _GRAPH,
-    "paddle.grad": _GRAPH,
     "paddle.jit.TranslatedLayer": "made by jit.load alone",
     "paddle.static.Variable": "made by static.data and by statements alone",
-    "paddle.swapaxes": _AXES,
-    "paddle.swapdims": _AXES,
 }
 """The reason for each name whose arguments are not those of the table."""

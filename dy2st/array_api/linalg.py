@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dy2st import linalg
-from dy2st.array_api.arranging import diagonal_of
+from dy2st.array_api.arranging import broadcast_arrays, diagonal_of
 from dy2st.array_api.elementwise import vecdot
 from dy2st.array_api.reducing import sum
 from dy2st.functions import linear_algebra
@@ -50,6 +50,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Return the cross products of vectors of 3 elements along an axis."""
+    x1, x2 = broadcast_arrays(x1, x2)
     return linalg.cross(x1, x2, axis)
 
 
@@ -118,7 +119,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """Return the singular values and vectors of matrices."""
-    return SVDResult(*linalg.svd(x, full_matrices))
+    return SVDResult(*linalg.svd(x, full_matrices and x.shape[-1] != x.shape[-2]))  # of a square both are the same
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:

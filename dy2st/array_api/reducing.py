@@ -44,12 +44,12 @@ def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Return the sum; of integers and bools in int64."""
-    return _over(reduction.sum, _widened(x, dtype), axis, keepdims)
+    return _in(dtype, _over(reduction.sum, _widened(x, dtype), axis, keepdims))
 
 
 def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Return the product; of integers and bools in int64."""
-    return _over(reduction.prod, _widened(x, dtype), axis, keepdims)
+    return _in(dtype, _over(reduction.prod, _widened(x, dtype), axis, keepdims))
 
 
 def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -69,7 +69,7 @@ def cumulative_sum(
     x = _widened(x, dtype)
     axis = _only_axis(x, axis, "cumulative_sum")
     first = [zeros(_edge(x, axis), x.dtype)] if include_initial else []
-    return concat([*first, reduction.cumsum(x, axis)], axis)
+    return _in(dtype, concat([*first, reduction.cumsum(x, axis)], axis))
 
 
 def cumulative_prod(
@@ -79,7 +79,7 @@ def cumulative_prod(
     x = _widened(x, dtype)
     axis = _only_axis(x, axis, "cumulative_prod")
     first = [ones(_edge(x, axis), x.dtype)] if include_initial else []
-    return concat([*first, reduction.cumprod(x, axis)], axis)
+    return _in(dtype, concat([*first, reduction.cumprod(x, axis)], axis))
 
 
 def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -184,6 +184,10 @@ def _widened(x: Tensor, dtype: Any) -> Tensor:
     if dtype is not None:
         return astype(x, as_dtype(dtype), copy=False)
     return astype(x, int64, copy=False) if x.dtype.kind in "biu" else x
+
+
+def _in(dtype: Any, made: Tensor) -> Tensor:
+    return made if dtype is None else astype(made, as_dtype(dtype), copy=False)
 
 
 def _only_axis(x: Tensor, axis: int | None, name: str) -> int:

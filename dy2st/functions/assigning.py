@@ -53,7 +53,7 @@ def into(out: Tensor | None, result: Any) -> Any:
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """Return a copy of a tensor, array, list or number (floats in float64); with `output`, write it there and return that.
+    """Return a copy of a tensor, array, list or number (floats in float64), or `output`, with it written there.
 
     >>> import dy2st as paddle
     >>> paddle.assign([1, 2]).tolist()

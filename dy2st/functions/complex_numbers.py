@@ -90,7 +90,14 @@ def isreal(x: Any, name: str | None = None) -> Tensor:
     return imag(x) == 0
 
 
-view_as_complex, view_as_real = as_complex, as_real
+def view_as_complex(input: Any) -> Tensor:
+    """Do what `as_complex` does."""
+    return as_complex(input)
+
+
+def view_as_real(input: Any) -> Tensor:
+    """Do what `as_real` does."""
+    return as_real(input)
 
 
 def whole(x: Any, name: str) -> Tensor:

@@ -16,7 +16,9 @@ from dy2st.runtime.variant import Variant
 _hook_numbers = itertools.count()
 
 
-def backward(x: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+def backward(
+    x: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False, *, dump_backward_graph_path: None = None
+) -> None:
     """Sum the gradients of x, starting from `grad_tensor` (ones when None), into the `grad` of the leaves.
 
     >>> import dy2st as paddle
@@ -25,7 +27,7 @@ def backward(x: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = 
     >>> x.grad.tolist()
     [4.0]
     """
-    tape_walk.backward([x], [grad_tensor], retain_graph)
+    tape_walk.backward([x], [grad_tensor], retain_graph, dump_backward_graph_path=dump_backward_graph_path)
 
 
 def clear_grad(x: Tensor) -> None:

@@ -210,7 +210,7 @@ def vector_norm(
 
 
 def matrix_norm(x: Any, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: str | None = None) -> Tensor:
-    """Return a norm of the matrices over two axes: "fro", of sums (1, -1, inf, -inf), of singular values (2, -2, "nuc").
+    """Return a norm of the matrices over two axes: "fro", of sums 1, -1, inf, -inf, of singular values 2, -2, "nuc".
 
     >>> import dy2st as paddle
     >>> paddle.linalg.matrix_norm(paddle.eye(3), "nuc").item()

@@ -146,13 +146,27 @@ def permute(input: Any, *dims: Any) -> Tensor:
     return transpose(input, dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims)
 
 
-def swapaxes(x: Any, axis0: int, axis1: int, name: str | None = None) -> Tensor:
-    """Return x with two axes exchanged."""
+def swapaxes(
+    x: Any, *axes: Any, perm: Any = None, name: str | None = None, axis0: Any = None, axis1: Any = None
+) -> Tensor:
+    """Return x with two axes exchanged; with a permutation in their place, what `transpose` gives.
+
+    >>> import dy2st as paddle
+    >>> paddle.swapaxes(paddle.zeros([2, 3, 4]), 0, 2).shape
+    [4, 3, 2]
+    """
     x = tensor(x, "swapaxes")
-    a, b = one_axis(axis0, x.ndim, "swapaxes"), one_axis(axis1, x.ndim, "swapaxes")
-    perm = list(range(x.ndim))
-    perm[a], perm[b] = b, a
-    return apply(_TRANSPOSE, x, perm=tuple(perm))
+    given = [*axes, *(a for a in (axis0, axis1) if a is not None)]
+    if perm is None and len(given) == 1 and isinstance(given[0], (list, tuple)):
+        perm = given[0]
+    if perm is not None:
+        return transpose(x, perm)
+    if len(given) != 2:
+        raise TypeError(f"swapaxes needs two axes, or a permutation, not {given}")
+    a, b = (one_axis(axis, x.ndim, "swapaxes") for axis in given)
+    exchanged = list(range(x.ndim))
+    exchanged[a], exchanged[b] = b, a
+    return apply(_TRANSPOSE, x, perm=tuple(exchanged))
 
 
 swapdims = swapaxes

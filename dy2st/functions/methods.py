@@ -36,6 +36,7 @@ from dy2st.functions import (
 from dy2st.functions.inplace import INPLACE
 from dy2st.functions.operands import cast_to, op
 from dy2st.functions.operators import OPERATORS
+from dy2st.missing import NoTensorAttribute
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -134,6 +135,23 @@ def new_ones(x: Tensor, size: Any, *, dtype: Any = None) -> Tensor:
     return new_full(x, size, 1, dtype=dtype)
 
 
+def absent(x: Tensor, name: str) -> Any:
+    """Raise AttributeError, with a hint, for an attribute that a tensor has not."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise NoTensorAttribute(name, lambda: METHODS)
+
+
+def _yes(x: Tensor) -> bool:
+    """Return True."""
+    return True
+
+
+def _no(x: Tensor) -> bool:
+    """Return False."""
+    return False
+
+
 def transposed(x: Tensor) -> Tensor:
     """The tensor with its axes in reverse order."""
     return apply(op("transpose"), x, perm=tuple(reversed(range(x.ndim))))
@@ -166,7 +184,9 @@ def _tables() -> dict[str, Any]:
     for name, dtype in (
         ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("int", dtypes.int32),
         ("long", dtypes.int64), ("bool", dtypes.bool_), ("byte", dtypes.uint8), ("char", dtypes.int8),
-        ("short", dtypes.int16), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128), *((t.name, t) for t in dtypes.ALL if t is not dtypes.bool_),
+        ("short", dtypes.int16),
+        ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128),
+        *((t.name, t) for t in dtypes.ALL if t is not dtypes.bool_),
     ):  # fmt: skip
         found[name] = _caster(dtype)
     return found
@@ -175,6 +195,7 @@ def _tables() -> dict[str, Any]:
 METHODS: dict[str, Any] = {
     **_tables(),
     **OPERATORS,
+    "__getattr__": absent,
     "__getitem__": indexing.getitem,
     "__setitem__": indexing.setitem,
     "T": property(transposed),
@@ -206,6 +227,8 @@ METHODS: dict[str, Any] = {
     "device": property(aliases.device),
     "real": property(complex_numbers.real),
     "imag": property(complex_numbers.imag),
+    "is_dense": _yes,
+    **dict.fromkeys(("is_sparse", "is_sparse_coo", "is_sparse_csr", "is_dist"), _no),
     "is_cuda": property(aliases.is_cuda),
     "requires_grad": property(aliases.requires_grad, aliases.set_requires_grad),
     "register_hook": gradients.register_hook,
@@ -213,6 +236,7 @@ METHODS: dict[str, Any] = {
     "set_value": assigning.set_value,
     "strides": property(placement.get_strides),
     "to": placement.to,
+    "to_dense": _get_tensor,
     "to_device": placement.to_device,
     "type_as": lambda self, other: cast_to(self, other.dtype),
     "value": _get_tensor,

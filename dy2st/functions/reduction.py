@@ -234,8 +234,8 @@ def median(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", n
            out: Any = None) -> Any:  # fmt: skip
     """Return the middle element over an axis (all when None): by mode "avg" the mean of two, by "min" the lower one.
 
-    Mode "min" along an axis gives the place of the element too, the first of several. `out` is written into: one tensor,
-    or two where there are two results.
+    Mode "min" along an axis gives the place of the element too, the first of several. `out` is written into: one
+    tensor, or two where there are two results.
 
     >>> import dy2st as paddle
     >>> paddle.median(paddle.to_tensor([1.0, 4.0, 2.0, 3.0])).item()

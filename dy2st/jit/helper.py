@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
 from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_try
 from dy2st.runtime.convert_call import callable_for
@@ -79,7 +80,11 @@ class Helper:
         return bool(trace.content(x))
 
     def bool_(self, x: Any) -> bool:
-        return bool(x)
+        try:
+            return bool(x)
+        except NeedsPythonValue as error:
+            current().trace.refused = error  # a `finally` that jumps would drop it
+            raise
 
     def match(self, ask: Callable[[Any], Any], subject: Any) -> Any:
         trace = current().trace

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,12 +14,13 @@ import numpy as np
 from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, current
-from dy2st.ir.location import user_location
 from dy2st.ir.program import Program, Value
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
+from dy2st.jit.fallback import FallbackWarning as FallbackWarning
+from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import Recogniser, recogniser
 from dy2st.jit.named_calls import named_call
 from dy2st.jit.program_cache import ProgramCache
@@ -48,10 +47,6 @@ MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""
 MOST_REFUSED = 16
 """After so many kinds of call that cannot become Programs, a function is not traced any more."""
-
-
-class FallbackWarning(UserWarning):
-    """A function, or a call of it, runs eagerly; the text says why and where."""
 
 
 class StaticFunction:
@@ -305,16 +300,9 @@ class StaticFunction:
             raise error
         first = not self._eager
         self._eager.add(key)
-        reason = str(error)
-        self._history.fall_back(reason)
-        if not first:
-            return
-        code = getattr(self._function, "__code__", None)
-        place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-        text = f"`{self._function.__qualname__}`{place} runs eagerly, without a Program: {reason}"
-        if not isinstance(error, DebuggerCall):
-            text += "\nfull_graph=True makes this an error."
-        warnings.warn(text, FallbackWarning, stacklevel=_stacklevel())
+        self._history.fall_back(str(error))
+        if first:
+            warn_of_fallback(self._function, error)
 
     # ---- what a user can look at -----------------------------------------------------------------------------------
     @property
@@ -386,11 +374,3 @@ def _modes(context: Context) -> Any:
     if context.amp is None and context.checkpoint == KEEP_ALL:
         return None
     return repr(context.amp), context.checkpoint
-
-
-def _stacklevel() -> int:
-    place = user_location()
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and place is not None and frame.f_code.co_filename != place.file:
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level

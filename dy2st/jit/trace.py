@@ -317,6 +317,8 @@ class Trace(Leaves):
     # ---- the end ---------------------------------------------------------------------------------------------------
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
         """Close the Program over what the function returned (or raised) and what was written."""
+        if self.refused is not None:
+            raise self.refused
         output = leaving(self, self._settled(output))
         self._check_stand_ins()
         self.rebound.write()

@@ -35,7 +35,7 @@ class _Part(Elementwise):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for shape in ((2, 3), (), (0, 2)):
-            yield Sample((rng.normal(size=shape) + 1j * rng.normal(size=shape),), differentiate=False)
+            yield Sample((np.asarray(rng.normal(size=shape) + 1j * rng.normal(size=shape)),), differentiate=False)
 
 
 class Real(_Part):

@@ -44,7 +44,7 @@ class ListStack(Op):
 
     def eval(self, xp: Any, items: Any) -> Any:
         if not items:
-            raise ValueError("stack needs at least one tensor, the list is empty")
+            raise ValueError("stack() needs at least one tensor")
         if any(x.shape != items[0].shape for x in items):
             shapes = sorted({x.shape for x in items})
             raise ValueError(f"stack needs tensors of one shape, the list has {', '.join(map(str, shapes))}")
@@ -120,7 +120,7 @@ class ListConcat(Op):
 
     def eval(self, xp: Any, items: Any, *, axis: int) -> Any:
         if not items:
-            raise ValueError("concat needs at least one tensor, the list is empty")
+            raise ValueError("concat() needs at least one tensor")
         rest = {x.shape[:axis] + x.shape[axis + 1 :] for x in items}
         if len(rest) > 1:
             shapes = ", ".join(map(str, sorted({x.shape for x in items})))

@@ -20,12 +20,15 @@ def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Any = None,
     retain_graph: bool = False,
+    *,
+    dump_backward_graph_path: None = None,
 ) -> None:
     """Sum the gradients of `tensors` into the `grad` of every leaf that needs one.
 
     `grad_tensors` are the cotangents to start from, of the tensors' shapes and dtypes; None stands for ones. The tape
     is freed unless `retain_graph`. Raises RuntimeError where a freed tape is walked again.
     """
+    _refuse_dump(dump_backward_graph_path)
     outputs = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     trace = current().trace
     if trace is not None:
@@ -51,6 +54,8 @@ def grad(
     only_inputs: bool = True,
     allow_unused: bool = False,
     no_grad_vars: Any = None,
+    *,
+    dump_backward_graph_path: None = None,
 ) -> list[Tensor | None]:
     """Return the gradients of the sum of `outputs` with respect to `inputs`, a list.
 
@@ -65,6 +70,7 @@ def grad(
     """
     if not only_inputs:
         raise ValueError("only_inputs=False is not supported: gradients are returned for the inputs only")
+    _refuse_dump(dump_backward_graph_path)
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     seeds = [_conjugate(seed) for seed in _listed(grad_outputs, len(outs))]
@@ -92,6 +98,11 @@ def _listed(seeds: Any, count: int) -> list[Any]:
     if len(listed) != count:
         raise ValueError(f"{len(listed)} cotangents were given for {count} tensors")
     return listed
+
+
+def _refuse_dump(path: Any) -> None:
+    if path is not None:
+        raise ValueError("dump_backward_graph_path: there is no graph of nodes to write; print a Program instead")
 
 
 def _conjugate(ct: Any) -> Any:

@@ -31,8 +31,18 @@ class Spliced:
     def __init__(self, content: Any):
         self.content = content
 
-    def __bool__(self) -> bool:
+    def _met(self, *_: Any) -> Any:
         raise StructureError("Python met the items of a container that only the run will tell")
+
+    __bool__ = __len__ = __iter__ = __getitem__ = __call__ = __index__ = __float__ = __int__ = __str__ = __format__ = _met
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = __invert__ = _met
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _met
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _met
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._met()
 
 
 class Contents:

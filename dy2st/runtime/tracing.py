@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dy2st.errors import StructureError
+from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
@@ -55,6 +55,8 @@ class Tracer(Contents, Recorder):
         """The `try` statements in whose bodies the trace stands (convert_try)."""
         self.raised_at: dict[int, tuple[BaseException, Any]] = {}
         """Where exceptions were raised first, by id."""
+        self.refused: NeedsPythonValue | None = None
+        """What a test of a statement that stays raised; not to be lost where the user's code catches everything."""
         self.iterators: dict[int, tuple[Any, Any]] = {}
         """Iterators of Python's that the trace made, by id, and the block in which it did."""
 
@@ -292,6 +294,7 @@ class Tracer(Contents, Recorder):
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
+        self.refused = None
         self.builder.rollback(mark[0])
         written = list(self.log.overlays[-1])
         self.log.overlays[-1].clear()

@@ -2,7 +2,7 @@
 
 1. `yield` and `await` belong to their function's frame; `locals()`, `eval`, `exec` read it. What contains them stays.
 2. A `return` in a function with (1), and any `return`, `break` or `continue` that leaves a `finally`, stays a jump,
-   and so does everything between the jump and where it leads. A `finally` that returns on each way is lowered (returns).
+   and so does everything between the jump and where it leads; but a `finally` that always returns is lowered (returns).
 3. A loop that stays keeps its jumps.
 
 A symbolic test of a statement that stays is an error of `helper.bool_`, with the line.
@@ -70,13 +70,15 @@ class _Function:
 
     def mark(self) -> None:
         pinned = False
+        jumped_out = {owner for stmt, chain in self.chains for owner, _ in _way_to_loop(stmt, chain)}
         for stmt, chain in self.chains:
             if is_pinned(stmt) or any(is_pinned(node) for node in own(_headers(stmt))):
                 pinned = True
                 self.keep([*chain, (stmt, "")])
             self.expressions(stmt)
             if type(stmt).__name__ == "Return":
-                pinned |= any(field == "finalbody" and not always_returns(owner.finalbody) for owner, field in chain)
+                finals = [owner for owner, field in chain if field == "finalbody"]
+                pinned |= any(not always_returns(owner.finalbody) or owner in jumped_out for owner in finals)
         self.finally_jumps()
         while True:
             before = len(self.native)

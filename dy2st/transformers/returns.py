@@ -167,8 +167,9 @@ class _Returns:
                 continue
             spot = origin.header(stmt)
             if final := self.final(stmt):  # 3.
-                self.flag(stmt, in_loop)
-                return [*done, *self.flagged(final, in_loop)]
+                self.flag(stmt, in_loop=False)
+                forgotten = templates.statements(spot, "RETURNED = False", RETURNED=self.returned)
+                return [*done, *forgotten, *self.flagged(final, in_loop)]
             if type(stmt).__name__ == "If" and not in_loop and ends(stmt.body):
                 stmt.orelse = [*stmt.orelse, *rest]
                 self.flag(stmt, in_loop)

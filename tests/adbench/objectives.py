@@ -12,7 +12,7 @@ import dy2st as paddle
 
 
 def gmm(alphas, means, icf, x, gamma, m):
-    """Return the objective; `icf` has log diagonals, then the columns below the diagonal of square roots of precisions."""
+    """Return the objective; `icf` has log diagonals, then the columns below them of square roots of precisions."""
     (n, d), k = x.shape, alphas.shape[0]
     logs, diagonal = icf[:, :d].sum(1), paddle.exp(icf[:, :d])
     columns = [i for i in range(d) for _ in range(i + 1, d)]

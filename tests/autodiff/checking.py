@@ -76,7 +76,7 @@ def differences(program: Program, inputs: Sequence[Any], tangents: Sequence[Any]
     def at(factor: float) -> list[Any]:
         moved = list(inputs)
         for i, t in zip(wrt, tangents, strict=True):
-            moved[i] = inputs[i] + factor * t
+            moved[i] = np.asarray(inputs[i] + factor * t)
         values = evaluate(program, moved)
         return [values[i] for i in seeded]
 

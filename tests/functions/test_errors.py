@@ -126,6 +126,7 @@ ALGEBRA: list[Case] = [
     (lambda: paddle.linalg.vector_norm(V, "x"), ValueError, "vector_norm: p is 'x', not a number"),
     (lambda: paddle.linalg.matrix_norm(M, "x"), ValueError,
      "matrix_norm: p is 'x', not 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"),
+    (lambda: paddle.swapaxes(C, 1), TypeError, "swapaxes needs two axes, or a permutation, not [1]"),
     (lambda: paddle.t(C), ValueError, "t() needs a tensor of rank 2 or less, not [2, 3, 4]"),
     (lambda: V.mT, ValueError, "matrix_transpose needs a tensor of rank 2 or more, not [3]"),
     (lambda: paddle.cross(M, M, 0), ValueError, "cross needs an axis of extent 3, not [2, 3] and [2, 3]"),

@@ -110,8 +110,8 @@ def test_static_gradients_are_those_of_eager(function):
 
 
 @pytest.mark.parametrize(("function", "text"), [
-    (stack_rows, "stack needs at least one tensor, the list is empty"),
-    (concat_rows, "concat needs at least one tensor, the list is empty"),
+    (stack_rows, r"stack\(\) needs at least one tensor"),
+    (concat_rows, r"concat\(\) needs at least one tensor"),
 ])  # fmt: skip
 def test_an_empty_list_is_refused_when_the_program_runs(function, text):
     static = paddle.jit.to_static(function, full_graph=True)

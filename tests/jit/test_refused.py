@@ -162,3 +162,17 @@ def test_the_text_of_a_tensor_is_not_frozen(text):
     for function in (f, g):
         with pytest.raises(NeedsPythonValue, match="the text of a tensor was needed while a Program is built"):
             refused(function, tensor(1, 2))
+
+
+def test_a_test_whose_error_the_users_code_drops():
+    def f(x):
+        for i in range(3):
+            try:
+                if x > i:
+                    break
+                x = x + 1
+            finally:
+                return x * 7
+
+    with pytest.raises(NeedsPythonValue, match="the truth of a tensor was needed as a Python bool"):
+        refused(f, tensor(1).sum())

@@ -214,6 +214,37 @@ def test_a_wrong_derivative_is_named_by_its_line(monkeypatch: pytest.MonkeyPatch
     assert report.culprit.location.line == line_of(steps, "paddle.erf")
 
 
+def test_state_that_an_exception_leaves_names_the_line_that_raised() -> None:
+    kept = {"n": 0}
+
+    def f(x: Any) -> Any:
+        kept["n"] += 1
+        return x[7]
+
+    report = paddle.jit.verify(f, tensor(1, 2))
+    assert [(d.kind, d.name, d.eager, d.static) for d in report.differences] == [
+        ("state", "kept['n']", "int 1", "int 0")
+    ]
+    assert report.culprit is not None
+    assert report.culprit.location.line == line_of(f, "return x[7]")
+    assert kept == {"n": 0}
+
+
+def test_a_scheduler_of_the_learning_rate() -> None:
+    layer = paddle.nn.Linear(2, 1)
+    rate = paddle.optimizer.lr.StepDecay(0.1, 2)
+    optimizer = paddle.optimizer.SGD(rate, parameters=layer.parameters())
+
+    def train(x: Any) -> Any:
+        loss = layer(x).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    assert paddle.jit.verify(train, tensor(1, 2)).check()
+
+
 def test_what_cannot_be_a_program_is_named_by_its_line() -> None:
     def f(x: Any) -> Any:
         y = x * 2
@@ -257,6 +288,11 @@ def test_a_python_type_that_differs_names_the_return(monkeypatch: pytest.MonkeyP
     assert (found.kind, found.name, found.eager, found.static) == ("result", "[1]", "int 3", "float 3.0")
     assert report.culprit is not None
     assert report.culprit.location.line == line_of(f, "return y, int")
+
+
+def test_something_that_cannot_be_called() -> None:
+    with pytest.raises(TypeError, match="verify takes a function, a method or a Layer, not int"):
+        paddle.jit.verify(3)  # type: ignore[arg-type]
 
 
 def test_tolerances() -> None:

@@ -16,11 +16,10 @@ import sys
 import warnings
 from collections import Counter
 
-import numpy as np
 import paddle
 
 from tests.values.row import Row
-from tests.values.running import call, check, operands
+from tests.values.running import call, check, operands, shown
 from tests.values.tables import ROWS
 from tests.values.unlike_paddle import reason
 
@@ -62,12 +61,6 @@ def compared(row: Row, variant: str) -> tuple[str, str]:
     except AssertionError as error:
         return DIFFERS, " | ".join(line for line in str(error).splitlines() if line.strip())[:300]
     return SAME, ""
-
-
-def shown(row: Row) -> str:
-    """Return the arguments of a row in a few words."""
-    parts = [f"{a.dtype}{list(a.shape)}" if isinstance(a, np.ndarray) else repr(a) for a in (*row.made_with, *row.args)]
-    return f"({', '.join([*parts, *(f'{k}={v!r}' for k, v in row.keywords.items())])})"[:100]
 
 
 def _options() -> argparse.Namespace:

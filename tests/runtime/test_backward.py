@@ -210,3 +210,10 @@ def test_a_summed_gradient_of_rank_0_is_an_array():
     assert isinstance(x.grad._payload, np.ndarray)
     x.clear_gradient()
     assert float(x.grad) == 0.0
+
+
+@pytest.mark.parametrize("call", [paddle.grad, paddle.autograd.backward])
+def test_a_dump_of_the_graph_is_refused(call):
+    x = paddle.to_tensor(1.0, stop_gradient=False)
+    with pytest.raises(ValueError, match="dump_backward_graph_path: there is no graph of nodes to write"):
+        call([x * x], [x], dump_backward_graph_path="graph")

@@ -60,7 +60,7 @@ def pool(x, kernel, stride=None, padding=0, ceil_mode=False, how="max", exclusiv
         return (windows**power).sum(axes) ** (1 / power)
     if divisor is not None:
         return windows.sum(axes) / divisor
-    ones = np.pad(np.ones_like(x), whole) if exclusive else np.ones([n + lo + hi for n, (lo, hi) in zip(x.shape, whole)])
+    ones = np.pad(np.ones_like(x), whole, constant_values=0 if exclusive else 1)
     return windows.sum(axes) / cut(ones, kernel, stride, (1,) * rank).sum(axes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -86,8 +87,7 @@ def made(row: Row, module: Any, keywords: dict[str, Any], lower: bool) -> Any:
 def written(row: Row, args: tuple[Any, ...], module: Any, keywords: dict[str, Any]) -> Any:
     """Call an in-place form; what it returns must be the tensor that it wrote into."""
     x = args[0]
-    last = row.name.split(".")[-1]
-    form = getattr(x, last) if row.name.startswith("Tensor.") else (lambda *a, **k: resolve(row.name, module)(x, *a, **k))
+    form = getattr(x, row.name.split(".")[-1]) if row.name.startswith("Tensor.") else partial(resolve(row.name, module), x)
     assert form(*args[1:], **keywords) is x
     return x
 
@@ -114,3 +114,9 @@ def check(got: Any, want: Any, rtol: float, lower: bool = False) -> None:
         np.testing.assert_allclose(found, array, rtol=rtol, atol=rtol)
     else:
         np.testing.assert_array_equal(found, array)
+
+
+def shown(row: Row) -> str:
+    """Return the arguments of a row in a few words."""
+    parts = [f"{a.dtype}{list(a.shape)}" if isinstance(a, np.ndarray) else repr(a) for a in (*row.made_with, *row.args)]
+    return f"({', '.join([*parts, *(f'{k}={v!r}' for k, v in row.keywords.items())])})"[:100]

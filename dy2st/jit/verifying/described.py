@@ -30,7 +30,7 @@ class Thing:
         if isinstance(self.value, np.ndarray):
             shown = np.array2string(self.value, precision=5, threshold=6, edgeitems=2, separator=", ")
             return f"{self.kind} {' '.join(shown.split())}"
-        return self.kind if self.value is None else f"{self.kind} {self.value!r:.60}"
+        return self.kind if self.value is None else f"{self.kind} {self.value!r:.160}"
 
 
 def described(roots: Mapping[str, Any]) -> dict[str, Thing]:

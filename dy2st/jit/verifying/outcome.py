@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import warnings
 from collections.abc import Callable, Mapping
@@ -43,6 +44,8 @@ def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) 
             made.raised_at = lines[-1] if lines else None
             made.things["exception"] = {"": Thing(type(error).__name__, str(error))}
     made.printed_at = output.places
+    if inspect.iscoroutine(result):
+        result.close()
     if made.error is None:
         made.things["result"] = described({"": result})
     made.things["state"] = described(roots)

@@ -27,7 +27,7 @@ MOST = 200_000
 _OWN = (Layer, Optimizer, LRScheduler)
 _REGISTRY = re.compile(r"\._(?:parameters|buffers|sub_layers)\['(\w+)'\]")
 _LEAVES = (type(None), bool, int, float, complex, str, bytes, range, slice, types.ModuleType, types.BuiltinFunctionType)
-_CACHES = frozenset(("_own_lr_tensor",))
+_CACHES = ((Optimizer, "_own_lr_tensor"), (LRScheduler, "_tensor"))
 """Attributes of dy2st's objects that only a Program makes."""
 _OF_CLASSES = frozenset(("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__"))
 
@@ -63,8 +63,12 @@ def children(path: str, x: Any) -> list[tuple[str, Any]]:
         return found
     if not has_state(x):
         return []
-    held = [(f"{path}.{k}", v) for k, v in attributes(x).items() if k not in _CACHES]
+    held = [(f"{path}.{k}", v) for k, v in attributes(x).items() if not _is_cache(x, k)]
     return [*held, (type(x).__name__, type(x))]
+
+
+def _is_cache(x: Any, name: str) -> bool:
+    return any(isinstance(x, kind) and name == cache for kind, cache in _CACHES)
 
 
 def has_state(x: Any) -> bool:

@@ -12,6 +12,7 @@ entry:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -152,6 +153,17 @@ class Module:
         """Give a definition that is there another text; a function that calls itself is named before it is written."""
         self._texts[name] = text
 
-    def text(self) -> str:
-        """Return the module as LLVM reads it."""
-        return "\n\n".join(self._texts.values()) + "\n"
+    def text(self, beside: Module | None = None) -> str:
+        """Return the module as LLVM reads it; it may call what the module `beside` defines."""
+        own = "\n\n".join(self._texts.values()) + "\n"
+        if beside is None:
+            return own
+        called = {name.rstrip(".") for name in re.findall(r"@(dy2st[\w.]*)", own)}
+        return "\n".join([*(beside.declaration(n) for n in sorted(called) if n in beside and n not in self), own])
+
+    def declaration(self, name: str) -> str:
+        """Return the line by which another module knows a function of this one."""
+        head = self._texts[name].partition("\n")[0]
+        result, _, rest = head.removeprefix("define ").partition(f" @{name}(")
+        kinds = ", ".join(p.rpartition(" ")[0] for p in rest.partition(")")[0].split(", ") if p)
+        return f"declare {result} @{name}({kinds})"

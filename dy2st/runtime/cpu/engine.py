@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,6 @@ class Code:
     """A loaded module: `address(name)` is where a function of it stands."""
 
     target: Target
-    object_bytes: bytes
     _engine: Any = field(repr=False)
 
     def address(self, name: str) -> int:
@@ -47,30 +47,39 @@ def add_symbol(name: str, address: int) -> None:
     binding().add_symbol(name, address)
 
 
+_PASSES = ("always_inliner", "sroa", "simplify_cfg", "instruction_combine")
+"""What is worth its time: code comes with explicit vectors and few loops to improve."""
+
+
 def compile_object(text: str, target: Target, level: int = 1) -> bytes:
-    """Compile LLVM IR text to an object file; RuntimeError with LLVM's message for text that is wrong."""
+    """Compile LLVM IR text to an object file; RuntimeError with LLVM's message for text that is wrong.
+
+    At level 0 code is made seven times as fast and runs slower: for code that runs once a call.
+    """
     llvm = binding()
     machine = target.machine(level)
     module = llvm.parse_assembly(text)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_module_pass_manager()
+    for name in _PASSES:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
     return machine.emit_object(module)
 
 
-def load_object(data: bytes, target: Target) -> Code:
-    """Load an object file into this process."""
+def load_objects(data: Sequence[bytes], target: Target) -> Code:
+    """Load object files into this process; they may call each other."""
     llvm = binding()
     with _lock:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{target.triple}"'), target.machine())
-        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        for one in data:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(one))
         engine.finalize_object()
         _loaded.append(engine)
-    return Code(target, data, engine)
+    return Code(target, engine)
 
 
 @functools.cache
@@ -83,12 +92,17 @@ def compile_text(text: str, target: Target | None = None, level: int = 1) -> Cod
     42
     """
     chosen = target or current_target()
-    key = object_key(text, chosen, level)
+    return load_objects([made_object(text, chosen, level)], chosen)
+
+
+def made_object(text: str, target: Target, level: int = 1) -> bytes:
+    """Return the object file of LLVM IR text, from the cache where it was made before."""
+    key = object_key(text, target, level)
     data = cache.read(key)
     if data is None:
-        data = compile_object(text, chosen, level)
+        data = compile_object(text, target, level)
         cache.write(key, data)
-    return load_object(data, chosen)
+    return data
 
 
 def assembly(text: str, target: Target | None = None, level: int = 1) -> str:

@@ -39,7 +39,7 @@ def run_group(
         *(f"i64 {e}" for e in extents),
         *(f"i64 {s}" for strides in made.strides.values() for s in strides if not s.isdigit()),
     ]  # fmt: skip
-    w.f.call("void", f"@{kernel(w.module, w.unit.target, made)}", *arguments)
+    w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, made)}", *arguments)
     for block in [*after, *(room[0] for room in scratch)]:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return [_result(w, v, results[v]) for v in group.results]

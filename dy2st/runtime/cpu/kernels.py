@@ -143,7 +143,7 @@ class _Kernel:
             *(("i64", e) for e in self.extents),
             *(("i64", s) for strides in self._strides(made).values() for s in strides if not s.isdigit()),
         ]
-        self.f = Function("dy2st.kernel", parameters, linkage="internal", also="noinline nounwind")
+        self.f = Function("dy2st.kernel", parameters, also="nounwind")
         self.makers = {v: o for o in self.group.members for v in o.results}
         self.row: dict[Value, str] = {}
         """Registers of values that are the same along the row that is being written."""

@@ -43,7 +43,7 @@ def _layout(t: Type) -> str:
 
 
 def _function(name: str, result: str) -> Function:
-    return Function(name, [("ptr", "%context"), ("ptr", "%list")], result, linkage="internal", also="nounwind")
+    return Function(name, [("ptr", "%context"), ("ptr", "%list")], result, also="nounwind")
 
 
 def _release(module: Module, name: str, t: ListType) -> str:

@@ -16,7 +16,7 @@ from dy2st.passes.decompose import Decompose
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.host import OK
 from dy2st.runtime.cpu.groups import run_group
-from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
+from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import RULES, STRIDED
 from dy2st.runtime.cpu.target import Target
@@ -34,10 +34,12 @@ def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
     unit = Unit(program, target, RULES, STRIDED, run_group)
     for line in DECLARED.splitlines():
-        unit.module.add(line.partition("@")[2].partition("(")[0], line)
-    unit.module.add("prelude", PRELUDE)
+        for module in (unit.module, unit.kernels):
+            module.add(line.partition("@")[2].partition("(")[0], line)
+    for name, text in FUNCTIONS.items():
+        unit.kernels.add(name, text)
     for name, block in program.functions.items():
-        unit.module.add(name, _function(unit, name, block))
+        unit.module.add(f"dy2st.f.{name}", _function(unit, name, block))
     return unit
 
 

@@ -28,9 +28,9 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare double @llvm.fabs.f64(double)"""
 
-PRELUDE = f"""\
+_TEXT = f"""\
 ; the size class of a number of bytes: four classes to each power of two
-define internal i64 @dy2st.class(i64 %bytes) {{
+define i64 @dy2st.class(i64 %bytes) {{
 entry:
   %least = call i64 @llvm.smax.i64(i64 %bytes, i64 64)
   %zeros = call i64 @llvm.ctlz.i64(i64 %least, i1 true)
@@ -47,7 +47,7 @@ entry:
 }}
 
 ; a block for that many bytes, held once; null when there is no memory
-define internal ptr @dy2st.allocate(ptr %context, i64 %bytes) noinline {{
+define ptr @dy2st.allocate(ptr %context, i64 %bytes) noinline {{
 entry:
   %wrong = icmp ugt i64 %bytes, 1152921504606846976
   br i1 %wrong, label %none, label %fits
@@ -100,7 +100,7 @@ none:
   ret ptr null
 }}
 
-define internal void @dy2st.free(ptr %context, ptr %block) {{
+define void @dy2st.free(ptr %context, ptr %block) {{
 entry:
   %place = getelementptr i8, ptr %block, i64 8
   %class = load i64, ptr %place
@@ -114,7 +114,7 @@ entry:
 }}
 
 ; let go of a block that goes over to somebody else, who frees it
-define internal void @dy2st.leave(ptr %context, ptr %block) {{
+define void @dy2st.leave(ptr %context, ptr %block) {{
 entry:
   %link = getelementptr i8, ptr %block, i64 24
   %older = load ptr, ptr %link
@@ -135,7 +135,7 @@ done:
   ret void
 }}
 
-define internal void @dy2st.release(ptr %context, ptr %block) {{
+define void @dy2st.release(ptr %context, ptr %block) {{
 entry:
   %foreign = icmp eq ptr %block, null
   br i1 %foreign, label %done, label %count
@@ -152,7 +152,7 @@ done:
   ret void
 }}
 
-define internal void @dy2st.retain(ptr %block) {{
+define void @dy2st.retain(ptr %block) {{
 entry:
   %foreign = icmp eq ptr %block, null
   br i1 %foreign, label %done, label %count
@@ -166,7 +166,7 @@ done:
 }}
 
 ; whether the block is held once, so that who holds it may write into it
-define internal i1 @dy2st.unique(ptr %block) {{
+define i1 @dy2st.unique(ptr %block) {{
 entry:
   %foreign = icmp eq ptr %block, null
   br i1 %foreign, label %no, label %count
@@ -177,3 +177,18 @@ count:
 no:
   ret i1 false
 }}"""
+
+
+
+def _parts(text: str) -> dict[str, str]:
+    """Return the text of each function by its name; comments stand in front of the functions they are about."""
+    parts: dict[str, str] = {}
+    for piece in text.split("\n\n"):
+        lines = [line for line in piece.splitlines() if not line.startswith(";")]
+        parts[lines[0].partition("@")[2].partition("(")[0]] = "\n".join(lines)
+    return parts
+
+
+FUNCTIONS = _parts(_TEXT)
+"""The functions on blocks, by name."""
+PRELUDE = "\n\n".join(FUNCTIONS.values())

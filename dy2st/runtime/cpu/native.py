@@ -14,7 +14,7 @@ from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, Va
 from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu import entry, library, python_api, support
 from dy2st.runtime.cpu.contexts import Context
-from dy2st.runtime.cpu.engine import compile_text
+from dy2st.runtime.cpu.engine import load_objects, made_object
 from dy2st.runtime.cpu.host import ELSEWHERE, OK, Row, decode, encode, write_row
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.representation import in_register, kinds
@@ -34,8 +34,14 @@ class NativePlan:
         self._direct = python_api.available() and entry.takes(program)
         if self._direct:
             entry.Entry(self.unit.module, self.unit.program).write()
-        self.text = self.unit.module.text()
-        self._code = compile_text(self.text, self.target)
+        self.text = self.unit.module.text(self.unit.kernels)
+        self._code = load_objects(
+            [
+                made_object(self.unit.kernels.text(), self.target),
+                made_object(self.text, self.target, level=int(_has_loops(program))),
+            ],
+            self.target,
+        )
         kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._run_rows = kind(self._code.address(f"dy2st.f.{program.entry}"))
         self._arguments = [v.type for v in program.block.arguments]
@@ -67,7 +73,7 @@ class NativePlan:
 
     def _free(self, context: Context) -> None:
         with self._lock:
-            if self._plate[0] < _MOST_FREE:
+            if self._direct and self._plate[0] < _MOST_FREE:
                 support.push(self._plate.ctypes.data, context.address)
             else:
                 del self._contexts[context.run.number]
@@ -136,6 +142,11 @@ class NativePlan:
             else:
                 row += encode(t, value, context.run.copied)
         return row
+
+
+def _has_loops(program: Program) -> bool:
+    """Say whether a call runs some operations more than once."""
+    return any(operation.op.name in ("while_loop", "counted_while", "call") for operation in program.walk())
 
 
 def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -1,8 +1,8 @@
 """Random numbers in registers: the bits of `dy2st/ops/philox.py`, as the numbers of `dy2st/ops/random.py`.
 
-Philox 4x32-10 (J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) makes four words of 32 bits from a
-block number. A function here gives elements `first` .. `first + lanes - 1` of draw number `draw` of generator `seed`; where
-lanes share blocks, `first` is a multiple of `lanes`.
+Philox 4x32-10 (J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) makes four words of 32 bits from
+a block number. A function here gives elements `first` .. `first + lanes - 1` of draw number `draw` of generator `seed`;
+`first` is a multiple of `lanes`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def random_normal(dtype: str, lanes: int) -> Definition:
 
 
 def _block(e: Emitter, first: str, share: int) -> list[Lanes]:
-    """Write the four words, in 64-bit lanes, of the blocks from that of element `first` on; `share` elements a block."""
+    """Write the four words, in 64-bit lanes, of the blocks from element `first` on; a block gives `share` elements."""
     start = e.line("i64", f"lshr i64 {first}, {share.bit_length() - 1}").text
     block = _spread(e, "i64", start)
     if e.lanes > 1:

@@ -43,7 +43,7 @@ def _code() -> Code:
     libc = ctypes.CDLL(None)
     add_symbol("dy2st.external.capsule_pointer", _address(ctypes.pythonapi.PyCapsule_GetPointer))
     add_symbol("dy2st.external.free", _address(libc.free))
-    return compile_text(DECLARED + PRELUDE + _TEXT)
+    return compile_text("\n".join((DECLARED, PRELUDE, _TEXT)))
 
 
 def _address(function: object) -> int:

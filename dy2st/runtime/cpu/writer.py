@@ -40,6 +40,9 @@ class Unit:
     """The ops whose rules read tensors with gaps."""
     group_rule: GroupRule
     module: Module = field(default_factory=Module)
+    """The functions of the Program."""
+    kernels: Module = field(default_factory=Module)
+    """What they call: loop nests, lists, blocks of memory."""
     calls: list[HostCall] = field(default_factory=list[HostCall])
     library: list[str] = field(default_factory=list[str])
     """The library kernels that the code calls; the context has their addresses in this order."""
@@ -163,7 +166,7 @@ class Writer:
             block = components[owner.at]
             if block == "null":
                 continue
-            name = "@dy2st.release" if owner.list is None else list_function(self.module, "release", owner.list)
+            name = "@dy2st.release" if owner.list is None else list_function(self.unit.kernels, "release", owner.list)
             self.f.call("void", name, "ptr %context", f"ptr {block}")
 
     # ---- rows ------------------------------------------------------------------------------------------------------

@@ -225,3 +225,61 @@ def equality(x, y):
 @case(s(5), s(-5))
 def unary_and_ternary_in_argument(a):
     return paddle.abs(a if a > 0 else -a * 2) + (1 if a > 0 else 2)
+
+
+@case(POS, NEG)
+def return_in_finally_by_a_tensor(x):
+    try:
+        return x * 5
+    finally:
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+
+@case(POS, NEG)
+def return_in_finally_forgets_what_was_raised(x):
+    try:
+        if x.sum() > 0:
+            raise ValueError("forgotten")
+        x = x * 2
+    finally:
+        x = x + 1
+        return x
+
+
+@case(POS, NEG, f(3, 4))
+def return_in_finally_inside_of_a_loop(x):
+    for i in range(3):
+        try:
+            if x.sum() > i:
+                return x
+            x = x + 1
+        except ValueError:
+            return x * 7
+        else:
+            x = x + 10
+        finally:
+            if x.sum() > 2:
+                return x * 100
+            return -x
+    return x
+
+
+@case(POS, NEG, f(9, 9))
+def return_in_finally_around_loops_and_handlers(x):
+    y = x.sum()
+    while y < 10:
+        try:
+            for k in range(3):
+                y = y + k
+                if y > 8:
+                    return y
+        finally:
+            try:
+                if y > 5:
+                    raise KeyError("k")
+            except KeyError:
+                return y * 3
+            return y
+    return x

@@ -1,4 +1,4 @@
-"""Calls of generated functions on arrays, arrays between pages that may not be touched, and errors in units in the last place."""
+"""Calls of generated functions on arrays, arrays between forbidden pages, and errors in units in the last place."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ done:
 
 
 def ulps(found: Any, exact: Any) -> Any:
-    """Return errors in units in the last place of the exact results (long double); infinite where only one is finite."""
+    """Return errors in units in the last place of exact results (long double); infinite where only one is finite."""
     kind = found.dtype.type
     with np.errstate(all="ignore"):
         rounded = exact.astype(kind)

@@ -51,8 +51,8 @@ def test_a_function_of_two_operands_is_within_its_bound(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["exp", "expm1", "log1p", "sin", "tan", "tanh", "asinh", "erf", "gelu", "silu", "floor",
-                                  "ceil", "rint", "round", "trunc", "sign", "reciprocal"])  # fmt: skip
+@pytest.mark.parametrize("name", ["exp", "expm1", "log1p", "sin", "tan", "tanh", "asinh", "erf", "gelu", "silu",
+                                  "floor", "ceil", "rint", "round", "trunc", "sign", "reciprocal"])  # fmt: skip
 def test_zeros_keep_their_sign(name, dtype):
     x = np.array([0.0, -0.0], DTYPES[dtype])
     wanted = exact(name, x).astype(x.dtype) if name not in BY_MPMATH else x

@@ -26,6 +26,8 @@ ROWS = [
     row("polar", (A, A * 3), A * np.exp(3j * A)),
     row("abs", (Z,), np.abs(Z)),
     row("as_complex", (np.stack([A, A * 2], -1),), A + 2j * A).but(known_extents=True),
+    row("view_as_complex", (np.stack([A, A * 2], -1),), A + 2j * A).but(known_extents=True),
+    row("view_as_real", (Z,), np.stack([Z.real, Z.imag], -1)),
     row("as_real", (Z,), np.stack([Z.real, Z.imag], -1)),
     row("isreal", (np.array([1 + 0j, 1j]),), np.array([True, False])),
     row("isreal", (A,), np.ones_like(A, bool)),

@@ -7,6 +7,9 @@ performance convolutional neural networks for document processing", 2006).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, inside, least, most, source
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -31,16 +34,25 @@ def scatter(tile: Tile) -> Definition:
     return _walk(tile, "scatter", _scatter_run)
 
 
+@dataclass(frozen=True)
 class _Run:
-    """Columns that share a row of the image: `count` places from `source` on, of which [low, high) lie inside."""
+    """Columns that share a row of the image: `count` places, of which [low, high) lie inside."""
 
-    def __init__(self, image_row: str, block: str, start: str, count: str, low: str, high: str, stride: str):
-        self.image_row, self.block, self.start, self.count = image_row, block, start, count
-        self.low, self.high, self.stride = low, high, stride
+    image_row: str
+    block: str
+    start: str
+    """The place in the row of the image that the first column meets, maybe outside."""
+    count: str
+    low: str
+    high: str
+    stride: str
 
 
-def _walk(tile: Tile, what: str, run: object) -> Definition:
-    """Return the function that visits the rows of a block and in each the runs of columns within one row of the image."""
+_WriteRun = Callable[[Function, Tile, _Run], None]
+
+
+def _walk(tile: Tile, what: str, run: _WriteRun) -> Definition:
+    """Return the function that visits the rows of a block, and in each the columns by rows of the image."""
     name = f"dy2st.conv.{tile.dtype}.{what}"
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     shape = Shape(f, axis_fields("in", "kernel", "out", "stride", "low", "dilation"))
@@ -57,7 +69,7 @@ def _walk(tile: Tile, what: str, run: object) -> Definition:
     return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
 
 
-def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str], run: object) -> None:
+def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str], run: _WriteRun) -> None:
     """Write the loop over the runs of one row of the matrix."""
     channel, taps, block = row
     along, column = f.slot("i64"), [f.slot("i64") for _ in range(3)]
@@ -86,7 +98,7 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     elements_before = f.value(f"mul i64 {rows_before}, {extents[2]}")
     image_row = f.value(f"getelementptr {tile.element}, ptr %image, i64 {elements_before}")
     there = f.offset(block, at, tile.element)
-    run(f, tile, _Run(image_row, there, start, count, low, high, shape["stride2"]))  # type: ignore[operator]
+    run(f, tile, _Run(image_row, there, start, count, low, high, shape["stride2"]))
     f.store("i64", f.value(f"add i64 {at}, {count}"), along)
     f.store("i64", "0", column[2])
     y_next = f.value(f"add i64 {y}, 1")

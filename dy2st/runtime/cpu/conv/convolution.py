@@ -4,8 +4,7 @@
     conv_input_grad    columns(x[b, g]) += w[g]^T c[b, g]
     conv_weight_grad   w[g] += c[b, g] columns(x[b, g])^T
 
-A kernel of one place that takes every element leaves nothing to lay out: its columns are the image. With one channel and
-one filter a group there is no product to win: see depthwise.py.
+A kernel of one place that takes every element leaves nothing to lay out: its columns are the image.
 """
 
 from __future__ import annotations
@@ -71,7 +70,8 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
                 w_row = f.value(f"mul i64 {extents.depth}, {t.size}")
                 f.call("void", f"@{multiply.name}", f"ptr {f.offset(w, p, t.element)}", f"i64 {w_row}", f"i64 {t.size}",
                        "ptr %scratch", f"i64 {extents.row_bytes}", f"ptr {f.offset(c, j, t.element)}", f"i64 {c_row}",
-                       f"i64 {extents.filters}", f"i64 {columns}", f"i64 {steps}", f"i1 {later}", "i1 false")  # fmt: skip
+                       f"i64 {extents.filters}", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
+                       "i1 false")  # fmt: skip
             _zero_without_steps(f, t, extents, c)
     f.ret()
     return Definition(f.name, f.text(), (multiply, whole, windows))
@@ -159,8 +159,8 @@ def _blocks(f: Function, t: Tile, extents: _Extents) -> Iterator[tuple[str, str,
 
 def _call_windows(f: Function, windows: Definition, x: str, extents: _Extents, block: tuple[str, ...]) -> None:
     row, rows, column, columns = block
-    f.call("void", f"@{windows.name}", f"ptr {x}", "ptr %scratch", f"i64 {extents.row_bytes}", f"i64 {row}", f"i64 {rows}",
-           f"i64 {column}", f"i64 {columns}", "ptr %shape")  # fmt: skip
+    f.call("void", f"@{windows.name}", f"ptr {x}", "ptr %scratch", f"i64 {extents.row_bytes}", f"i64 {row}",
+           f"i64 {rows}", f"i64 {column}", f"i64 {columns}", "ptr %shape")  # fmt: skip
 
 
 def _takes_every_element(f: Function, shape: Shape) -> str:

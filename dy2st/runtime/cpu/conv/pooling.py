@@ -1,8 +1,8 @@
 """Pooling over 1 to 3 axes: the largest element of each window with its place, the mean, and the mean's transpose.
 
-A row of results is computed a vector at a time where windows move by 1 or 2 along it, else one by one: the same code, with
-a vector of one lane. Rows of a window that lie in the padding are left out; in a row, lanes outside read a value that
-changes nothing.
+A row of results is computed a vector at a time where windows move by 1 or 2 along it, else one by one: the same code,
+with a vector of one lane. Rows of a window that lie in the padding are left out; in a row, lanes outside read a value
+that changes nothing.
 """
 
 from __future__ import annotations
@@ -176,21 +176,21 @@ def _mean_of_window(walk: _Walk, window: _Window) -> None:
 def _size(walk: _Walk, window: _Window) -> str:
     """Write by how many elements each window's sum is divided."""
     f, shape, wide = walk.f, walk.shape, _integers(walk.tile.lanes)
-    spans: list[str] = []
-    for axis, start in enumerate((*window.outer, window.start)):
+    ends: list[tuple[str, str]] = []
+    for axis in range(3):
         padding = f.value(f"sub i64 0, {shape[f'low{axis}']}")
         behind = f.value(f"add i64 {shape[f'in{axis}']}, {shape[f'high{axis}']}")
         begin = f.value(f"select i1 %exclusive, i64 0, i64 {padding}")
         end = f.value(f"select i1 %exclusive, i64 {shape[f'in{axis}']}, i64 {behind}")
-        if axis < 2:
-            stop = least(f, f.value(f"add i64 {start}, {shape[f'kernel{axis}']}"), end)
-            spans.append(f.value(f"sub i64 {stop}, {most(f, start, begin)}"))
-            continue
-        starts = _numbers(walk, start)
-        stops = f.value(f"add {wide} {starts}, {_wide(walk, shape['kernel2'])}")
-        stops, starts = _bounded(walk, "slt", stops, end), _bounded(walk, "sgt", starts, begin)
-        along = f.value(f"sub {wide} {stops}, {starts}")
-    outer = product(f, spans)
+        ends.append((begin, end))
+    spans: list[str] = []
+    for axis, start in enumerate(window.outer):
+        stop = least(f, f.value(f"add i64 {start}, {shape[f'kernel{axis}']}"), ends[axis][1])
+        spans.append(f.value(f"sub i64 {stop}, {most(f, start, ends[axis][0])}"))
+    outer, starts = product(f, spans), _numbers(walk, window.start)
+    stops = f.value(f"add {wide} {starts}, {_wide(walk, shape['kernel2'])}")
+    stops, starts = _bounded(walk, "slt", stops, ends[2][1]), _bounded(walk, "sgt", starts, ends[2][0])
+    along = f.value(f"sub {wide} {stops}, {starts}")
     return f.value(f"sitofp {wide} {f.value(f'mul {wide} {along}, {_wide(walk, outer)}')} to {walk.tile.vector}")
 
 
@@ -241,8 +241,8 @@ def _strided(walk: _Walk, row: str, at: str, otherwise: str) -> str:
     with f.when(f.value(f"icmp eq i64 {walk.shape['stride2']}, 2")):
         second = _contiguous(walk, row, f.value(f"add i64 {at}, {t.lanes}"), otherwise)
         evens = ", ".join(f"i32 {2 * i}" for i in range(t.lanes))
-        f.store(t.vector, f.value(f"shufflevector {t.vector} {first}, {t.vector} {second}, <{t.lanes} x i32> <{evens}>"),
-                found)  # fmt: skip
+        both = f"{t.vector} {first}, {t.vector} {second}"
+        f.store(t.vector, f.value(f"shufflevector {both}, <{t.lanes} x i32> <{evens}>"), found)
     return f.load(t.vector, found)
 
 

@@ -11,7 +11,7 @@ FIELDS = (
     *(f"{name}{axis}" for name in ("in", "kernel", "out", "stride", "low", "dilation", "high")
       for axis in range(3)),
 )  # fmt: skip
-"""What stands in the row, as int64; `low` and `high` are the padding before and behind (a convolution does not read the latter)."""
+"""What stands in the row, as int64; `low` and `high` are the padding before and behind, the latter for pooling."""
 
 _FILL = {"in": 1, "kernel": 1, "out": 1, "stride": 1, "low": 0, "dilation": 1, "high": 0}
 
@@ -67,7 +67,7 @@ def most(f: Function, x: str, y: str | int) -> str:
 
 
 def source(f: Function, shape: Shape, axis: int, out: str, tap: str) -> str:
-    """Write the place in the input, maybe outside, that meets place `tap` of the kernel for place `out` of the result."""
+    """Write the input's place, maybe outside, that meets place `tap` of the kernel for place `out` of the result."""
     strided = f.value(f"mul i64 {out}, {shape[f'stride{axis}']}")
     dilated = f.value(f"mul i64 {tap}, {shape[f'dilation{axis}']}")
     return f.value(f"sub i64 {f.value(f'add i64 {strided}, {dilated}')}, {shape[f'low{axis}']}")

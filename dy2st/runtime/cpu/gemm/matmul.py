@@ -88,7 +88,7 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
 
 
 def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
-    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: a product with a packed B."""
+    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: B was packed before."""
     t = tile(dtype, target)
     by_panels = panels(t)
     name = f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}"
@@ -101,8 +101,9 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
         rows = _least(f, f.value(f"sub i64 %m, {i}"), _BLOCK_ROWS)
         a = f.offset("%a", f.value(f"mul i64 {i}, {strides[0]}"))
         c = f.offset("%c", f.value(f"mul i64 {i}, {c_row}"))
-        f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {strides[0]}", f"i64 {strides[1]}", "ptr %packed", "i64 0",
-               f"ptr {c}", f"i64 {c_row}", f"i64 {rows}", "i64 %n", "i64 %k", "i1 %accumulate", "i1 true")  # fmt: skip
+        f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {strides[0]}", f"i64 {strides[1]}", "ptr %packed",
+               "i64 0", f"ptr {c}", f"i64 {c_row}", f"i64 {rows}", "i64 %n", "i64 %k", "i1 %accumulate",
+               "i1 true")  # fmt: skip
     f.ret()
     return Definition(name, f.text(), (by_panels,))
 
@@ -119,8 +120,8 @@ def _matrix_times_vector(f: Function, dots: Definition, by_panels: Definition, t
         dense = f.value(f"and i1 {column}, {f.value('icmp eq i64 %ldc, 1')}")
         b_step = "%size" if transpose_b else "%ldb_bytes"
         with f.when(dense):
-            f.call("void", f"@{by_panels.name}", "ptr %b", "i64 0", f"i64 {b_step}", "ptr %a", "i64 %lda_bytes", "ptr %c",
-                   "i64 0", "i64 1", "i64 %m", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
+            f.call("void", f"@{by_panels.name}", "ptr %b", "i64 0", f"i64 {b_step}", "ptr %a", "i64 %lda_bytes",
+                   "ptr %c", "i64 0", "i64 1", "i64 %m", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
             f.ret()
         return
     dense = column if transpose_b else f.value(f"and i1 {column}, {f.value('icmp eq i64 %ldb, 1')}")

@@ -83,7 +83,7 @@ def _column(f: Function, j: str, last: str) -> str:
 
 
 def _one_by_one(f: Function, tile: Tile, out: str, columns: tuple[str, str, str], row_bytes: str) -> None:
-    """Write the loops that pack fewer rows than a block has: `columns` are the first, how many, and the last there is."""
+    """Write the loops that pack fewer rows than a block has; `columns`: the first, how many, and the last there is."""
     t, (first, count, last) = tile.element, columns
     with f.loop(count) as j:
         column = _column(f, f.value(f"add i64 {first}, {j}"), last)

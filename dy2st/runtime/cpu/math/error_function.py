@@ -1,9 +1,9 @@
 """The error function, its inverse, and the Gaussian error linear unit, from minimax polynomials.
 
 erf is x (1 + P(x**2)) up to 1, beyond it 1 - 2**Q(x) with Q near log2(erfc(x)). gelu takes the upper tail of the normal
-distribution as e**(-a**2 / 2) t T(t), t = 1 / (1 + a / 4), so that it keeps its precision where it is nearly 0. erfinv is
-x times a polynomial in w = -log(1 - x**2) or its root (as M. Giles, "Approximating the erfinv function", GPU Computing
-Gems 2, 2011).
+distribution as e**(-a**2 / 2) t T(t), t = 1 / (1 + a / 4), so that it keeps its precision where it is nearly 0. erfinv
+is x times a polynomial in w = -log(1 - x**2) or its root (as M. Giles, "Approximating the erfinv function", GPU
+Computing Gems 2, 2011).
 """
 
 from __future__ import annotations

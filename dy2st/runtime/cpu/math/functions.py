@@ -71,6 +71,6 @@ def function(name: str, dtype: str, lanes: int) -> Definition:
     result = formula(e, *(Lanes(e, dtype, f"%{x}") for x in names))
     t, symbol = e.type(dtype), f"dy2st.{name}.{dtype}.{lanes}"
     arguments = ", ".join(f"{t} %{x}" for x in names)
-    body = "\n".join(e.lines)
-    text = f"define internal {t} @{symbol}({arguments}) alwaysinline nounwind {{\nentry:\n{body}\n  ret {t} {result.text}\n}}"
+    head = f"define internal {t} @{symbol}({arguments}) alwaysinline nounwind {{"
+    text = "\n".join([head, "entry:", *e.lines, f"  ret {t} {result.text}", "}"])
     return Definition(symbol, text, tuple(e.needs.values()))

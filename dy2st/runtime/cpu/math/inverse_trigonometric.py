@@ -24,7 +24,7 @@ def asin(e: Emitter, x: Lanes) -> Lanes:
     """Write the arcsine; above 1/2 as pi / 2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = e.abs(x)
     small = a < 0.5
-    y, s = _asin_small(e, a, small)
+    y = _asin_small(e, a, small)
     head, tail = _HALF_PI[x.kind]
     far = head - ((y + y) - tail)
     return e.copysign(e.select(small, y, far), x)
@@ -34,7 +34,7 @@ def acos(e: Emitter, x: Lanes) -> Lanes:
     """Write the arccosine."""
     a = e.abs(x)
     small = a < 0.5
-    y, _ = _asin_small(e, a, small)
+    y = _asin_small(e, a, small)
     head, tail = _HALF_PI[x.kind]
     near = head - (e.copysign(y, x) - tail)
     far = y + y
@@ -42,12 +42,12 @@ def acos(e: Emitter, x: Lanes) -> Lanes:
     return e.select(small, near, far)
 
 
-def _asin_small(e: Emitter, a: Lanes, small: Lanes) -> tuple[Lanes, Lanes]:
-    """Write the arcsine of a, or where it is not small of s = sqrt((1 - a) / 2); and s."""
+def _asin_small(e: Emitter, a: Lanes, small: Lanes) -> Lanes:
+    """Write the arcsine of a, or where it is not small of sqrt((1 - a) / 2)."""
     z_far = (1.0 - a) * 0.5
     s = e.select(small, a, e.sqrt(z_far))
     z = e.select(small, a * a, z_far)
-    return e.fma(s * z, e.polynomial(z, _ASIN[a.kind]), s), s
+    return e.fma(s * z, e.polynomial(z, _ASIN[a.kind]), s)
 
 
 def atan(e: Emitter, x: Lanes) -> Lanes:

@@ -89,9 +89,9 @@ _BITS = Definition(
 # pi / 2 with 63 bits of fraction
 _HALF_PI = sum(int(math.ldexp(part, 63)) for part in HALF_PI_REDUCTION)
 
-# |x| = m 2**e. The bits of 2 / pi whose product with m 2**e is a multiple of 4 are left out; the next 192, less up
-# to 7, are `window` and `below`. `turns` is then x 2 / pi modulo 4, with 126 bits of fraction. What is nearer than 1/2 to a
-# whole number is made a number of 64 significant bits and multiplied by pi / 2, which gives 53 + 53 bits.
+# |x| = m 2**e. The bits of 2 / pi whose product with m 2**e is a multiple of 4 are left out; the next 192, less up to
+# 7, are `window` and `below`. `turns` is then x 2 / pi modulo 4, with 126 bits of fraction. Its distance from a whole
+# number is made a number of 64 significant bits and multiplied by pi / 2, which gives 53 + 53 bits.
 _FAR = Definition(
     "dy2st.far",
     f"""define internal [3 x double] @dy2st.far(double %x) cold noinline nounwind {{

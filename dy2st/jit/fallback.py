@@ -1,0 +1,34 @@
+"""The warning that a function, or a call of it, runs eagerly."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from dy2st.errors import DebuggerCall, Dy2stError
+from dy2st.ir.location import user_location
+
+
+class FallbackWarning(UserWarning):
+    """A function, or a call of it, runs eagerly; the text says why and where."""
+
+
+def warn_of_fallback(function: Any, error: Dy2stError) -> None:
+    """Warn at the user's line that `function` runs eagerly, because of `error`."""
+    code = getattr(function, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    name = getattr(function, "__qualname__", repr(function))
+    text = f"`{name}`{place} runs eagerly, without a Program: {error}"
+    if not isinstance(error, DebuggerCall):
+        text += "\nfull_graph=True makes this an error."
+    warnings.warn(text, FallbackWarning, stacklevel=_stacklevel())
+
+
+def _stacklevel() -> int:
+    """Return how far out of `warn_of_fallback` the user's code is."""
+    place = user_location()
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and place is not None and frame.f_code.co_filename != place.file:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level

@@ -1,0 +1,57 @@
+"""Gradients where a derivative is singular or does not exist: at the origin of a norm, behind a `where`."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+
+O = np.zeros(3)
+NORMS = {
+    "norm": lambda x: paddle.norm(x),
+    "frobenius": lambda x: paddle.norm(x.reshape([1, 3]), "fro", [0, 1]),
+    "vector_norm": lambda x: paddle.linalg.vector_norm(x, 2, 0),
+    "p = 1": lambda x: paddle.linalg.vector_norm(x, 1),
+    "p = 3": lambda x: paddle.linalg.vector_norm(x, 3),
+    "dist": lambda x: paddle.dist(x, 2 * x),
+    "cdist": lambda x: paddle.cdist(x.reshape([1, 3]), 2 * x.reshape([1, 3])),
+    "hypot": lambda x: paddle.hypot(x, 2 * x),
+}
+SINGULAR = {
+    "sqrt": (lambda x: paddle.where(x > 0, paddle.sqrt(x), x), [0.0, 4.0], [1.0, 0.25]),
+    "rsqrt": (lambda x: paddle.where(x > 0, paddle.rsqrt(x), x), [0.0, 4.0], [1.0, -1 / 16]),
+    "log": (lambda x: paddle.where(x > 0, paddle.log(x), x), [0.0, 2.0, -4.0], [1.0, 0.5, 1.0]),
+    "division": (lambda x: paddle.where(x != 0, 1 / x, x), [0.0, 2.0], [1.0, -0.25]),
+    "power": (lambda x: paddle.where(x > 0, x**0.5, x), [0.0, 4.0], [1.0, 0.25]),
+    "asin": (lambda x: paddle.where(x < 1, paddle.asin(x), x), [1.0, 0.0], [1.0, 1.0]),
+    "acosh": (lambda x: paddle.where(x > 1, paddle.acosh(x), x), [1.0, np.sqrt(2)], [1.0, 1.0]),
+}
+
+
+def gradient(f, x, static):
+    run = paddle.jit.to_static(f, full_graph=True) if static else f
+    x = paddle.to_tensor(np.asarray(x, "float64"), stop_gradient=False)
+    return paddle.grad(run(x).sum(), x)[0].numpy()
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
+@pytest.mark.parametrize("f", NORMS.values(), ids=NORMS)
+def test_a_norm_has_the_gradient_zero_at_the_origin(f, static):
+    np.testing.assert_array_equal(gradient(f, O, static), O)
+
+
+def test_a_norm_that_is_not_there_is_not_zero():
+    assert np.isnan(gradient(paddle.norm, [np.nan, 1.0], False)).all()
+
+
+def test_a_norm_of_rows_of_which_one_is_zero():
+    x = np.array([[3.0, 4.0], [0.0, 0.0]])
+    f = lambda x: paddle.linalg.vector_norm(x, 2, 1)
+    np.testing.assert_allclose(gradient(f, x, False), [[0.6, 0.8], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
+@pytest.mark.parametrize(("f", "x", "wanted"), SINGULAR.values(), ids=SINGULAR)
+def test_a_singular_derivative_behind_a_where_has_no_part(f, x, wanted, static):
+    np.testing.assert_allclose(gradient(f, x, static), wanted)
+    second = gradient(lambda x: paddle.incubate.autograd.vjp(f, x)[1], x, static)
+    assert np.isfinite(second).all()
