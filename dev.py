@@ -86,6 +86,17 @@ def bench(options: argparse.Namespace) -> int:
     return _python("benchmarks/run.py", *flags, *options.rows)
 
 
+def docs(options: argparse.Namespace) -> int:
+    """Write the documentation to build/docs, and as a site to build/site where mkdocs-material is installed."""
+    del options
+    ensure_environment()
+    failed = _python("docs/generate.py", "build/docs")
+    if failed or not _usable("material"):
+        print("" if failed else f"for a site: {PYTHON.relative_to(ROOT)} -m pip install mkdocs-material, and again")
+        return failed
+    return _python("-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", "docs/mkdocs.yml")
+
+
 def lock(options: argparse.Namespace) -> int:
     """Write requirements.lock anew from pyproject.toml: hashes of every wheel, no URL, no path."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -209,6 +220,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     selection.add_argument("--soak", dest="selection", action="store_const", const="soak", help="all, soak tests too")
     add(check)
+    add(docs)
     benching = add(bench)
     benching.add_argument("--peers", action="store_true", help="measure torch, jax and paddle beside, where installed")
     benching.add_argument("--save", action="store_true", help="write the results to benchmarks/results/")

@@ -31,8 +31,8 @@ about 1, against long double; float64: {f64:,} random bit patterns and as many s
 `erf`, `erfinv`, `gelu` on {mpmath:,} against mpmath. Functions of two operands: {two:,} pairs. 0 for exact functions.
 
 Time: nanoseconds an element, {timed:,} numbers in [0.1, 0.9] in cache, one thread, least of many runs, with vectors of
-{bytes} bytes. The table is what `PYTHONPATH=. python benchmarks/native_math.py` printed; `tests/runtime/cpu/test_math.py`
-holds every function to 4 ULP.
+{bytes} bytes. The table is what `PYTHONPATH=. python benchmarks/native_math.py` printed; a test,
+`tests/runtime/cpu/test_math.py`, holds every function to 4 ULP.
 
 | function | float32 ULP | at | ns | float64 ULP | at | ns |
 |---|---|---|---|---|---|---|"""

@@ -17,7 +17,17 @@ from pathlib import Path
 from harness import PEERS, Result, as_json, measure, table
 
 HERE = Path(__file__).resolve().parent
-FILES = ("import_time", "small_op", "interpreter", "cached_call", "conversion", "train_step", "gradients", "second_order", "loop_memory")
+FILES = (
+    "import_time",
+    "small_op",
+    "interpreter",
+    "cached_call",
+    "conversion",
+    "train_step",
+    "gradients",
+    "second_order",
+    "loop_memory",
+)
 
 
 def main() -> int:

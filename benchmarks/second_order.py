@@ -1,10 +1,13 @@
-"""Second derivatives: the product of a Hessian with a vector, and a whole Hessian of a function of 32 numbers."""
+"""Second derivatives: the product of a Hessian with a vector, and a whole Hessian of a function of 32 numbers.
+
+Taken is the processor time, as in `gradients.py`.
+"""
 
 import importlib
 from collections.abc import Callable
 from typing import Any
 
-from gradients import Names, arrays, mlp
+from gradients import Names, arrays, mlp, processor_time
 from harness import Job, Row
 
 NET = arrays((64, 128), (128, 256), (256,), (256, 256), (256,), (256, 1))
@@ -105,25 +108,28 @@ def torch_hessian() -> Job:
     return lambda: run(lambda x: softmax_of(p, matrix, x), x)
 
 
+PRODUCTS = {
+    "dy2st to_static": product("dy2st", static=True),
+    "dy2st eager": product("dy2st", static=False),
+    "jax jit": jax_product,
+    "torch eager": torch_product,
+    "paddle eager": product("paddle", static=False),
+}
+HESSIANS = {
+    "dy2st to_static": static_hessian,
+    "dy2st eager": hessian("dy2st"),
+    "jax jit": jax_hessian,
+    "torch eager": torch_hessian,
+    "paddle eager": hessian("paddle"),
+}
+
+
+def row(name: str, candidates: dict[str, Callable[[], Job]]) -> Row:
+    timed = {who: processor_time(prepare) for who, prepare in candidates.items()}
+    return Row(name, timed, repeats=9, reports_seconds=True)
+
+
 ROWS = (
-    Row(
-        "Hessian-vector product of the MLP's loss, 128 x 256 weights",
-        {
-            "dy2st to_static": product("dy2st", static=True),
-            "dy2st eager": product("dy2st", static=False),
-            "jax jit": jax_product,
-            "torch eager": torch_product,
-            "paddle eager": product("paddle", static=False),
-        },
-    ),
-    Row(
-        "Hessian of a function of 32 numbers",
-        {
-            "dy2st to_static": static_hessian,
-            "dy2st eager": hessian("dy2st"),
-            "jax jit": jax_hessian,
-            "torch eager": torch_hessian,
-            "paddle eager": hessian("paddle"),
-        },
-    ),
+    row("Hessian-vector product of the MLP's loss, 128 x 256 weights", PRODUCTS),
+    row("Hessian of a function of 32 numbers", HESSIANS),
 )

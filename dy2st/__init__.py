@@ -230,6 +230,7 @@ from dy2st.functions.math import (
     fmax,
     fmin,
     frac,
+    frexp,
     gammaln,
     heaviside,
     hypot,
@@ -351,18 +352,18 @@ _BY_MODULE = {
         trapezoid vander
     """,
     "functions.einsum": "einsum",
-    "functions.histograms": "histogram histogram_bin_edges mode nanmedian nanquantile",
+    "functions.histograms": "histogram histogram_bin_edges histogramdd mode nanmedian nanquantile",
     "functions.matrices": "inverse",
     "functions.stacking": """
-        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack hsplit hstack
-        row_stack unfold vsplit vstack
+        as_strided atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack
+        hsplit hstack row_stack unfold vsplit vstack
     """,
     "functions.written_parts": "diagonal_scatter select_scatter slice_scatter",
     "hapi.flops": "flops",
     "hapi.model": "Model",
     "nn.summary": "summary",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
-    "amp": "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
+    "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
 }
 # Names that load on first use: name -> module, or "module:name in it". Subpackages are found without an entry.
 _LAZY: dict[str, str] = {

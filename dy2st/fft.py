@@ -159,9 +159,9 @@ def _half(x: Tensor, axis: int) -> Tensor:
 def _mirrored(x: Tensor, n: int | None, axis: int) -> Tensor:
     """Return the whole of a transform from its first half: n elements."""
     axis = one_axis(axis, x.ndim, "irfft")
-    n = 2 * (x.shape[axis] - 1) if n is None else n
-    x = _of_length(x, n // 2 + 1, axis) if isinstance(n, int) else x
-    inner = x[(*(slice(None),) * axis, slice(1, (n + 1) // 2))]
+    count: Any = 2 * (x.shape[axis] - 1) if n is None else n
+    x = _of_length(x, count // 2 + 1, axis) if isinstance(count, int) else x
+    inner = x[(*(slice(None),) * axis, slice(1, (count + 1) // 2))]
     return concat([x, conj(flip(inner, axis))], axis)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-OPTIONS: dict[str, int] = {"precision": 8, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+OPTIONS: dict[str, Any] = {"precision": 8, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 
 Part = str | tuple[Any, ...]
 """A piece of text, or what stands for an operand: (head, conversion, format specification). `head` is "" for a number;
@@ -34,6 +34,8 @@ def format_elements(array: np.ndarray) -> str:
         threshold=OPTIONS["threshold"],
         edgeitems=OPTIONS["edgeitems"],
         max_line_width=OPTIONS["linewidth"],
+        suppress_small=OPTIONS["sci_mode"] is False,
+        formatter={"float_kind": lambda x: f"{x:.{OPTIONS['precision']}e}"} if OPTIONS["sci_mode"] else None,
         floatmode="maxprec_equal" if array.size > 1 and not _whole(array) else "maxprec",
     )
     return text.replace("\n", "\n       ")

@@ -6,6 +6,7 @@ import ast
 import csv
 import inspect
 import re
+import textwrap
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -88,3 +89,19 @@ def lacking_arguments(name: Name) -> list[str]:
     lacking = [a for a in (*positional, *keywords) if a not in taken]
     shared = [a for a in positional if a in ours]
     return lacking or ([f"order: {', '.join(ours)}"] if shared != ours[: len(shared)] else [])
+
+
+def unread_arguments(path: str) -> list[str]:
+    """Return the arguments of a function, or of what makes a class, that its body never reads."""
+    found = resolve(path)
+    function = found.__dict__.get("__init__") if inspect.isclass(found) else found
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))  # type: ignore[arg-type]
+    except (TypeError, OSError, SyntaxError):
+        return []
+    if not isinstance(definition := tree.body[0], ast.FunctionDef):
+        return []
+    given = definition.args
+    arguments = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    read = {n.id for part in definition.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return [a for a in arguments if a not in read | {"self", "cls", "name"} and not a.startswith("_")]

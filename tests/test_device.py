@@ -6,6 +6,7 @@ import dy2st as paddle
 from dy2st import device
 
 
+@pytest.mark.proves("is_compiled_with_cuda device.is_compiled_with_cuda set_device")
 def test_devices_are_counted():
     count = device.device_count()
     assert device.get_all_device_type() == (["cpu", "gpu"] if count else ["cpu"])
@@ -26,6 +27,7 @@ def test_other_devices_are_refused_by_name():
         paddle.set_device("npu")
 
 
+@pytest.mark.proves("Tensor.device Tensor.is_cuda Tensor.get_device")
 def test_methods_say_where_a_tensor_is():
     x = paddle.ones([2, 3])
     assert (x.is_cuda, x.get_device(), x.device.is_cpu_place()) == (False, -1, True)

@@ -2,6 +2,7 @@
 
 from dy2st.amp.auto_cast import (
     auto_cast,
+    autocast,
     decorate,
     get_autocast_cpu_dtype,
     get_autocast_dtype,

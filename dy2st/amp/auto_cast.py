@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dy2st import dtypes
@@ -76,6 +76,13 @@ def auto_cast(
     setting = AutoCast(level, low_dtype.name, tuple(sorted(low)), tuple(sorted(high)))
     with replaced(amp=setting if enable and level != "O0" else None):
         yield
+
+
+def autocast(
+    device_type: str, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True
+) -> AbstractContextManager[None]:
+    """Do what `auto_cast(enabled, dtype=dtype)` does, under the name and with the arguments of other libraries."""
+    return auto_cast(enabled, dtype=dtype)
 
 
 def decorate(

@@ -1,4 +1,4 @@
-"""New tensors, with the arguments of the array API standard: what Paddle has no word for is `device`, `copy`, `like`."""
+"""New tensors, with the arguments of the array API standard, which say the device and whether to copy."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
-    """Return the coordinates of the points of a grid; "xy" has the first along the second axis, "ij" along the first."""
+    """Return the coordinates of the points of a grid; "xy" has the first along the second axis."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
     if indexing == "ij" or len(arrays) < 2:

@@ -6,7 +6,7 @@ from typing import Any
 
 from dy2st.functions import math
 from dy2st.functions.comparison import where
-from dy2st.functions.complex_numbers import conj
+from dy2st.functions.complex_numbers import conj, imag, real
 from dy2st.functions.manipulation import moveaxis
 from dy2st.functions.operands import cast_to
 from dy2st.runtime.tensor import Tensor
@@ -15,7 +15,7 @@ from dy2st.runtime.tensor import Tensor
 def round(x: Any, /) -> Tensor:
     """Return x rounded to integers, halves to the even one."""
     if x.dtype.is_complex:
-        return round(x.real) + 1j * round(x.imag)
+        return round(real(x)) + 1j * round(imag(x))
     if not x.dtype.is_floating:
         return x
     halves = (x - math.trunc(x)).abs() == 0.5

@@ -13,6 +13,12 @@ from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot
 from dy2st.functions.matrices import det, inv, svdvals
 from dy2st.runtime.tensor import Tensor
 
+__all__ = [
+    "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh",
+    "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet",
+    "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
 
 class EighResult(NamedTuple):
     """Eigenvalues, the smallest first, and eigenvectors as columns."""

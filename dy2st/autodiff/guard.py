@@ -45,8 +45,9 @@ class Guard:
         So it is with tensors of which the operation reads parts.
         """
         for value in operation.operands:
-            wanted = isinstance(value.type, ListType) or reads_part(operation, value)
-            if wanted and value in self.outer.cts and value not in self.lent:
+            if value in self.outer.cts and value not in self.lent:
+                if not isinstance(value.type, ListType) and not reads_part(operation, value, self.outer.b.functions):
+                    continue
                 if any(side.reaches(value) for side in self.sides):
                     continue
                 self.lend(value)

@@ -160,7 +160,7 @@ def _settle(
         turn = _backward_turn(frontier.b, operation, forms, on)
         after = [_next(form, ct, v) for form, ct, v in zip(forms[:carried], turn.found, operands, strict=False)]
         after += [
-            _sum_form(operation, turn, i, so_far.get(i)) if forms[i] is Form.ABSENT else forms[i]
+            _sum_form(frontier.b, operation, turn, i, so_far.get(i)) if forms[i] is Form.ABSENT else forms[i]
             for i in range(carried, len(operands))
         ]
         if after == forms:
@@ -178,10 +178,10 @@ def _next(form: Form, ct: Value | None, like: Value) -> Form:
     return form if form is found else Form.OPTIONAL
 
 
-def _sum_form(operation: Operation, turn: Turn, i: int, so_far: Value | None) -> Form:
+def _sum_form(b: Builder, operation: Operation, turn: Turn, i: int, so_far: Value | None) -> Form:
     """Return the form in which the sum of an invariant's cotangents enters a turn: where the turn reads parts of it."""
     ct, like = turn.found[i], turn.taken[i]
-    if ct is None or not part_is_read(operation.blocks[0], like):
+    if ct is None or not part_is_read(operation.blocks[0], like, b.functions):
         return Form.ABSENT
     return form_of(ct if so_far is None else so_far, like)
 

@@ -58,7 +58,7 @@ class BackwardBuilder(Builder):
         if self._told_outside(value.type):
             found = self._again[value] = self.scalar(self.extent(value.type.extent))  # type: ignore[union-attr]
             return found
-        if self._is_widened(value):
+        if self._is_widened(value) or self._is_part(value):
             return self._run_again(value)
         argument = self.argument(value.type, value.name)
         self.residuals[value] = argument
@@ -83,6 +83,13 @@ class BackwardBuilder(Builder):
         if made.name == "cast" and isinstance(before, TensorType) and isinstance(after, TensorType):
             return before.dtype.itemsize < after.dtype.itemsize
         return made.name in VIEWS
+
+    def _is_part(self, value: Value) -> bool:
+        """Say whether a value is a part, at places that are known here, of a tensor that no turn changes."""
+        made = value.operation
+        if made is None or made.name != "index" or not made.op.makes_view(**made.attributes):  # type: ignore[attr-defined]
+            return False
+        return all(v in self.entering or v in self._again for v in made.operands)
 
     def _told_outside(self, type: Type) -> bool:
         """Say whether a number is an extent that is the same around this block, so that no turn need store it."""

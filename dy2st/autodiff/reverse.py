@@ -31,6 +31,7 @@ from dy2st.autodiff.prune import hoist
 from dy2st.autodiff.refusal import no_rule
 from dy2st.autodiff.residuals import LinearTrace
 from dy2st.autodiff.scatter import pour, reads_part
+from dy2st.autodiff.unwinding import unwind_here
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
@@ -51,6 +52,7 @@ def pull_back(
 
     Through `blocked` values no cotangent passes.
     """
+    unwind_here(b, block)
     hoist(b, block)
     return pull_block(b, block, roots, cts, blocked)
 
@@ -105,11 +107,12 @@ class Frontier:
     def lists_so_far(self, operation: Operation) -> Cotangents:
         """Take the cotangents of list operands, so that a rule adds to them in place of adding whole lists.
 
-        So it is with tensors of which blocks of the operation read parts.
+        So it is with tensors of which its blocks, or the function that it calls, read parts.
         """
         operands = operation.operands
         given = [v for v in dict.fromkeys(operands) if v in self.cts and v in self.active and operands.count(v) == 1]
-        parts = [v for v in given if operation.blocks and reads_part(operation, v)]
+        control = operation.blocks or operation.name == "call"
+        parts = [v for v in given if control and reads_part(operation, v, self.b.functions)]
         return {v: self.cts.pop(v) for v in given if isinstance(v.type, ListType) or v in parts}
 
     # ---- operations ------------------------------------------------------------------------------------------------

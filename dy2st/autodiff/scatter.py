@@ -25,20 +25,28 @@ SCATTERS = ("index_add", "take_add", "scatter_nd_add")
 """The cotangents of ops that read part of a tensor; those name theirs as `adds`."""
 
 
-def reads_part(operation: Operation, value: Value) -> bool:
-    """Say whether an operation, or one in its blocks, reads part of a tensor."""
+Functions = dict[str, Block] | None
+
+
+def reads_part(operation: Operation, value: Value, functions: Functions, inside: tuple[str, ...] = ()) -> bool:
+    """Say whether an operation, one in its blocks or in the function that it calls reads part of a tensor."""
     if hasattr(operation.op, "adds"):
         return operation.operands[0] is value
-    for block in operation.blocks:
+    blocks = operation.blocks
+    if operation.name == "call":
+        name = operation.attributes["function"]
+        blocks = [functions[name]] if functions is not None and name in functions and name not in inside else []
+        inside = (*inside, name)
+    for block in blocks:
         for argument, operand in zip(reversed(block.arguments), reversed(operation.operands), strict=False):
-            if operand is value and part_is_read(block, argument):
+            if operand is value and part_is_read(block, argument, functions, inside):
                 return True
     return False
 
 
-def part_is_read(block: Block, value: Value) -> bool:
+def part_is_read(block: Block, value: Value, functions: Functions, inside: tuple[str, ...] = ()) -> bool:
     """Say whether an operation of a block reads part of a tensor."""
-    return any(reads_part(operation, value) for operation in block.operations if value in operation.operands)
+    return any(reads_part(o, value, functions, inside) for o in block.operations if value in o.operands)
 
 
 def pour(b: Builder, so_far: Value | None, ct: Value, operand: Value, made: Sequence[Operation]) -> bool:

@@ -29,7 +29,7 @@ from dy2st.autodiff.cotangents import close_cond
 from dy2st.ir.builder import Builder, Names
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.ir.types import NONE, UNSET, TensorType, TupleType, Type, VariantType
+from dy2st.ir.types import NONE, UNSET, TensorType, TupleType, Type, VariantType, is_differentiable
 from dy2st.ops.control import outward
 
 Mapping = dict[Value, Value]
@@ -45,6 +45,36 @@ def unwound(program: Program, names: Names) -> Program:
     """Return a Program that does the same, and in which a `try` gives nothing but a bool."""
     unwind = _Unwind(names)
     return Program({name: unwind.closed(block) for name, block in program.functions.items()}, program.entry)
+
+
+def unwind_here(b: Builder, block: Block) -> None:
+    """Do so in place for a block that is being built; its values stay what they are.
+
+    `b` is the builder of the Program that the block belongs to.
+    """
+    unwind = _Unwind(b.names)
+    for operation in list(block.operations):
+        if not _holds_attempt(operation):
+            continue
+        here, before = Builder(block, names=b.names), len(block.operations)
+        here.functions = b.functions
+        unwind.operation(here, operation, {v: v for v in operation.operands})
+        *made, last = block.operations[before:]
+        del block.operations[before:]
+        at = block.operations.index(operation)
+        block.operations[at:at] = made
+        operation.op, operation.operands = last.op, last.operands
+        operation.attributes, operation.blocks = last.attributes, last.blocks
+
+
+def _holds_attempt(operation: Operation) -> bool:
+    """Say whether there is a `try` in an operation through which a derivative may flow."""
+    inside = (o for block in operation.blocks for o in block.walk())
+    return any(o.name == "try" and any(map(_flows, o.results)) for o in (operation, *inside))
+
+
+def _flows(value: Value) -> bool:
+    return is_differentiable(value.type)
 
 
 def _is_attempt(operation: Operation) -> bool:

@@ -8,9 +8,12 @@ from dy2st.runtime.checkpointing import checkpoint_policy
 from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from dy2st.runtime.saved_tensors import saved_tensors_hooks
 
+Function = PyLayer
+
 __getattr__ = missing_in(__name__)
 
 __all__ = [
+    "Function",
     "PyLayer",
     "PyLayerContext",
     "backward",

@@ -21,8 +21,8 @@ from dy2st.ir.context import current
 from dy2st.runtime.lane_backward import NeedsRows, pull_lanes
 from dy2st.runtime.tensor import Tensor
 
-TOGETHER = 256
-"""So many rows are computed in one pass at most."""
+TOGETHER, ELEMENTS = 256, 2**24
+"""So many rows are computed in one pass at most, and no more than have so many elements."""
 
 
 class LazyMatrix:
@@ -112,12 +112,16 @@ class LazyMatrix:
         """Return rows; those that are not there yet are pulled back together, where that can be done."""
         missing = [i for i in numbers if i not in self._rows]
         found: dict[int, Tensor] = {}
-        for start in range(0, len(missing), TOGETHER):
-            part = missing[start : start + TOGETHER]
+        width = self._width if isinstance(self._width, int) else 1
+        together = max(1, min(TOGETHER, ELEMENTS // max(1, width, self._height)))
+        for start in range(0, len(missing), together):
+            part = missing[start : start + together]
             if len(part) < 2:
                 break
             try:
-                whole = self._pulled_together(to_tensor(np.eye(self._height)[part]).astype(self._flat.dtype))
+                chosen = np.zeros((len(part), self._height), self._flat.dtype.numpy)
+                chosen[range(len(part)), part] = 1
+                whole = self._pulled_together(to_tensor(chosen))
             except NeedsRows:
                 break
             for k, i in enumerate(part):

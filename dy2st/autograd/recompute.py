@@ -32,7 +32,8 @@ def recompute(
     use_reentrant
         Makes no difference; for code that says it.
 
-    In a function that `to_static` converts this is the call alone: a Program decides by itself what it keeps.
+    In a function that `to_static` converts this is the call alone: a Program decides by itself what it keeps; for the
+    turns of a loop there is `autograd.checkpoint_policy`.
 
     Raises
     ------

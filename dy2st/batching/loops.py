@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dy2st.batching.branches import any_of, borrower, can_be_masked, choose, enter, in_form, mask_of, wider
 from dy2st.batching.lanes import Form, Lane, form_type, known_outside
@@ -128,11 +129,18 @@ def _masked(
     return _turning(at, operation, lanes, _Turn(side, list(forms), moves, mask, head if counted else None))
 
 
+@dataclass
 class _Turn:
     """The body of a masked loop: arguments are the number of the turn or nothing, the mask, the carried values."""
 
-    def __init__(self, side: Batcher, forms: list[Form], moves: list[bool], mask: Value, count: Value | None):
-        self.side, self.forms, self.moves, self.mask, self.count = side, forms, moves, mask, count
+    side: Batcher
+    forms: list[Form]
+    moves: list[bool]
+    """Which carried values a turn changes."""
+    mask: Value
+    """Which lanes turn at all."""
+    count: Value | None
+    """How often each lane turns, in a counted loop."""
 
     def own(self) -> list[Value]:
         captured = set(self.side.b.captures.values())
@@ -181,9 +189,10 @@ def _turning(at: Batcher, operation: Operation, lanes: Sequence[Lane], turn: _Tu
         turns = at.b.item(at.b.emit("max", [turn.count], {"axis": (0,), "keepdim": False}))
         made = _emit(at, "counted_while", turns, initial, inner, [mask, *results, *kept], {"reverse": False})
     else:
-        mask = inner.logical_and(mask, mask_of(side, side.lane(operation.blocks[0].results[0])))
-        test = any_of(inner, mask)
-        made = _emit(at, "while_loop", any_of(at.b, turn.mask), initial, inner, [test, mask, *results, *kept], {})
+        test = side.lane(operation.blocks[0].results[0])
+        mask = inner.logical_and(mask, mask_of(side, Lane(side.stacked(test), Form.STACKED)))
+        leaves = [any_of(inner, mask), mask, *results, *kept]
+        made = _emit(at, "while_loop", any_of(at.b, turn.mask), initial, inner, leaves, {})
     found: list[Lane] = []
     for i, form in enumerate(turn.forms):
         if form is Form.STACKED:

@@ -221,19 +221,8 @@ def diagonal_embed(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane
 OTHERWISE = ("take", "take_add", "batch_norm_train", "batch_norm_infer", "argmax", "argmin", "dim", "diagonal_embed")
 """Ops with an axis among the attributes that have a rule of their own (here or in another module)."""
 LAST_AXES = (
-    "inverse",
-    "det",
-    "slogdet",
-    "solve",
-    "cholesky",
-    "eigh",
-    "eig",
-    "qr",
-    "svd",
-    "tril",
-    "triu",
-    "one_hot",
-    "bitcast",
+    *("inverse", "det", "slogdet", "solve", "cholesky", "eigh", "eig", "qr", "svd", "lu", "matrix_exp"),
+    *("matrix_exp_slope", "tril", "triu", "one_hot", "bitcast"),
 )
 
 

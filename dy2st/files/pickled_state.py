@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -104,7 +105,7 @@ def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
 
 def _dtype(code: Any, align: Any = False, copy: Any = True) -> _DType:
     if code not in _DTYPES:
-        raise FileFormatError(f"an array has the dtype {code!r:.40}, which is not read")
+        raise FileFormatError(f"an array has the dtype {_short(code)}, which is not read")
     return _DType(code)
 
 
@@ -149,6 +150,11 @@ _CALLS: dict[Global, Callable[..., Any]] = {
 }
 
 
+def _short(value: Any) -> str:
+    """Return the beginning of what a file says; all of it may be endless, where lists hold the same list often."""
+    return reprlib.repr(value)[:100]
+
+
 def _require(holds: bool) -> None:
     if not holds:
         raise FileFormatError("the pickle holds more than data: it makes an array otherwise than NumPy and Paddle do")
@@ -169,7 +175,7 @@ def _array(state: Any) -> np.ndarray:
     _, shape, dtype, fortran, data = state
     _require(_is_tuple(shape) and isinstance(dtype, _DType))
     if len(shape) > MAX_AXES or not all(type(e) is int and e >= 0 for e in shape):
-        raise FileFormatError(f"an array has no possible shape: {shape!r:.100}")
+        raise FileFormatError(f"an array has no possible shape: {_short(shape)}")
     return _filled(dtype, shape, data, "F" if fortran is True else "C")
 
 
@@ -224,6 +230,6 @@ def _rejoined(found: dict[Any, Any]) -> dict[Any, Any]:
             raise FileFormatError(f"the parts of the array {name!r:.60} are not there")
         whole = np.concatenate(parts)
         if not all(type(e) is int and e >= 0 for e in shape) or math.prod(shape) != whole.size:
-            raise FileFormatError(f"the parts of the array {name!r:.60} do not make the shape {shape!r:.100}")
+            raise FileFormatError(f"the parts of the array {name!r:.60} do not make the shape {_short(shape)}")
         found[name] = whole.reshape(shape)
     return found

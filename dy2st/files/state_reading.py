@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def load(
         found = pickled_state.load(path)
         if isinstance(found, dict) and not keep_name_table:
             found.pop(NAME_TABLE, None)
-        return _with_tensors(found, from_array, _has_named(found))
+        return _with_tensors(found, from_array, _has_named(found, set()), {})
     if plain_safetensors.format_of(path).startswith("dy2st"):
         return state_files.load(path, from_array)
     return {name: from_array(array) for name, array in plain_safetensors.load(path).items()}
@@ -43,22 +43,37 @@ def _is_pickle(path: str | os.PathLike[str]) -> bool:
     return start.startswith(_PROTOCOL) and not (start.endswith(b"{") and length <= safetensors_io.MAX_HEADER)
 
 
-def _has_named(found: Any) -> bool:
-    items = found.values() if isinstance(found, dict) else found if isinstance(found, (list, tuple)) else ()
-    return isinstance(found, Named) or any(map(_has_named, items))
-
-
-def _with_tensors(found: Any, from_array: Callable[[np.ndarray], Any], named: bool) -> Any:
-    """Make tensors of named arrays; of every array where none has a name, as Paddle before 2.1 saved them."""
-    if isinstance(found, Named):
-        return from_array(_widened(found.array))
-    if isinstance(found, np.ndarray):
-        return _widened(found) if named else from_array(_widened(found))
+def _parts(found: Any) -> Iterable[Any]:
     if isinstance(found, dict):
-        return {key: _with_tensors(value, from_array, named) for key, value in found.items()}
-    if isinstance(found, (list, tuple)):
-        return type(found)(_with_tensors(value, from_array, named) for value in found)
-    return found
+        return found.values()
+    return found if isinstance(found, (list, tuple)) else ()
+
+
+def _has_named(found: Any, seen: set[int]) -> bool:
+    if id(found) in seen:
+        return False
+    seen.add(id(found))
+    return isinstance(found, Named) or any(_has_named(part, seen) for part in _parts(found))
+
+
+def _with_tensors(found: Any, from_array: Callable[[np.ndarray], Any], named: bool, done: dict[int, Any]) -> Any:
+    """Make tensors of named arrays; of every array where none has a name, as Paddle before 2.1 saved them.
+
+    What stands in several places is made once.
+    """
+    if id(found) in done:
+        return done[id(found)]
+    made = found
+    if isinstance(found, Named):
+        made = from_array(_widened(found.array))
+    elif isinstance(found, np.ndarray):
+        made = _widened(found) if named else from_array(_widened(found))
+    elif isinstance(found, dict):
+        made = {key: _with_tensors(value, from_array, named, done) for key, value in found.items()}
+    elif isinstance(found, (list, tuple)):
+        made = type(found)(_with_tensors(value, from_array, named, done) for value in found)
+    done[id(found)] = made
+    return made
 
 
 def _widened(array: np.ndarray) -> np.ndarray:

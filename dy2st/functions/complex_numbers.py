@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st import dtypes
 from dy2st.functions import math
 from dy2st.functions.comparison import where
 from dy2st.functions.creation import zeros_like
@@ -105,4 +106,4 @@ def whole(x: Any, name: str) -> Tensor:
     x = floating(x, name)
     if x.dtype.is_complex:
         return x
-    return complex(cast_to(x, "float32") if x.dtype.bits < 32 else x, zeros_like(x))
+    return complex(cast_to(x, dtypes.float32) if x.dtype.bits < 32 else x, zeros_like(x))

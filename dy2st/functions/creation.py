@@ -169,13 +169,15 @@ def fill_constant(
     shape: Any, dtype: Any, value: Any, force_cpu: bool = False, place: Any = None, name: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return a tensor of a shape and dtype with one value everywhere.
+    """Return a tensor of a shape and dtype with one value everywhere, on `place` where one is given.
 
     >>> import dy2st as paddle
     >>> paddle.tensor.fill_constant([2], "int32", 3).tolist()
     [3, 3]
     """
-    return _into(out, full(shape, value, dtype))
+    made = full(shape, value, dtype)
+    where = "cpu" if force_cpu else place
+    return _into(out, made if where is None else to_tensor(made, place=where))
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:

@@ -47,11 +47,13 @@ def set_printoptions(
     precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
     sci_mode: bool | None = None, linewidth: int | None = None,
 ) -> None:  # fmt: skip
-    """Set how tensors print: digits, how many elements are shown whole, how many at the edges, width of a line."""
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    if sci_mode is not None:
-        given["sci_mode"] = sci_mode
-    formatting.OPTIONS.update({k: v for k, v in given.items() if v is not None and k in formatting.OPTIONS})
+    """Set how tensors print: digits, how many elements are shown whole, how many at the edges, width of a line.
+
+    `sci_mode` True writes every float with an exponent, False none; without it the numbers decide.
+    """
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth,
+             "sci_mode": sci_mode}  # fmt: skip
+    formatting.OPTIONS.update({k: v for k, v in given.items() if v is not None})
 
 
 def iinfo(dtype: Any) -> np.iinfo[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from dy2st.functions.gathering import put_along_axis, take_along_axis
 from dy2st.functions.joining import stack
 from dy2st.functions.manipulation import reshape, transpose
 from dy2st.functions.operands import all_axes, cast_to, constant, floating, one_axis, op, tensor
+from dy2st.functions.search import searchsorted
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -54,6 +57,46 @@ def histogram_bin_edges(
     x = reshape(floating(input, "histogram_bin_edges"), [-1])
     low, high = _bounds(x, bins, min, max, "histogram_bin_edges")
     return low + (high - low) * linspace(0.0, 1.0, bins + 1, x.dtype)
+
+
+def histogramdd(
+    x: Any, bins: Any = 10, ranges: Sequence[float] | None = None, density: bool = False, weights: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
+    """Return how many points [..., d] fall into each cell of a grid, as floats, and the bounds of the cells by axis.
+
+    `bins` is the number of cells along each axis, or the bounds themselves; `ranges` has the least and the largest for
+    each axis. With `weights` [...] those are summed, with `density` the result is a density.
+    """
+    x = floating(x, "histogramdd")
+    points = reshape(x, [-1, x.shape[-1]])
+    axes = int(points.shape[1])
+    each = list(bins) if isinstance(bins, (list, tuple)) else [bins] * axes
+    spans = [(0.0, 0.0)] * axes if ranges is None else [(ranges[2 * i], ranges[2 * i + 1]) for i in range(axes)]
+    if len(each) != axes or (ranges is not None and len(ranges) != 2 * axes):
+        raise ValueError(f"histogramdd: {len(each)} bins for points of {axes} coordinates")
+    bounds = [
+        tensor(b, "histogramdd", x.dtype)
+        if isinstance(b, Tensor)
+        else histogram_bin_edges(points[:, i], b, float(spans[i][0]), float(spans[i][1]))
+        for i, b in enumerate(each)
+    ]
+    place = zeros([points.shape[0]], "int64")
+    inside = place == 0
+    for i, edges in enumerate(bounds):
+        column, count = points[:, i], edges.shape[0] - 1
+        cell = math.minimum(searchsorted(edges, column, right=True) - 1, count - 1)  # the last cell has both bounds
+        inside = inside & (column >= edges[0]) & (column <= edges[-1])
+        place = place * count + math.maximum(cell, 0)
+    value = cast_to(inside, x.dtype)
+    value = value if weights is None else value * reshape(tensor(weights, "histogramdd", x.dtype), [-1])
+    shape = [edges.shape[0] - 1 for edges in bounds]
+    total = reshape(put_along_axis(zeros([prod(shape)], x.dtype), place, value, 0, "add"), shape)
+    if not density:
+        return total, bounds
+    for i, edges in enumerate(bounds):
+        total = total / reshape(edges[1:] - edges[:-1], [-1 if i == j else 1 for j in range(axes)])
+    return total / reduction.sum(value), bounds
 
 
 def _bounds(x: Tensor, bins: int, low: float, high: float, name: str) -> tuple[Tensor, Tensor]:

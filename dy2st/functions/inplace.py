@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from math import pi
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +24,7 @@ from dy2st.functions import (
     math,
     random,
     reduction,
+    written_parts,
 )
 from dy2st.functions.assigning import write
 from dy2st.functions.operands import cast_to, number, tensor
@@ -169,6 +171,33 @@ def bernoulli_(x: Tensor, p: Any = 0.5, name: str | None = None) -> Tensor:
     return write(x, random.bernoulli(creation.full_like(x, p)))
 
 
+def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, name: str | None = None) -> Tensor:
+    """Write e to the power of normal numbers into x; return it."""
+    refuse(x)
+    return write(x, math.exp(random.gaussian(x.shape, mean, std, 0, x.dtype)))
+
+
+def cauchy_(x: Tensor, loc: float = 0, scale: float = 1, name: str | None = None) -> Tensor:
+    """Write numbers of the distribution of Cauchy into x; return it."""
+    refuse(x)
+    return write(x, math.tan((random.rand(x.shape, x.dtype) - 0.5) * pi) * scale + loc)
+
+
+def geometric_(x: Tensor, probs: Any, name: str | None = None) -> Tensor:
+    """Write log(u) / log(1 - probs) of uniform numbers u into x, whose next whole numbers count trials; return it."""
+    refuse(x)
+    chance = tensor(probs, "geometric_")
+    return write(x, math.log(1.0 - random.rand(x.shape, x.dtype)) / math.log1p(-cast_to(chance, x.dtype)))
+
+
+def fill_diagonal_tensor_(
+    x: Tensor, y: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+) -> Tensor:
+    """Write y into a diagonal of the planes of two axes of x; return it."""
+    refuse(x)
+    return write(x, written_parts.diagonal_scatter(before(x), y, offset, dim1, dim2))
+
+
 def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
     """Write one value into a diagonal of a matrix; return it."""
     refuse(x)
@@ -186,5 +215,6 @@ for _module, _names in _NAMES:
 for _module, _names in _SHAPES:
     for _name in _names.split():
         INPLACE[f"{_name}_"] = _shape_form(getattr(_module, _name), _name)
-for _made in (zero_, fill_, copy_, cast_, where_, uniform_, normal_, exponential_, bernoulli_, fill_diagonal_):
+for _made in (zero_, fill_, copy_, cast_, where_, uniform_, normal_, exponential_, bernoulli_, fill_diagonal_,
+              fill_diagonal_tensor_, log_normal_, cauchy_, geometric_):  # fmt: skip
     INPLACE[_made.__name__] = _made

@@ -190,6 +190,7 @@ def vector_norm(
     """
     x = floating(x, "vector_norm")
     x = x if dtype is None else cast_to(x, as_dtype(dtype))
+    x = math.abs(x) if x.dtype.is_complex else x
     axes = all_axes(axis, x.ndim, "vector_norm")
     keep = {"axis": axes, "keepdim": bool(keepdim)}
     if isinstance(p, str):
@@ -323,35 +324,3 @@ def kron(x: Any, y: Any, name: str | None = None) -> Tensor:
     wide = manipulation.reshape(x, [e for extent in a for e in (extent, 1)])
     tiles = manipulation.reshape(y, [e for extent in b for e in (1, extent)])
     return manipulation.reshape(apply(_MUL, wide, tiles), [p * q for p, q in zip(a, b, strict=True)])
-
-
-def cov(
-    x: Any, rowvar: bool = True, ddof: bool = True, fweights: Any = None, aweights: Any = None, name: str | None = None
-) -> Tensor:
-    """Return the covariances of rows (columns without `rowvar`), 0-D for one row.
-
-    `fweights` say how often each observation was made, `aweights` how much it counts. Without `ddof` the divisor is the
-    number of observations, not one less.
-    """
-    x = floating(x, "cov")
-    x = manipulation.reshape(x, [1, -1]) if x.ndim == 1 else x if rowvar else t(x)
-    weights = [tensor(w, "cov", x.dtype) for w in (fweights, aweights) if w is not None]
-    if weights:
-        spread, centred, divisor = _weighed(x, weights, ddof, aweights is not None)
-    else:
-        spread = centred = x - reduction.mean(x, 1, True)
-        divisor = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
-    result = matmul(spread, centred, transpose_y=True) / divisor
-    return manipulation.reshape(result, []) if isinstance(x.shape[0], int) and x.shape[0] == 1 else result
-
-
-def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return deviations from the weighed means times their weights, the deviations, and the divisor of `cov`.
-
-    With weights that are no counts (`graded`, the last ones), one observation less is sum(w a) / sum(w) of them.
-    """
-    w = cast_to(weights[0] if len(weights) == 1 else weights[0] * weights[1], x.dtype)
-    total = reduction.sum(w)
-    centred = x - reduction.sum(x * w, 1, keepdim=True) / total
-    less = reduction.sum(w * cast_to(weights[-1], x.dtype)) / total if graded else 1.0
-    return centred * w, centred, total - less if ddof else total

@@ -266,3 +266,16 @@ def polygamma(x: Any, n: int, name: str | None = None) -> Tensor:
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"polygamma: n must be an int that is not negative, not {n!r}")
     return digamma(x) if n == 0 else apply(op("polygamma"), floating(x, "polygamma"), n=n)
+
+
+def frexp(x: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return the mantissas, from 0.5 to 1 in size, and the exponents, as floats, with x = mantissa * 2 ** exponent."""
+    x = floating(x, "frexp")
+    nothing = (x == 0) | (x - x != 0)  # zeros, infinities and NaN are their own mantissas
+    size = apply(_WHERE, nothing, number(1.0, x.dtype, x), abs(x))
+    exponent = floor(log2(size)) + 1.0
+    mantissa = size * exp2(-exponent)  # near 1 and 0.5 the logarithm may have been rounded to the other side
+    exponent = exponent + cast_to(mantissa >= 1.0, x.dtype) - cast_to(mantissa < 0.5, x.dtype)
+    zero = number(0.0, x.dtype, x)
+    exponent = apply(_WHERE, nothing, zero, exponent)
+    return apply(_WHERE, nothing, x, x * exp2(-exponent)), exponent

@@ -17,6 +17,7 @@ from dy2st.functions.comparison import where
 from dy2st.functions.creation import eye, zeros, zeros_like
 from dy2st.functions.joining import stack
 from dy2st.functions.linear_algebra import matmul, matrix_norm, matrix_transpose, one_batch, same_extents
+from dy2st.functions.manipulation import reshape
 from dy2st.functions.operands import cast_to, floating, op, pair, tensor
 from dy2st.ir.context import current
 from dy2st.runtime.dispatch import apply
@@ -219,6 +220,38 @@ def corrcoef(x: Any, rowvar: bool = True, name: str | None = None) -> Tensor:
     scaled = centred / math.sqrt(reduction.sum(math.square(centred), -1, keepdim=True))
     found = math.clip(matmul(scaled, scaled, transpose_y=True), -1.0, 1.0)
     return found.reshape([]) if alone else found
+
+
+def cov(
+    x: Any, rowvar: bool = True, ddof: bool = True, fweights: Any = None, aweights: Any = None, name: str | None = None
+) -> Tensor:
+    """Return the covariances of rows (columns without `rowvar`), 0-D for one row.
+
+    `fweights` say how often each observation was made, `aweights` how much it counts. Without `ddof` the divisor is the
+    number of observations, not one less.
+    """
+    x = floating(x, "cov")
+    x = reshape(x, [1, -1]) if x.ndim == 1 else x if rowvar else matrix_transpose(x)
+    weights = [tensor(w, "cov", x.dtype) for w in (fweights, aweights) if w is not None]
+    if weights:
+        spread, centred, divisor = _weighed(x, weights, ddof, aweights is not None)
+    else:
+        spread = centred = x - reduction.mean(x, 1, True)
+        divisor = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
+    result = matmul(spread, centred, transpose_y=True) / divisor
+    return reshape(result, []) if isinstance(x.shape[0], int) and x.shape[0] == 1 else result
+
+
+def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return deviations from the weighed means times their weights, the deviations, and the divisor of `cov`.
+
+    With weights that are no counts (`graded`, the last ones), one observation less is sum(w a) / sum(w) of them.
+    """
+    w = cast_to(weights[0] if len(weights) == 1 else weights[0] * weights[1], x.dtype)
+    total = reduction.sum(w)
+    centred = x - reduction.sum(x * w, 1, keepdim=True) / total
+    less = reduction.sum(w * cast_to(weights[-1], x.dtype)) / total if graded else 1.0
+    return centred * w, centred, total - less if ddof else total
 
 
 def _matrices(x: Any, name: str, least: int = 2) -> Tensor:

@@ -15,6 +15,7 @@ from dy2st.functions import (
     comparison,
     complex_numbers,
     creation,
+    decompositions,
     diagonals,
     differences,
     gathering,
@@ -47,7 +48,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     """),
     (math, """
         abs acos acosh asin asinh atan atan2 atanh ceil clamp clip copysign cos cosh deg2rad digamma erf erfinv exp
-        expm1 floor fmax fmin frac gammaln heaviside hypot ldexp lerp lgamma log log10 log1p log2 logaddexp logit
+        expm1 floor fmax fmin frac frexp gammaln heaviside hypot ldexp lerp lgamma log log10 log1p log2 logaddexp logit
         maximum minimum nan_to_num polygamma rad2deg reciprocal round rsqrt scale sgn sigmoid sign sin sinh sqrt
         square stanh tan tanh
     """),
@@ -57,13 +58,13 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         is_floating_point is_integer is_tensor isclose isfinite isinf isnan isneginf isposinf le less less_equal
         less_than logical_and logical_not logical_or logical_xor lt ne not_equal signbit
     """),
-    (complex_numbers, "angle as_complex as_real conj isreal polar view_as_complex view_as_real"),
+    (complex_numbers, "angle as_complex as_real conj imag isreal polar real view_as_complex view_as_real"),
     (reduction, """
         all amax amin any argmax argmin count_nonzero cummax cummin cumprod cumsum logcumsumexp logsumexp max mean
         median min nanmean nansum prod quantile std sum var
     """),
     (linear_algebra, """
-        addmm baddbmm bmm cov cross dist dot inner kron matmul matrix_power matrix_transpose mm mv norm outer t
+        addmm baddbmm bmm cross dist dot inner kron matmul matrix_power matrix_transpose mm mv norm outer t
         tensordot trace vecdot
     """),
     (manipulation, """
@@ -81,16 +82,18 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     """),
     (random, "bernoulli multinomial"),
     (stacking, """
-        atleast_1d atleast_2d atleast_3d block_diag cartesian_prod combinations dsplit hsplit unfold vsplit
+        as_strided atleast_1d atleast_2d atleast_3d block_diag cartesian_prod combinations dsplit hsplit unfold vsplit
     """),
     (differences, """
         cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter reduce_as renorm shard_index sinc
         trapezoid vander
     """),
-    (histograms, "histogram histogram_bin_edges mode nanmedian nanquantile"),
-    (written_parts, "diagonal_scatter select_scatter slice_scatter"),
+    (histograms, "histogram histogram_bin_edges histogramdd mode nanmedian nanquantile"),
+    (written_parts, "diagonal_scatter fill_diagonal_tensor select_scatter slice_scatter"),
+    (decompositions, "householder_product lu lu_unpack ormqr pca_lowrank svd_lowrank"),
     (matrices, """
-        cholesky cholesky_inverse cholesky_solve cond corrcoef eig eigvals eigvalsh inverse lstsq pinv qr slogdet solve
+        cholesky cholesky_inverse cholesky_solve cond corrcoef cov eig eigvals eigvalsh inverse lstsq pinv qr slogdet
+        solve
     """),
     (aliases, """
         broadcast_shapes get_device is_same_shape new_empty repeat requires_grad_ softmax split_with_sizes stride
@@ -223,10 +226,9 @@ METHODS: dict[str, Any] = {
     "new_ones": new_ones,
     "new_zeros": new_zeros,
     "numel": creation.numel,
+    "rank": creation.rank,
     "pin_memory": placement.pin_memory,
     "device": property(aliases.device),
-    "real": property(complex_numbers.real),
-    "imag": property(complex_numbers.imag),
     "is_dense": _yes,
     **dict.fromkeys(("is_sparse", "is_sparse_coo", "is_sparse_csr", "is_dist"), _no),
     "is_cuda": property(aliases.is_cuda),

@@ -154,3 +154,23 @@ def unfold(x: Any, axis: int, size: int, step: int, name: str | None = None) -> 
     found = index_select(x, places.reshape([-1]), axis)
     split = reshape_to(found, [*x.shape[:axis], count, size, *x.shape[axis + 1 :]])
     return split.moveaxis(axis + 1, -1)
+
+
+def as_strided(x: Any, shape: Sequence[int], stride: Sequence[int], offset: int = 0, name: str | None = None) -> Tensor:
+    """Return the elements of x, taken as one vector, at offset + index * stride; a copy, not a view of the memory.
+
+    >>> import dy2st as paddle
+    >>> paddle.as_strided(paddle.arange(5), [3, 2], [1, 2]).tolist()
+    [[0, 2], [1, 3], [2, 4]]
+    """
+    x = tensor(x, "as_strided")
+    if len(shape) != len(stride):
+        raise ValueError(f"as_strided: {len(shape)} extents and {len(stride)} strides")
+    places = np.full((), offset, np.int64)
+    for extent, step in zip(shape, stride, strict=True):
+        places = places[..., None] + np.arange(extent) * step
+    size = x.size
+    if places.size and isinstance(size, int) and not 0 <= places.min() <= places.max() < size:
+        raise IndexError(f"as_strided reads elements {places.min()} to {places.max()} of {size}")
+    found = index_select(reshape_to(x, [-1]), constant(places.reshape(-1)))
+    return reshape_to(found, list(shape))

@@ -54,6 +54,13 @@ def diagonal_scatter(
     return where(there != 0, apply(op("diagonal_embed"), cast_to(y, x.dtype), *dims, **on), x)
 
 
+def fill_diagonal_tensor(
+    x: Any, y: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+) -> Tensor:
+    """Return a copy of x that has y on a diagonal of the planes of two axes."""
+    return diagonal_scatter(x, y, offset, dim1, dim2)
+
+
 def _whole(count: int) -> tuple[slice, ...]:
     return (slice(None),) * count
 

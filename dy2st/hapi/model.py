@@ -22,6 +22,7 @@ from dy2st.jit import load_state, save, save_state
 from dy2st.metric import Metric
 from dy2st.nn.layer import Layer
 from dy2st.nn.summary import summary
+from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor
 
 
@@ -66,7 +67,9 @@ class Model:
         for metric in self._metrics:
             if not isinstance(metric, Metric):
                 raise TypeError(f"Model.prepare: metrics must be Metrics, not {type(metric).__name__}")
-        given = {"level": amp_configs} if isinstance(amp_configs, str) else dict(amp_configs or {"level": "O0"})
+        given: dict[str, Any] = (
+            {"level": amp_configs} if isinstance(amp_configs, str) else dict(amp_configs or {"level": "O0"})
+        )
         level = given.pop("level", "O1")
         if level == "O0":
             return
@@ -188,7 +191,7 @@ class Model:
         return [np.concatenate(column) for column in columns] if stack_outputs else columns
 
     # ---- the rest --------------------------------------------------------------------------------------------------
-    def parameters(self, *args: Any, **keywords: Any) -> list[Tensor]:
+    def parameters(self, *args: Any, **keywords: Any) -> list[Parameter]:
         """Return the parameters of the network."""
         return self.network.parameters(*args, **keywords)
 
@@ -326,7 +329,7 @@ def _length(loader: Any) -> int | None:
 
 
 def _count(inputs: list[Any]) -> int:
-    shape = getattr(inputs[0], "shape", ()) if inputs else ()
+    shape: Any = getattr(inputs[0], "shape", ()) if inputs else ()
     return int(shape[0]) if len(shape) else 1
 
 

@@ -6,12 +6,9 @@ to a thread or task (the default place and generator) is in `process`, one objec
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from dy2st.ir.checkpoint import KEEP_ALL
 
@@ -38,8 +35,7 @@ class Process:
     """In a worker process of a DataLoader: which one it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What is current in this thread or task.
 
     `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
@@ -55,27 +51,20 @@ class Context:
     layer: Any = None
     saved: Any = None
     checkpoint: str | int = KEEP_ALL
-    process: Process = field(default_factory=Process)
+    process: Process = Process()
 
 
-_CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (a frozen dataclass)
+_CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (a tuple)
 current = _CURRENT.get
-
-
-_read = attrgetter(*(f.name for f in dataclasses.fields(Context)))
-_write: dict[str, Callable[[Context, Any], None]] = {
-    f.name: getattr(Context, f.name).__set__ for f in dataclasses.fields(Context)
-}
+_PLACES = {name: i for i, name in enumerate(Context._fields)}
 
 
 def _changed(context: Context, changes: dict[str, Any]) -> Context:
-    """Do what `dataclasses.replace` does in half the time: every call of a layer needs it."""
-    made = object.__new__(Context)
-    for write, value in zip(_write.values(), _read(context), strict=True):
-        write(made, value)
+    """Do what `context._replace(**changes)` does in a third of the time: every call of a layer needs it."""
+    values = list(context)
     for name, value in changes.items():
-        _write[name](made, value)
-    return made
+        values[_PLACES[name]] = value
+    return Context._make(values)
 
 
 def switch(**changes: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import sys
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 
@@ -37,7 +38,7 @@ class Location:
 
 def user_frame() -> FrameType | None:
     """Return the innermost frame that runs the user's code."""
-    frame = inspect.currentframe()
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] (CPython's, as elsewhere)
     while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
     return frame
@@ -53,10 +54,24 @@ def user_location() -> Location | None:
     frame = user_frame()
     if frame is None:
         return None
-    place, calls = frame, [(frame.f_code, frame.f_lasti)]
-    bottom = getattr(current().trace, "bottom", None)
-    while bottom is not None and frame is not None and frame is not bottom and len(calls) < MOST_CALLS:
-        frame = frame.f_back
-        if frame is not None and is_user_frame(frame):
-            calls.append((frame.f_code, frame.f_lasti))
-    return Location(place.f_code.co_filename, place.f_lineno, place.f_code.co_name, tuple(calls))
+    calls = (frame.f_code, frame.f_lasti), *_callers(frame)
+    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, calls)
+
+
+def _callers(frame: FrameType) -> tuple[tuple[CodeType, int], ...]:
+    """Return the calls of the trace that led to a frame: they stand still while it runs (a generator may move)."""
+    trace = current().trace
+    bottom = getattr(trace, "bottom", None)
+    if bottom is None:
+        return ()
+    if trace.callers[0] is frame and trace.callers[1] is bottom:
+        return trace.callers[2]
+    calls: list[tuple[CodeType, int]] = []
+    outer: FrameType | None = frame
+    while outer is not None and outer is not bottom and len(calls) < MOST_CALLS - 1:
+        outer = outer.f_back
+        if outer is not None and is_user_frame(outer):
+            calls.append((outer.f_code, outer.f_lasti))
+    if not frame.f_code.co_flags & inspect.CO_GENERATOR:
+        trace.callers = frame, bottom, tuple(calls)
+    return tuple(calls)

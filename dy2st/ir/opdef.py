@@ -41,6 +41,10 @@ class OpDef:
         """Say whether the op can raise on operands of these types: an op that `may_raise` may know that it does not."""
         return self.may_raise
 
+    def portable(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes as they go into a file."""
+        return attributes
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 

@@ -89,10 +89,11 @@ class _Writer:
         if not operation.op.saveable:
             reason = f"{operation.name} calls back into this process and cannot be saved"
             raise ValueError(located(reason, at.file if at else None, at.line if at else None))
+        attributes = operation.op.portable(operation.attributes)
         return {
             "op": operation.name,
             "operands": [numbers[v] for v in operation.operands],
-            "attributes": {name: self.attribute(value) for name, value in operation.attributes.items()},
+            "attributes": {name: self.attribute(value) for name, value in attributes.items()},
             "blocks": [self.block(block, depth + 1) for block in operation.blocks],
             "results": [self.define(v, numbers) for v in operation.results],
             "at": None if at is None else [_base_name(at.file), max(at.line, 0), at.function],

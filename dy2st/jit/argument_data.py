@@ -73,7 +73,7 @@ def tree_to_json(tree: Any, name: str) -> Json:
         return {"input": tree.index}
     if isinstance(tree, Fixed):
         return {"fixed": constant_to_json(tree.value, f"argument '{name}'")}
-    if tree.is_object:
+    if tree.is_object or (tree.keys is None and tree.kind.__name__ not in CONTAINERS):
         raise NotSaveable(f"argument '{name}' is a {tree.kind.__name__}, which a file cannot hold")
     if tree.keys is None:
         return {tree.kind.__name__: [tree_to_json(item, name) for item in tree.items]}

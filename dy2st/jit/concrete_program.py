@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
 from dy2st.jit.guards import ArgumentSlot, Guard, StateSlot
 from dy2st.jit.outputs import restore
-from dy2st.jit.signature import Fixed, Flattened
+from dy2st.jit.signature import Branch, Fixed, Flattened
 from dy2st.jit.trace import Traced
 from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.compiled import Compiled
@@ -30,7 +30,7 @@ class ConcreteProgram:
 
     def __init__(self, traced: Traced, made: Flattened):
         self.traced = traced
-        self.compiled = Compiled(traced.program)
+        self.compiled = Compiled(traced.program, whole=True)
         self.names = list(made.names)
         self.tree = made.tree
         self.objects = made.objects
@@ -39,14 +39,15 @@ class ConcreteProgram:
         """How many calls of its kind it could not serve, and why the last one."""
         self.kinds_of_call = 0
         """How many ways to pass the arguments the function recognises at once (`fast_call`)."""
-        self.values = _fixed_values(made)
+        self.values = fixed_values(made)
         """The Python values among the arguments, by place."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._one_tensor = isinstance(traced.output, TensorLike)
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
-        self.quiet = not (needs or self._random or traced.writes or traced.grad_free or traced.raised or traced.failed)
+        acts = traced.writes or traced.grad_free or traced.raised or traced.failed or traced.same or traced.actions
+        self.quiet = not (needs or self._random or acts)
         """Whether `run_quietly` may serve a call that is recognised."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
@@ -143,11 +144,16 @@ class ConcreteProgram:
             thrown = found.of_run(error, operands, _wrapped).with_traceback(error.__traceback__)
             left = [_wrapped(v) for v in operands[len(found.operands) :]]
             _write_back(found.writes, left, leaves, containers)
+            _act(found.actions)
         if thrown is not None:
             raise thrown
+        if traced.same:
+            given = dict(traced.same)
+            results = [inputs[given[i]] if i in given else x for i, x in enumerate(results)]
         output = restore(iter(results[: traced.outputs]), traced.output)
         if traced.writes:
             _write_back(traced.writes, results[traced.outputs :], leaves, containers)
+        _act(traced.actions)
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
         return output
@@ -168,6 +174,12 @@ class ConcreteProgram:
         return [_wrapped(v) for v in self.compiled.run(raw, xp)]
 
 
+def _act(actions: Sequence[Callable[[], None]]) -> None:
+    """Do what a call does at its end, as eager code does it: outside of any trace."""
+    for action in actions:
+        action()
+
+
 def _fixed_shape(kind: Type) -> tuple[int, ...] | None:
     """Return the shape of a state that the Program takes as it is, None where a run tells."""
     if isinstance(kind, TensorType) and all(isinstance(extent, int) for extent in kind.shape):
@@ -181,18 +193,21 @@ def _wrapped(value: Any) -> Any:
 
 def _fixed_numbers(made: Flattened) -> dict[str, Any]:
     """Return the Python numbers among the arguments of which the value is fixed, by place."""
-    return {name: x for name, x in _fixed_values(made).items() if type(x) in (int, float)}
+    return {name: x for name, x in fixed_values(made).items() if type(x) in (int, float)}
 
 
-def _fixed_values(made: Flattened) -> dict[str, Any]:
+def fixed_values(made: Flattened) -> dict[str, Any]:
     """Return the Python values that the Program takes as fixed, by place."""
     found: dict[str, Any] = {}
+    seen: set[int] = set()
 
     def visit(tree: Any, name: str) -> None:
         if isinstance(tree, Fixed):
             found[name] = tree.value
-        for i, item in enumerate(getattr(tree, "items", None) or ()):
-            visit(item, f"{name}_{tree.keys[i] if tree.keys is not None else i}")
+        elif isinstance(tree, Branch) and id(tree) not in seen:
+            seen.add(id(tree))  # an object may lead back to itself
+            for i, item in enumerate(tree.items):
+                visit(item, f"{name}_{i if tree.keys is None else tree.keys[i]}")
 
     for name, tree in made.tree.items():
         visit(tree, name)

@@ -14,7 +14,7 @@ from typing import Any
 
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import SIMPLE, Guard
-from dy2st.jit.signature import Flattened, Leaf, rebuild
+from dy2st.jit.signature import Branch, Fixed, Flattened, Leaf, rebuild
 from dy2st.jit.value_keys import VALUES
 from dy2st.runtime.tensor import Tensor
 
@@ -88,27 +88,29 @@ def signature_text(made: Flattened) -> str:
 
 
 def _kind(x: Any) -> str:
-    return f"{x.dtype.name}, rank {x.ndim}" if isinstance(x, Tensor) else f"a {type(x).__name__}"
+    return f"{x.dtype.name}, rank {x.ndim}" if isinstance(x, Tensor) else f"any {type(x).__name__}"
 
 
 def described(made: Flattened, grad: bool) -> dict[str, str]:
     """Return in words what the key of a call is made of, by place."""
-    found = {name: text for root, tree in made.tree.items() for name, text in _places(tree, root, made)}
+    seen: set[int] = set()
+    found = {name: text for root, tree in made.tree.items() for name, text in _places(tree, root, made, seen)}
     found["gradients"] = "recorded" if grad else "not recorded"
     return found
 
 
-def _places(tree: Any, name: str, made: Flattened) -> Iterator[tuple[str, str]]:
+def _places(tree: Any, name: str, made: Flattened, seen: set[int]) -> Iterator[tuple[str, str]]:
     if isinstance(tree, Leaf):
         x = made.leaves[tree.index]
         needs = isinstance(x, Tensor) and not x.stop_gradient
         yield name, _kind(x) + (", needs a gradient" if needs else "")
-    elif hasattr(tree, "value"):
+    elif isinstance(tree, Fixed):
         yield name, _shown(tree.value)
-    elif hasattr(tree, "items"):
+    elif isinstance(tree, Branch) and id(tree) not in seen:
+        seen.add(id(tree))  # an object may lead back to itself
         yield name, f"a {tree.kind.__name__} of {len(tree.items)}"
         for i, item in enumerate(tree.items):
-            yield from _places(item, f"{name}_{i if tree.keys is None else tree.keys[i]}", made)
+            yield from _places(item, f"{name}_{i if tree.keys is None else tree.keys[i]}", made, seen)
 
 
 def _shown(x: Any) -> str:

@@ -28,7 +28,7 @@ import numpy as np
 from dy2st.ir.types import TensorType
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
-from dy2st.jit.signature import Flattened, bound_places
+from dy2st.jit.signature import Flattened, bound_places, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import MISSING
@@ -64,7 +64,8 @@ class _Writer:
 
     def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec]):
         self.made, self.program, self.specs = made, program, specs
-        self.names: dict[str, Any] = {"MISSING": MISSING, "same": same, "Tensor": Tensor}
+        self.names: dict[str, Any] = {"MISSING": MISSING, "same": same, "shares_memory": shares_memory,
+                                      "Tensor": Tensor}  # fmt: skip
         self.lines: list[str] = []
         self.leaves: list[str] = []
         self.payloads: list[str] = []
@@ -78,6 +79,9 @@ class _Writer:
             self.argument(name, self.constant(x) if text is None else text, x)
         if len(self.seen) > 1:
             self.refuse(f"len({{{', '.join(f'id({v})' for v in self.seen.values())}}}) != {len(self.seen)}")
+        tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
+        if len(tensors) > 1 and self.program.traced.written_leaves:
+            self.refuse(f"shares_memory(({', '.join(tensors)}))")
         state, payloads = self.state()
         if self.program.quiet:
             result = f"[{', '.join(self.payloads + payloads)}]"

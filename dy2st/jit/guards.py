@@ -38,6 +38,11 @@ class StateSlot:
     owner: Any
     name: Any
 
+    @property
+    def label(self) -> str | None:
+        """The name of the argument, where the tensor has none."""
+        return self.name
+
     def fetch(self) -> Any:
         """Return the tensor or number as it is now."""
         return self.owner if self.name is None else getattr(self.owner, self.name)
@@ -55,6 +60,11 @@ class GlobalSlot(StateSlot):
 @dataclass(frozen=True)
 class ItemSlot(StateSlot):
     """An argument that is read from a list or dict; the name is the place in it."""
+
+    @property
+    def label(self) -> str:
+        """The name of the argument, where the tensor has none."""
+        return f"item_{self.name}"
 
     def fetch(self) -> Any:
         """Return the tensor as it is now."""

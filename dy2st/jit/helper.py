@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from dy2st.errors import NeedsPythonValue
@@ -19,6 +20,7 @@ from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.unpacking import unpack
 from dy2st.runtime.variant import SymbolicList, Variant
+from dy2st.runtime.written_text import format_, percent
 
 Thunk = Callable[[], Any]
 IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -138,6 +140,8 @@ class Helper:
 
     def method(self, obj: Any, name: str) -> Callable[..., Any]:
         trace = current().trace
+        if trace is not None and type(obj) is str and name == "format":
+            return partial(format_, trace, obj)
         return getattr(obj, name) if trace is None else convert_access.method(trace, obj, name)
 
     def attr(self, obj: Any, name: str) -> Any:
@@ -271,6 +275,10 @@ class Helper:
                 body(entered)
         else:
             with_(trace, manager, body, get, set, names)
+
+    def percent(self, text: str, values: Any) -> Any:
+        trace = current().trace
+        return text % values if trace is None else percent(trace, text, values)
 
     def fstring(self, *parts: Any) -> Any:
         trace = current().trace

@@ -10,7 +10,9 @@ from typing import Any
 
 from dy2st.jit.outputs import output_template
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.convert_if import switch
 from dy2st.runtime.recasting import names, remade
+from dy2st.runtime.templates import Const
 from dy2st.runtime.variant import SymbolicList, Variant
 
 
@@ -19,6 +21,8 @@ def leaving(trace: Any, x: Any) -> Any:
     if isinstance(x, Variant):
         if not any(names(a, lambda thing: _made(trace, thing)) for a in x.alternatives):
             return x
+        if any(isinstance(a, Const) and isinstance(trace.content(a.object), Variant) for a in x.alternatives):
+            return leaving(trace, switch(trace, x, trace.content))  # one of one of several things is one of them all
         return remade(trace, x, lambda y: output_template(trace, leaving(trace, y)))
     if isinstance(x, tuple):
         items = [leaving(trace, i) for i in x]

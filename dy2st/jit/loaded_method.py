@@ -86,7 +86,7 @@ class _Run:
     """One kind of call, ready to run."""
 
     def __init__(self, call: SavedCall, program: Program):
-        self.call, self.compiled = call, Compiled(program)
+        self.call, self.compiled = call, Compiled(program, whole=True)
 
     def __deepcopy__(self, memo: Any) -> _Run:
         return self

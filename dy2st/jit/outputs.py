@@ -18,8 +18,10 @@ from dy2st.formatting import render
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
+from dy2st.naming import is_plain_module
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.recasting import names
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
 from dy2st.runtime.tape import call
@@ -70,9 +72,18 @@ def output_template(trace: Any, x: Any) -> Template:
         found = trace.attributes_of(x)
         return NewObject(type(x), tuple(found), tuple(output_template(trace, i) for i in found.values()))
     found = template_of(trace, x)
-    if isinstance(found, Const) and id(x) not in trace.external and _holds_symbolic(x):
-        raise StructureError(f"a {type(x).__name__} that holds tensors of the Program leaves the function")
+    names(found, lambda thing: _refuse_symbolic(trace, thing))
     return found
+
+
+def _refuse_symbolic(trace: Any, x: Any) -> bool:
+    """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
+    if id(x) not in trace.external and _holds_symbolic(x):
+        raise StructureError(
+            f"a {type(x).__name__} that holds tensors of the Program leaves the function",
+            hint="return the tensors, and make it of them outside",
+        )
+    return False
 
 
 def written_template(trace: Any, content: Any) -> Template:
@@ -87,6 +98,8 @@ def written_template(trace: Any, content: Any) -> Template:
 
 def _holds_symbolic(x: Any) -> bool:
     """Say whether an object refers, over a few steps, to something that only a trace knows."""
+    if isinstance(x, type) and not is_plain_module(x.__module__):
+        return any(map(_is_of_trace, vars(x).values()))
     if isinstance(x, PLAIN):
         return False
     seen: dict[int, Any] = {id(x): x}

@@ -30,12 +30,13 @@ class ProgramCache:
             raise RuntimeError("no Program was traced yet: call the function once, or give it an input_spec")
         return self.order[-1]
 
-    def find(self, key: Any) -> ConcreteProgram | None:
-        """Return the Program for a call whose guards hold."""
+    def find(self, key: Any, again: bool = False) -> ConcreteProgram | None:
+        """Return the Program for a call whose guards hold; of those before it is noted why not, once a call."""
         for program in self.entries.get(key, ()):
             if program.holds():
                 return program
-            program.refuse()
+            if not again:
+                program.refuse()
         return None
 
     def add(self, key: Any, program: ConcreteProgram) -> None:

@@ -30,13 +30,11 @@ class Rebound:
     def of_trace(self, function: types.FunctionType, made: types.FunctionType) -> types.FunctionType:
         """Return a converted function with cells and globals of the trace."""
         names, assigned = _globals_of(function.__code__)
-        scope = function.__globals__
-        seen = {name: self._note_global(scope, name, scope[name]) for name in names if name in scope}
-        opened = {name: x for name, x in seen.items() if x is not scope[name]}
-        if assigned or opened or id(scope) in self.globals:
-            scope = self._scope(function.__globals__, assigned)
-            for name in opened.keys() - self.globals[id(function.__globals__)][2].keys():
-                scope[name] = opened[name]
+        real = function.__globals__
+        seen = {name: self._note_global(real, name, real[name]) for name in names if name in real}
+        scope = self._scope(real, assigned)  # also where it assigns none: what it calls may
+        before = self.globals[id(real)][2]
+        scope.update((name, x) for name, x in seen.items() if x is not real[name] and name not in before)
         ours = {id(cell) for cell in function.__closure__ or ()}
         closure = tuple(self._cell(c) if id(c) in ours else c for c in made.__closure__ or ())
         twin = types.FunctionType(made.__code__, scope, made.__name__, made.__defaults__, closure)

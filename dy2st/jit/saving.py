@@ -145,6 +145,8 @@ class _Saver:
         traced, block = program.traced, program.traced.program.block
         results, at = block.results[: traced.outputs], traced.outputs
         kept: list[tuple[Target, Any]] = []
+        if traced.actions:
+            self._warn("a loaded layer will not go on with the learning rate schedule, as forward does")
         for key, owner, template in traced.writes:
             values = block.results[at : at + len(types_of(template))]
             at += len(values)

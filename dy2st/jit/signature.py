@@ -7,7 +7,7 @@ the same object, which need gradients. Extents are not in it.
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,13 +23,13 @@ from dy2st.runtime.traced_iterator import Pulled, is_own
 from dy2st.shapes import Extent, symbol
 from dy2st.static.input_spec import InputSpec
 
-CONTAINERS = (list, dict, OrderedDict)
+CONTAINERS = (list, dict, OrderedDict, set, deque)
 
 
 class Flattened:
     """One call's arguments: `leaves` in order, and a `key` of everything else."""
 
-    __slots__ = ("containers", "iterators", "key", "leaves", "names", "numbers", "objects", "opened", "tree")
+    __slots__ = ("containers", "iterators", "key", "leaves", "names", "numbers", "objects", "opened", "sharing", "tree")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -43,6 +43,8 @@ class Flattened:
         """Objects that are told apart by identity, by place, and that could be taken apart."""
         self.opened: list[str] = []
         """The places of objects that were taken apart."""
+        self.sharing: set[int] = set()
+        """The leaves that share memory with another one."""
         self.key: Any = None
         self.tree: Any = None
 
@@ -66,6 +68,8 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         seen[id(x)] = len(made.leaves)
         payload = x._payload
         keys.append((payload.dtype, payload.ndim, x.stop_gradient))
+        if x._version is not None:
+            _note_memory(x, made, seen, keys)
         return _leaf(x, name, made)
     if kind is np.ndarray:
         dtypes.of_array(x)
@@ -84,7 +88,7 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         parts = zip(x._fields, x, strict=True)
         items = [_flatten(v, f"{name}_{n}", made, seen, keys, opened) for n, v in parts]
         return Branch(kind, items, None, -1)
-    if kind in CONTAINERS:
+    if kind in CONTAINERS and not (kind is deque and x.maxlen is not None):
         return _container(x, name, made, seen, keys, opened)
     if is_own(x) or kind is Pulled:
         made.iterators.append(x if kind is Pulled else Pulled(x))
@@ -99,6 +103,20 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
     return Fixed(x)
 
 
+def _note_memory(x: Tensor, made: Flattened, seen: dict[int, Any], keys: list[Any]) -> None:
+    """Note whether a tensor, which is a view or has views, shares memory with another argument."""
+    first = seen.setdefault(id(x._version), len(made.leaves))
+    if first != len(made.leaves):
+        keys.append(("memory", first))
+        made.sharing |= {first, len(made.leaves)}
+
+
+def shares_memory(tensors: Sequence[Tensor]) -> bool:
+    """Say whether two of these are views of one tensor, or a tensor and its view."""
+    versions = [id(t._version) for t in tensors if t._version is not None]
+    return len(versions) != len(set(versions))
+
+
 def _container(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
     """Take a list, a dict or an object apart; one that was met before is the same one."""
     if id(x) in seen:
@@ -107,11 +125,12 @@ def _container(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: l
     at = len(made.containers)
     made.containers.append(x)
     kind = type(x)
-    parts = x if isinstance(x, (list, dict)) else vars(x)
-    labels = None if kind is list else list(parts)
+    in_order = kind in (list, set, deque)
+    parts: dict[Any, Any] = dict(enumerate(x)) if in_order else x if isinstance(x, dict) else vars(x)
+    labels = None if in_order else list(parts)
     keys.append((kind, len(parts) if labels is None else tuple(labels)))
     found = seen[id(x)] = Branch(kind, [], labels, at)
-    for k, v in enumerate(parts) if labels is None else parts.items():
+    for k, v in parts.items():
         found.items.append(_flatten(v, f"{name}_{k}", made, seen, keys, opened))
     return found
 
@@ -181,6 +200,8 @@ def rebuild(
     items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
     if tree.keys is not None:
         (vars(made) if tree.is_object else made).update(zip(tree.keys, items, strict=True))
+    elif tree.kind is set:
+        made.update(items)
     else:
         made.extend(items)
     return made

@@ -16,13 +16,14 @@ from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, current
 from dy2st.ir.program import Program, Value
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
-from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.concrete_program import ConcreteProgram, fixed_values
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import Recogniser, recogniser
 from dy2st.jit.named_calls import named_call
+from dy2st.jit.outside import mark
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.signature import (
     Flattened,
@@ -193,7 +194,7 @@ class StaticFunction:
             self._last = program
             return program, made
         with self._lock:
-            program = self._cache.find(key)
+            program = self._cache.find(key, again=True)
             if program is None or not program.fits(made.leaves):
                 if key in self._eager:
                     return None, made
@@ -246,6 +247,8 @@ class StaticFunction:
             iterators = [t.iterator(x) for x in made.iterators]
             values = {name: rebuild(tree, leaves, containers, iterators) for name, tree in made.tree.items()}
             t.note_arguments(leaves, containers)
+            for x in fixed_values(made).values():  # the function may read and write them, but not while it is traced
+                mark(t, x)
             return inputs, *call_arguments(self._signature, values)
 
         made_trace = Trace(frozenset(self._open_state))
@@ -264,6 +267,11 @@ class StaticFunction:
                     f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
                     "clear it before"
                 )
+        if not made.sharing.isdisjoint(traced.written_leaves):
+            raise TraceError(
+                "two arguments share memory and one of them is written, which a Program takes for two tensors: "
+                "give it a clone of one"
+            )
         for note in traced.notes:
             self._history.fall_back(note)
         return ConcreteProgram(traced, made)

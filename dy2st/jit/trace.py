@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,20 +24,22 @@ from dy2st.jit.outputs import output_template, written_template
 from dy2st.jit.outside import mark, mark_items
 from dy2st.jit.rebound import PLAIN, Rebound
 from dy2st.jit.refusals import refuse_generator
+from dy2st.jit.same_tensors import arguments_among
 from dy2st.naming import is_plain_module
 from dy2st.runtime import convert_if
-from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.convert_try import functions_inside
 from dy2st.runtime.faults import refuse_fault
+from dy2st.runtime.impure import refusal
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, encode
 from dy2st.runtime.templates import Template
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import Variant
+from dy2st.runtime.variant import SymbolicList, Variant
 from dy2st.shapes import symbol
 from dy2st.transformers import convert, is_converted_code
 
@@ -61,6 +64,17 @@ class Traced:
     """The arguments, by number, that the Program takes to have no gradient before the call."""
     failed: Raised | None = None
     """What the function raised on every path, after effects or writes of every call; the output has its values."""
+    actions: Sequence[Callable[[], None]] = ()
+    """What each call does at its end."""
+    same: tuple[tuple[int, int], ...] = ()
+    """Results, by number, that are the tensor which is an argument, by number: not a copy of it."""
+
+    @property
+    def written_leaves(self) -> set[int]:
+        """The arguments, by number, whose elements a run writes."""
+        writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
+        owners = [owner for key, owner, _ in writes if key[0] == "data" and isinstance(owner, ArgumentSlot)]
+        return {owner.index for owner in owners if owner.kind == "leaf"}
 
 
 class Trace(Leaves):
@@ -88,6 +102,8 @@ class Trace(Leaves):
         self.recursions: list[Recursion] = []
         self.functions: dict[str, Block] = {}
         """Functions of the Program beside its entry."""
+        self.filters = warnings.filters
+        """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
         self.root.functions = self.functions
 
     # ---- what comes from outside -----------------------------------------------------------------------------------
@@ -101,7 +117,7 @@ class Trace(Leaves):
         fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape)
         if not fixed:
             shape = tuple(symbol(f"s{len(self.slots)}_{axis}") for axis in range(len(shape)))
-        value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.name)
+        value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.label)
         self.slots[id(t)] = (slot, value, t)
         self.log.keep(t)
         if not t.stop_gradient:
@@ -203,7 +219,7 @@ class Trace(Leaves):
         for i, x in containers.items():
             self.arguments[id(x)] = ArgumentSlot("container", i)
             self.log.keep(x)
-            if not isinstance(x, (list, dict)):
+            if not isinstance(x, CONTAINERS):
                 self.stand_in_objects[id(x)] = x, dict(vars(x))
 
     def content(self, x: Any) -> Any:
@@ -212,6 +228,8 @@ class Trace(Leaves):
             if self.log.get(("items", id(x))) is MISSING:
                 self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
                 mark_items(self, x)
+                if isinstance(tail, SymbolicList):
+                    return self.spliced([*x, Spliced(tail)])
                 if tail is not MISSING and tail:
                     return [*x, *tail]
         return super().content(x)
@@ -265,6 +283,7 @@ class Trace(Leaves):
             self.rebound.write()
             keys = dict.fromkeys(key for overlay in self.log.overlays for key in overlay)
             raised.writes, values = self.written({key: self.log.get(key) for key in keys})
+            raised.actions = self.actions()
         return values
 
     def written(self, entries: dict[Key, Any]) -> tuple[list[tuple[Key, Any, Template]], list[Value]]:
@@ -277,7 +296,7 @@ class Trace(Leaves):
             if key[1:] and key[1] in self.made_objects:
                 continue
             owner = self.log.owner(key)
-            if isinstance(owner, Variant):
+            if isinstance(owner, Variant) or key[0] == "done" or (key[0] == "data" and self._is_own(owner)):
                 continue
             owner = self.arguments.get(id(owner), owner)
             if key[0] in ("data", "grad"):  # the tensor that stands there in each call
@@ -293,6 +312,11 @@ class Trace(Leaves):
             writes.append((key, owner, shape))
             values += encode(self, value, shape)
         return writes, values
+
+    def _is_own(self, t: Any) -> bool:
+        """Say whether a tensor was made in this trace, so that nobody outside sees what is written to it."""
+        own = isinstance(t, Tensor) and isinstance(t._payload, Value)
+        return own and id(t) not in self.arguments and id(t) not in self.sources
 
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the converted form of a function or method; itself where it is not the user's.
@@ -314,6 +338,24 @@ class Trace(Leaves):
         code_log.converted(made)
         return self.rebound.of_trace(function, made.make(HELPER))
 
+    # ---- what is done when a run is over ---------------------------------------------------------------------------
+    def after_run(self, owner: Any, action: Callable[[], None]) -> None:
+        """Let each call do something to a Python object at its end; nothing in the function may read that after this."""
+        if self.builder is not self.root or self.attempts:
+            raise refusal(
+                "a Python object is changed in a branch, loop or `try` of which only the run will tell whether it runs",
+                "do this at the end of the function, or outside of it",
+            )
+        self.log.set(("done", id(owner), len(self.log.overlays[0])), owner, action)
+
+    def actions(self) -> list[Callable[[], None]]:
+        """Return what a call does at its end."""
+        return [action for key, action in self.log.overlays[0].items() if key[0] == "done"]
+
+    def is_behind(self, owner: Any) -> bool:
+        """Say whether an object is changed at the end of the call, after what the trace does now."""
+        return any(key[:2] == ("done", id(owner)) for key in self.log.overlays[0])
+
     # ---- the end ---------------------------------------------------------------------------------------------------
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
         """Close the Program over what the function returned (or raised) and what was written."""
@@ -328,11 +370,11 @@ class Trace(Leaves):
         count = len(results)
         flows = [is_differentiable(v.type) and (v in self.needs or not isinstance(v.type, TensorType)) for v in results]
         writes, values = self.written(dict(self.log.overlays[0]))
-        results += values
         block = self.root.block
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
-        block.results = [self.root.use(v) for v in results]
+        block.results = [self.root.use(v) for v in (*results, *values)]
+        same = arguments_among(self, results, writes, values, order)
         program = Program({"main": block, **self.functions})
         self._check(program)
         return Traced(
@@ -347,6 +389,8 @@ class Trace(Leaves):
             self.raised,
             tuple(sorted(self.grad_free)),
             None if thrown is None else thrown[0],
+            self.actions(),
+            same,
         )
 
     def _check(self, program: Program) -> None:
@@ -405,4 +449,5 @@ def trace(
             return made.finish(inputs, None, error)
         finally:
             made.outermost = made.bottom = None
+            made.callers = None, None, ()
         return made.finish(inputs, output)

@@ -166,7 +166,7 @@ def _axis(weight: Tensor, dim: int) -> int:
     return dim % weight.ndim
 
 
-def _taken(layer: Layer, name: str) -> Tensor:
+def _taken(layer: Layer, name: str) -> Parameter:
     """Take a parameter out of a layer."""
     if any(getattr(hook, "name", None) == name for hook in layer._forward_pre_hooks.values()):
         raise RuntimeError(f"{name!r} of {type(layer).__name__} has a norm already")

@@ -31,8 +31,10 @@ from dy2st.ops import (
     list_slots,
     lists,
     loss,
+    lu,
     manipulation,
     matmul,
+    matrix_exponential,
     neighbours,
     normalization,
     optional,
@@ -51,6 +53,7 @@ from dy2st.ops import (
     sorting,
     trigonometric,
     tuples,
+    warning,
     with_gradient,
 )
 
@@ -85,8 +88,10 @@ __all__ = [
     "list_slots",
     "lists",
     "loss",
+    "lu",
     "manipulation",
     "matmul",
+    "matrix_exponential",
     "neighbours",
     "normalization",
     "optional",
@@ -105,5 +110,6 @@ __all__ = [
     "sorting",
     "trigonometric",
     "tuples",
+    "warning",
     "with_gradient",
 ]

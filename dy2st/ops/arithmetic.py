@@ -99,11 +99,10 @@ class Div(Ufunc):
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
         (_, y), (dx, dy) = primals, tangents
-        over_x = None if dx is None else b.safe_mul(dx, b.reciprocal(y))
-        if dy is None:
-            return over_x
-        over_y = b.neg(b.safe_mul(dy, b.div(outs[0], y)))
-        return over_y if over_x is None else b.add(over_x, over_y)
+        if dx is None:
+            return b.neg(b.safe_mul(dy, b.div(outs[0], y)))
+        rest = dx if dy is None else b.sub(dx, b.safe_mul(dy, outs[0]))
+        return b.safe_mul(rest, b.reciprocal(y))
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip

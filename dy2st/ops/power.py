@@ -89,4 +89,4 @@ class Rsqrt(Unary):
         return as_array(xp, xp.reciprocal(xp.sqrt(x)))
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
-        return b.mul(-0.5, b.mul(out, b.mul(out, out)))
+        return b.mul(-0.5, b.safe_mul(out, b.safe_mul(out, out)))

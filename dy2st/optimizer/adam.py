@@ -96,6 +96,8 @@ class AdamW(Adam):
     ):  # fmt: skip
         if not isinstance(weight_decay, (int, float)):
             raise TypeError(f"AdamW: weight_decay must be a number, not {type(weight_decay).__name__}")
+        if use_lowprecision_moment:
+            raise ValueError("AdamW: use_lowprecision_moment=True is not supported: moments have the parameter's dtype")
         self._lr_ratio, self._decays = lr_ratio, apply_decay_param_fun
         super().__init__(
             learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision,

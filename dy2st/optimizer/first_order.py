@@ -99,13 +99,13 @@ class Rprop(Optimizer):
         )  # fmt: skip
 
     def slots(self, options: dict[str, Any]) -> dict[str, Slot]:
-        return {"prev": Slot(), "learning_rate": Slot(fill=self._rate_now())}
+        return {"prevs": Slot(), "learning_rates": Slot(fill=self._rate_now())}
 
     def rule(self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]) -> Updated:
-        turned = g * state["prev"]
-        step = state["learning_rate"]
+        turned = g * state["prevs"]
+        step = state["learning_rates"]
         grown = m.minimum(step * options["grow"], options["high"])
         shrunk = m.maximum(step * options["shrink"], options["low"])
         step = m.where(turned > 0, grown, m.where(turned < 0, shrunk, step))
         g = m.where(turned < 0, m.zeros_like(g), g)
-        return p - m.sign(g) * step, {"prev": g, "learning_rate": step}
+        return p - m.sign(g) * step, {"prevs": g, "learning_rates": step}

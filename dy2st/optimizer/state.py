@@ -1,6 +1,7 @@
 """An optimizer's state: the tensors that its rule keeps for each parameter, and how they are saved and restored.
 
-A piece of state is saved as `PARAMETER_SLOT_0`, for example `linear_0.w_0_moment1_0`.
+A piece of state is saved as `PARAMETER_SLOT_0`, for example `linear_0.w_0_moment1_0`; the float32 twins of float16
+parameters stand by the names of these in a dict of their own, `master_weights`, as Paddle has them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dy2st.runtime.tensor import Tensor
 if TYPE_CHECKING:
     from dy2st.optimizer.optimizer import Optimizer, Slot
 
+_MASTER, _MASTERS = "_fp32_master_0", "master_weights"
+
 
 def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str, Tensor]:
     """Return the state of one parameter: filled as its slots say, or as a state dict given before said."""
@@ -32,7 +35,7 @@ def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str,
             made[name] = _slot(trace, f"{p.name}_{name}_0", shape, kind, slot.fill, p)
         if master:
             made["fp32_master"] = Tensor(p.array("a master weight").astype(np.float32))
-            made["fp32_master"].name = f"{p.name}_fp32_master_0"
+            made["fp32_master"].name = p.name + _MASTER
     for t in made.values():
         t.persistable = t.fixed_shape = True
         if t.name in optimizer._loaded:
@@ -52,6 +55,9 @@ def state_dict(optimizer: Optimizer) -> dict[str, Any]:
     """Return the state of all parameters by name, and the scheduler's."""
     found: dict[str, Any] = {t.name: t for state in optimizer._accumulators.values() for t in state.values()}
     found.update(optimizer._loaded)
+    masters = {name: found.pop(name) for name in list(found) if name.endswith(_MASTER)}
+    if masters:
+        found[_MASTERS] = {name.removesuffix(_MASTER): t for name, t in masters.items()}
     if isinstance(optimizer._learning_rate, LRScheduler):
         found["LR_Scheduler"] = optimizer._learning_rate.state_dict()
     return found
@@ -60,6 +66,7 @@ def state_dict(optimizer: Optimizer) -> dict[str, Any]:
 def set_state_dict(optimizer: Optimizer, given: dict[str, Any]) -> None:
     """Restore state by name; what belongs to a parameter that was not updated yet is kept until it is."""
     given = dict(given)
+    given.update({name + _MASTER: t for name, t in given.pop(_MASTERS, {}).items()})
     schedule = given.pop("LR_Scheduler", None)
     if schedule is not None and isinstance(optimizer._learning_rate, LRScheduler):
         optimizer._learning_rate.set_state_dict(schedule)

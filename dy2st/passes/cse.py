@@ -6,8 +6,9 @@ Before                          After
     %c = add(%a, %b)
 
 1. Two operations of a block with the same op, operands and attributes become one, unless they have effects or
-   sub-blocks. Those that may raise are merged too: where the first did not raise, the second would not. Random ops are
-   functions of (seed, draw number), so equal ones give equal numbers.
+   sub-blocks; operands of a sum or product may stand in either order. Those that may raise are merged too: where the
+   first did not raise, the second would not. Random ops are functions of (seed, draw number), so equal ones give equal
+   numbers.
 2. Two results of a block stay two arrays: the caller may write into one of them.
 3. Two arguments of a branch, or two invariants of a loop, that take the same operand become one.
 """
@@ -23,6 +24,9 @@ from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType
 from dy2st.passes.base import Pass
 from dy2st.passes.rewrite import Replacements
+
+COMMUTATIVE = ("add", "mul", "safe_mul")
+"""Ops whose operands may change places, bit by bit."""
 
 
 class MergeCommonSubexpressions(Pass):
@@ -50,7 +54,10 @@ def _merge(block: Block, replacements: Replacements) -> bool:
         if operation.blocks or operation.op.effect or operation.op.name == "call":
             kept.append(operation)
             continue
-        key = (operation.op.name, *map(id, operation.operands), identity(operation.attributes))
+        operands = list(map(id, operation.operands))
+        if operation.op.name in COMMUTATIVE:
+            operands.sort()
+        key = (operation.op.name, *operands, identity(operation.attributes))
         earlier = first.setdefault(key, operation)
         if earlier is not operation and _becomes(operation, earlier, results, replacements):  # 1.
             changed = True

@@ -157,9 +157,22 @@ def _merge_reshapes(operation: Operation) -> bool:
     return True
 
 
+def _merge_broadcasts(operation: Operation) -> bool:
+    """What only puts axes of extent 1 in front is done by the broadcast anyway."""
+    inner = operation.operands[0].operation
+    if inner is not None and inner.op.name in ("reshape", "expand_dims"):
+        source, made = inner.operands[0].type, inner.results[0].type
+        if isinstance(source, TensorType) and isinstance(made, TensorType):
+            more = made.rank - source.rank
+            if more > 0 and made.shape == ((1,) * more + source.shape):
+                operation.operands = [inner.operands[0], *operation.operands[1:]]
+                return True
+    return _merge_reshapes(operation)
+
+
 MERGED: dict[str, Callable[[Operation], bool]] = {
     "transpose": _merge_transposes,
     "reshape": _merge_reshapes,
-    "broadcast": _merge_reshapes,
+    "broadcast": _merge_broadcasts,
     "detach": _merge_reshapes,
 }

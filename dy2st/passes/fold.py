@@ -7,7 +7,7 @@ Before                                  After
     return %c
 
 1. An operation on constants with tensors and numbers as results becomes constants, when these are small and `eval` does
-   not raise. Random ops and effects stay.
+   not raise. Random ops and effects stay. Zeros and ones need no more than the shape, so what they are like may go.
 2. An `assert` of a constant that is true goes.
 3. A small constant that is an operand of a branch, or an invariant of a loop, is made inside the block instead, so that
    the block can be folded too.
@@ -20,13 +20,14 @@ from typing import Any, cast
 import numpy as np
 
 from dy2st.ir.opdef import lookup
-from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.passes.base import Pass
 from dy2st.passes.rewrite import Replacements
 from dy2st.shapes import product
 
 CONSTANTS = ("constant", "scalar_constant")
+LIKE = ("zeros_like", "ones_like")
 _LARGEST = 4096
 _LARGEST_COPIED = 16
 _BITS = 512
@@ -77,6 +78,8 @@ class _Fold:
 
     def evaluate(self, operation: Operation) -> list[Any] | None:
         operands = [constant_of(v) for v in operation.operands]
+        if operation.op.name in LIKE:
+            operands = [np.empty(tensor_type(v).shape, tensor_type(v).dtype.numpy) for v in operation.results]  # type: ignore[arg-type]
         try:
             with np.errstate(all="ignore"):
                 made = operation.op.eval(np, *operands, **operation.attributes)  # type: ignore[attr-defined]
@@ -107,7 +110,7 @@ def _may_fold(operation: Operation) -> bool:
     op = operation.op
     if op.effect or op.blocks or op.name in (*CONSTANTS, "call") or getattr(op, "random", False):
         return False
-    if any(constant_of(v) is None for v in operation.operands):
+    if op.name not in LIKE and any(constant_of(v) is None for v in operation.operands):
         return False
     if op.name in _GROWS and not _is_modest(operation):
         return False

@@ -71,7 +71,7 @@ class Aliases:
             for item in x.values() if isinstance(x, dict) else x:
                 self.hold(item)
 
-    def others(self, t: Tensor) -> list[Any]:
+    def others(self, t: Any) -> list[Any]:
         """Return what else may be a tensor that is written."""
         self.writes += 1
         return [x for x in self.groups.get(id(t), ()) if x is not t and not self._are_distinct(x, t)]
@@ -84,7 +84,7 @@ class Aliases:
         if all(_differ(list(map(root, tensors_in(s)))) for s in sources):
             self.distinct.append(frozenset(id(root(t)) for t in tensors_in(made)))
 
-    def is_held(self, t: Tensor) -> bool:
+    def is_held(self, t: Any) -> bool:
         """Say whether a list or a variant holds a tensor by value."""
         return any(id(x) in self.held for x in self.groups.get(id(t), [t]))
 

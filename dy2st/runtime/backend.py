@@ -1,20 +1,31 @@
-"""What runs Programs: the interpreter's plans, or native code where it is chosen.
+"""What runs Programs: the interpreter's plans, or native code.
 
-`DY2ST_BACKEND` chooses: `interpreter` (the default) or `native` (CPU only, through LLVM).
+`DY2ST_BACKEND` chooses:
+
+    auto          native code on the CPU where it is likely to be faster: at once for a Program with loops, from the second
+                  run on for others, so that what runs once is not compiled (the default)
+    native        native code on the CPU, always
+    interpreter   operation by operation
+
+A Program whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with one
+warning.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from dy2st.ir.program import Program
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.plan import Plan, compile_plan
 
-BACKENDS = ("interpreter", "native")
+BACKENDS = ("auto", "native", "interpreter")
+_LOOPS = ("while_loop", "counted_while", "call")
 
 
 class Runnable(Protocol):
@@ -35,8 +46,66 @@ def backend() -> str:
 
 def ready(program: Program, xp: Any) -> Runnable:
     """Make a Program ready to run on `xp` (NumPy or CuPy)."""
-    if xp is np and backend() == "native":
-        from dy2st.runtime.cpu.native import NativePlan
+    chosen = backend()
+    if xp is not np or chosen == "interpreter" or not _has_llvm():
+        return compile_plan(program, xp)
+    return _native(program) if chosen == "native" else Automatic(program)
 
-        return NativePlan(program)
-    return compile_plan(program, xp)
+
+class Automatic:
+    """A Program that becomes native code when that is likely to pay."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._lock = threading.Lock()
+        self._runs_before = 0 if any(o.op.name in _LOOPS for o in program.walk()) else 1
+        self._plan: Plan | None = None
+        self._chosen: Runnable | None = None
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on arrays, numbers, lists and variants; return the results of the entry function."""
+        chosen = self._chosen
+        if chosen is None:
+            with self._lock:
+                chosen = self._next()
+        return chosen.run(inputs)
+
+    def _next(self) -> Runnable:
+        """Return what makes this run: the interpreter the first time, where that is all there may be."""
+        if self._chosen is None and self._runs_before <= 0:
+            native = _native(self.program)
+            self._chosen = native if native.is_worth_it else self._interpreted()
+        self._runs_before -= 1
+        return self._chosen or self._interpreted()
+
+    def _interpreted(self) -> Plan:
+        if self._plan is None:
+            self._plan = compile_plan(self.program)
+        return self._plan
+
+
+def _native(program: Program) -> Any:
+    from dy2st.runtime.cpu.native import NativePlan  # noqa: PLC0415  loads llvmlite
+
+    return NativePlan(program)
+
+
+def _has_llvm() -> bool:
+    """Say whether llvmlite can be imported; warn once where it cannot."""
+    global _found
+    if _found is None:
+        try:
+            import llvmlite.binding  # noqa: F401, PLC0415  loaded on first use
+
+            _found = True
+        except ImportError as error:
+            _found = False
+            warnings.warn(
+                f"llvmlite cannot be imported ({error}): Programs run operation by operation; pip install llvmlite",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    return _found
+
+
+_found: bool | None = None

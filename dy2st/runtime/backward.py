@@ -1,4 +1,4 @@
-"""Gradients of eager tensors: `backward`, which sums into leaves, and `grad`, which returns them. Both walk the tape."""
+"""Gradients of tensors: `backward`, which sums into leaves, and `grad`, which returns them. Both walk the tape."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def backward(
     _refuse_dump(dump_backward_graph_path)
     outputs = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     trace = current().trace
+    if any(out.stop_gradient if trace is None else trace.stops(out) for out in outputs):
+        raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
     if trace is not None:
         trace.backward(outputs, _listed(grad_tensors, len(outputs)))
         return
     walk = Walk(graph=False, keep=retain_graph)
     for out, seed in zip(outputs, _listed(grad_tensors, len(outputs)), strict=True):
-        if out.stop_gradient:
-            raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
         walk.seed(out, _conjugate(seed_of(out, seed, graph=False)))
     walk.run()
     given: set[int] = set()
@@ -86,9 +86,15 @@ def grad(
     found = [_conjugate(g) for g in found]
     for i, (x, g) in enumerate(zip(ins, found, strict=True)):
         if g is None and not allow_unused:
-            why = "its stop_gradient is True" if x.stop_gradient else "no output depends on it"
+            why = _why_none(trace, outs, x)
             raise ValueError(f"input {i} ({x.name}) has no gradient: {why}; allow_unused=True gives None for it")
     return found
+
+
+def _why_none(trace: Any, outs: list[Tensor], x: Tensor) -> str:
+    if x.stop_gradient:
+        return "its stop_gradient is True"
+    return "no output depends on it" if trace is None else trace.why_none(outs, x)
 
 
 def _listed(seeds: Any, count: int) -> list[Any]:

@@ -28,19 +28,26 @@ class Functions:
     def __init__(self, program: Program, xp: Any):
         self.program, self.xp = program, xp
         self.constants: list[Any] = []
-        self._functions: dict[str, BlockPlan] = {}
+        self._functions: dict[tuple[str, Flags], BlockPlan] = {}
+        self._open: list[str] = []
 
     def entry(self) -> BlockPlan:
         """Return the plan of the entry function."""
         return self.function(self.program.entry)
 
-    def function(self, name: str) -> BlockPlan:
-        """Return the plan of a function; while it is being compiled, the plan that it will be."""
-        if name not in self._functions:
-            block = self.program.functions[name]
-            plan = self._functions[name] = BlockPlan()
-            _BlockCompiler(self, block, (False,) * len(block.arguments), None).compile_into(plan)
-        return self._functions[name]
+    def function(self, name: str, owned: Flags = ()) -> BlockPlan:
+        """Return the plan of a function; while it is being compiled, the plan that it will be.
+
+        `owned` says which arguments the caller gives up; a function that calls itself is never given any.
+        """
+        block = self.program.functions[name]
+        flags = owned if owned and name not in self._open else (False,) * len(block.arguments)
+        if (name, flags) not in self._functions:
+            plan = self._functions[name, flags] = BlockPlan()
+            self._open.append(name)
+            _BlockCompiler(self, block, flags, None).compile_into(plan)
+            self._open.pop()
+        return self._functions[name, flags]
 
     def block(self, block: Block, owned: Flags, carried: range | None = None) -> BlockPlan:
         """Compile a block. `owned` says which arguments the caller gives up; `carried` which ones a loop carries."""
@@ -228,9 +235,10 @@ class _BlockCompiler:
 
     def _call(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         name = operation.attributes["function"]
-        self._passed(operation, operands, (False,) * len(operation.results))
+        function = self.functions.function(name, tuple(v in given_up and once(v, operands) for v in operands))
+        self._passed(operation, operands, function.owned or (False,) * len(operation.results))
         outs = [self.frame.place(v) for v in operation.results]
-        step = call_step(self.functions.function(name), name, slots, outs)
+        step = call_step(function, name, slots, outs)
         self.calls.add(step)
         return step
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_iter import filter_, iter_, list_, map_, must_roll, next_, sorted_, tuple_
 from dy2st.runtime.convert_logic import and_, as_bool, or_
 from dy2st.runtime.convert_loop import for_
+from dy2st.runtime.convert_warn import warn
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
@@ -193,6 +195,8 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
 
 def any_(trace: Any, items: Any) -> Any:
     """Return `any(...)`."""
+    if isinstance(items, Variant):
+        return switch(trace, items, lambda x: any_(trace, x))
     if must_roll(trace, items):
         return _of_unknown_length(trace, items, False)
     found = or_(trace, False, [lambda x=x: x for x in trace.iterate(items)])
@@ -201,6 +205,8 @@ def any_(trace: Any, items: Any) -> Any:
 
 def all_(trace: Any, items: Any) -> Any:
     """Return `all(...)`."""
+    if isinstance(items, Variant):
+        return switch(trace, items, lambda x: all_(trace, x))
     if must_roll(trace, items):
         return _of_unknown_length(trace, items, True)
     found = and_(trace, True, [lambda x=x: x for x in trace.iterate(items)])
@@ -260,5 +266,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
     reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: sorted_, dict: dict_,
-    hash: hash_,
+    hash: hash_, warnings.warn: warn,
 }  # fmt: skip

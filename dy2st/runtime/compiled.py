@@ -16,13 +16,16 @@ from dy2st.ir.types import Type
 from dy2st.passes import optimise
 from dy2st.passes.silence import silenced
 from dy2st.runtime.backend import Runnable, ready
+from dy2st.runtime.plan import compile_plan
 
 
 class Compiled:
     """Hold a Program, its plans (one an array module) and its pull-backs; safe to use from several threads."""
 
-    def __init__(self, program: Program, optimised: Program | None = None):
+    def __init__(self, program: Program, optimised: Program | None = None, *, whole: bool = False):
         self.program = program
+        self._whole = whole
+        """Whether this is a Program of the user's, which may become native code, and not one operation of eager mode."""
         self._lock = threading.RLock()
         self._plans: dict[Any, Runnable] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
@@ -61,8 +64,15 @@ class Compiled:
         plan = self._plans.get(xp)
         if plan is None:
             with self._lock:
-                plan = self._plans.setdefault(xp, ready(self.optimised, xp))
+                plan = self._plans.setdefault(xp, self._ready(xp))
         return plan.run(inputs)
+
+    def _ready(self, xp: Any) -> Runnable:
+        return ready(self.optimised, xp) if self._whole else compile_plan(self.optimised, xp)
+
+    def _like(self, program: Program, optimised: Program | None = None) -> Compiled:
+        """Return a Program that was made of this one, run in the same way."""
+        return Compiled(program, optimised, whole=self._whole)
 
     def pullback(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
         """Return the reverse derivative of results `seeded` with respect to arguments `wrt`."""
@@ -80,7 +90,7 @@ class Compiled:
         with self._lock:
             if self._silent is None:
                 quiet = silenced(self.optimised)
-                self._silent = self if quiet is self.optimised else Compiled(quiet, quiet)
+                self._silent = self if quiet is self.optimised else self._like(quiet, quiet)
             return self._silent
 
     def pushforward(self, wrt: tuple[int, ...]) -> tuple[Compiled, tuple[int, ...]]:
@@ -89,7 +99,7 @@ class Compiled:
             if wrt not in self._pushforwards:
                 made, live = jvp(self.silent.differentiable, wrt)
                 made.block.results = made.block.results[len(self.optimised.block.results) :]
-                self._pushforwards[wrt] = Compiled(made), live
+                self._pushforwards[wrt] = self._like(made), live
             return self._pushforwards[wrt]
 
     def jet(self, given: Given, order: int) -> tuple[Compiled, Given]:
@@ -98,7 +108,7 @@ class Compiled:
             if (given, order) not in self._jets:
                 made, found = jet(self.silent.differentiable, given, order)
                 made.block.results = made.block.results[len(self.optimised.block.results) :]
-                self._jets[given, order] = Compiled(made), found
+                self._jets[given, order] = self._like(made), found
             return self._jets[given, order]
 
     def over_lanes(self, batched: tuple[bool, ...]) -> Compiled:
@@ -108,12 +118,12 @@ class Compiled:
         """
         with self._lock:
             if batched not in self._over_lanes:
-                self._over_lanes[batched] = Compiled(stacked_vmap(self.optimised, batched))
+                self._over_lanes[batched] = self._like(stacked_vmap(self.optimised, batched))
             return self._over_lanes[batched]
 
     def _derive(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
         made = vjp(self.differentiable, wrt, [(i, False) for i in seeded])
-        return CompiledPullback(Compiled(made.forward), Compiled(made.backward), seeded, made.found)
+        return CompiledPullback(self._like(made.forward), self._like(made.backward), seeded, made.found)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class Spliced:
     def _met(self, *_: Any) -> Any:
         raise StructureError("Python met the items of a container that only the run will tell")
 
-    __bool__ = __len__ = __iter__ = __getitem__ = __call__ = __index__ = __float__ = __int__ = __str__ = __format__ = _met
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = __invert__ = _met
+    __bool__ = __len__ = __iter__ = __getitem__ = __call__ = __index__ = __float__ = __int__ = _met
+    __str__ = __format__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = __invert__ = _met
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _met
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _met
 
@@ -57,6 +57,10 @@ class Contents:
         """The frame that began the trace; what its callers hold is outside."""
         self.bottom: FrameType | None = None
         """The frame that began the function of the Program that is being traced; locations list the calls above it."""
+        self.callers: tuple[FrameType | None, FrameType | None, Any] = None, None, ()
+        """The user's frame that asked last for its callers, the bottom then, and what the callers were (location)."""
+        self.carried: dict[int, Callable[[], Any]] = {}
+        """What reads the variables that a branch or loop hands over, by the id of its builder."""
         self.first: dict[int, Any] = {}
         """What a container made in the trace held before its first entry in the log."""
         self.aliases = Aliases()

@@ -18,6 +18,7 @@ from dy2st.runtime.convert_recursion import call_function
 from dy2st.runtime.impure import refuse_debugger, refuse_impure
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
+from dy2st.runtime.math_functions import MATH
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import made_here
@@ -30,7 +31,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     if isinstance(f, Variant):
         return lambda *a, **k: switch(trace, f, lambda g: callable_for(trace, g)(*a, **k))
     try:
-        special = BUILTINS.get(f)
+        special = BUILTINS.get(f) or MATH.get(f)
     except TypeError:  # an unhashable callable object
         special = None
     if special is not None:

@@ -101,6 +101,8 @@ class Raised:
     operands: list[Value]
     writes: list[Any] = field(default_factory=list[Any])
     """What had been written, as (key, owner, template); its values are the last operands of the `raise`."""
+    actions: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """What the call had come to do at its end."""
 
     @classmethod
     def of(cls, trace: Any, error: BaseException) -> tuple[Raised, list[Value]]:

@@ -29,6 +29,7 @@ from dy2st.runtime.made_in_branch import (
     with_same,
 )
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, decode, encode
@@ -59,7 +60,7 @@ class Branch:
     def run(self, body: Thunk, get: Thunk, set: Callable[[Any], None], before: Any) -> None:
         """Trace `body` from the local variables `before`."""
         set(before)
-        with self.trace.inside(self.builder, self.writes):
+        with self.trace.inside(self.builder, self.writes), self.trace.carrying(get):
             try:
                 self.result = body()
             except Diverged:
@@ -161,6 +162,20 @@ def join_blocks(
     set: Callable[[Any], None], names: Sequence[str],
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place."""
+
+    def run(get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:
+        joined, result = _join_blocks(trace, emit, then, orelse, get, set, names)
+        set(joined)
+        return joined, result
+
+    joined, result = carrying_more(trace, run, get, set, names)
+    return joined[: len(names)], result
+
+
+def _join_blocks(
+    trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
+    set: Callable[[Any], None], names: Sequence[str],
+) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     before, place = get(), user_location()
     outer: Builder = trace.builder
     old = old_objects(trace)

@@ -24,6 +24,7 @@ from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode, encode
@@ -61,7 +62,7 @@ def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any]
         body()
         return test()
 
-    Loop(trace, get, set, names, checkpoint).run_while(go, turn)
+    carrying_more(trace, lambda g, s, n: Loop(trace, g, s, n, checkpoint).run_while(go, turn), get, set, names)
 
 
 def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
@@ -125,7 +126,7 @@ def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], ge
             names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     if isinstance(items.length, int) and items.length == 0:
         return
-    Loop(trace, get, set, names).run_for(items, body, test)
+    carrying_more(trace, lambda g, s, n: Loop(trace, g, s, n).run_for(items, body, test), get, set, names)
 
 
 class RaisesAlways(Exception):
@@ -250,7 +251,8 @@ class Loop:
             self._are_one_of(entered)
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
-                after = turn()
+                with trace.carrying(self.get):
+                    after = turn()
             except (Dy2stError, KeyboardInterrupt):
                 raise
             except BaseException as error:

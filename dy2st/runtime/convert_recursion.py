@@ -22,6 +22,7 @@ from dy2st.runtime.convert_if import Diverged, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_template, old_objects
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.rebinding import check_carried
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.templates import (
     Items,
@@ -71,6 +72,7 @@ class Recursion:
 def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any:
     """Call a function of the user's in its converted form."""
     made = trace.convert(function)
+    check_carried(trace, made)
     arguments = (*args, *keywords.values())
     around = [active for active in reversed(trace.active) if active.function is function]
     further_out = [active for active in around if active.builder is not trace.builder]

@@ -1,13 +1,14 @@
 """`with` in converted code: managers of the user run converted, and see what only the run raises.
 
 A manager with `__enter__` and `__exit__` of the user's is a `try`: `__exit__` stands in its handler and at its end.
-What `@contextmanager` makes runs once while tracing, and cannot both be thrown into and go on: where the body raises on
-a path that only the run will take, it is refused. Managers of libraries belong to the trace and not to the run.
+What `@contextmanager` makes runs once while tracing, and cannot both be thrown into and go on: where it has a `try` and
+the body raises on a path that only the run will take, it is refused. Managers of libraries belong to the trace and not to the run.
 """
 
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import pairwise
@@ -89,13 +90,24 @@ class ConvertedManager:
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         if isinstance(error, Dy2stError):
             return False
-        if kind is Diverged or next(raises(self.trace.builder.since(self.mark)), None) is not None:
+        if kind is Diverged and not _catches(self.manager):
+            return False
+        leaves = kind is Diverged or next(raises(self.trace.builder.since(self.mark)), None) is not None
+        if leaves and _catches(self.manager):
             raise _error(
                 "an exception that only the run will raise leaves this `with`, whose manager would have to see it: "
                 "write a class with `__enter__` and `__exit__`, or `try` and `except`",
                 self.place,
             )
         return _call(self.trace, self.manager, "__exit__", kind, error, traceback)
+
+
+def _catches(manager: Any) -> bool:
+    """Say whether a manager does anything but to pass on what leaves its body."""
+    if not isinstance(getattr(manager, "gen", None), GeneratorType):
+        return True
+    entries = dis.Bytecode(manager.gen.gi_code).exception_entries  # type: ignore[attr-defined]
+    return len(entries) > (sys.version_info >= (3, 12))  # from 3.12 on there is one for StopIteration
 
 
 def context_manager(trace: Any, manager: Any) -> Any:

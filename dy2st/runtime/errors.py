@@ -72,13 +72,13 @@ def _linked(frames: list[tuple[FrameType, int]]) -> TracebackType | None:
     inner: CodeType | None = None
     for frame, line in reversed(frames):
         code = frame.f_globals.get(_SYNTHETIC, frame.f_code)
-        if inner is None or not _is_part(inner, code):
+        if inner is None or not is_part(inner, code):
             traceback = TracebackType(traceback, frame, frame.f_lasti if _SYNTHETIC not in frame.f_globals else 0, line)
         inner = code
     return traceback
 
 
-def _is_part(inner: CodeType, outer: CodeType) -> bool:
+def is_part(inner: CodeType, outer: CodeType) -> bool:
     """Say whether `inner` is a branch or the body of a loop in the converted form of the function of `outer`."""
     return inner.co_qualname == outer.co_qualname and inner in _inside(outer)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dy2st.autodiff.refusal import where_it_ends
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
@@ -263,6 +264,15 @@ class Recorder:
         stop = {self.value_of(t) for t in blocked}
         found = self.pull(cts, [self.value_of(t) for t in ins], stop)
         return [self._gradient(ct, x, allow_unused) for ct, x in zip(found, ins, strict=True)]
+
+    def why_none(self, outs: Sequence[Tensor], x: Tensor) -> str:
+        """Say why outputs have no gradient at `x`."""
+        root, ends = self.value_of(x), [self.builder.use(self.value_of(out)) for out in outs]
+        found = where_it_ends(root.block, root, ends)
+        if found is None:
+            return "no output depends on it"
+        place = f" (at {found.location})" if found.location is not None else ""
+        return f"'{found.name}'{place} has no derivative"
 
     def _gradient(self, ct: Value | None, x: Tensor, allow_unused: bool) -> Any:
         if ct is None:

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value
 from dy2st.ir.types import (
     TupleType,
 )
-from dy2st.runtime.dispatch import View
 from dy2st.runtime.meeting import place, same_form
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import (
@@ -99,7 +97,9 @@ def pack(trace: Any, x: Any, t: Template) -> Value:
 
 def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     b, kind = trace.builder, trace.builder.named(types_of(t)[0])
-    x = x if isinstance(x, Variant) or not isinstance(trace.content(x), Variant) else trace.content(x)
+    if not any(isinstance(a, Const) and a.object is x for a in t.alternatives):
+        content = trace.content(x)
+        x = content if isinstance(content, Variant) else x
     if isinstance(x, Variant):
         if x.alternatives == t.alternatives:
             return b.use(x.value)
@@ -186,6 +186,6 @@ def alternative(trace: Any, variant: Variant, tag: int) -> Any:
     attributes = {"tag": tag, "message": message}
     found = unpack(trace, trace.emit("variant_get", [variant.value], attributes), template)
     if isinstance(found, Tensor):  # what is written into it goes to the variant
-        found._view, found._seen = View(variant.whole, lookup("variant_get"), (), attributes), variant.value
+        trace.make_view(found, variant, attributes)
     trace.aliases.hold(found)
     return found

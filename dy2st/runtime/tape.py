@@ -171,4 +171,8 @@ def call(
 
 def wrap(tensor: type, value: Any) -> Any:
     """Wrap an array, list or variant; Python numbers stay themselves."""
-    return value if isinstance(value, (bool, int, float)) or value is None else tensor(value)
+    if isinstance(value, (bool, int, float)) or value is None:
+        return value
+    made = tensor(None)
+    made._payload = value  # not through the constructor, which makes an array of a list
+    return made

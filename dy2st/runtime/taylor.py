@@ -13,6 +13,7 @@ import numpy as np
 
 from dy2st.autodiff.cotangents import conform
 from dy2st.autodiff.jet import Given, Pusher
+from dy2st.autodiff.unwinding import unwind_here
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
@@ -120,6 +121,7 @@ def _push_in_trace(
     ends = [b.use(recorder.value_of(out)) for out in outs]
     pusher = Pusher(b, order, None)
     for level, entering in levels_of(b):
+        unwind_here(b, level.block)
         pusher.series.update({a: pusher.series[v] for v, a in entering.items() if v in pusher.series})
         pusher.series.update({v: s for v, s in seeds.items() if v.block is level.block})
         wanted = ends if level is b else [v for v in captured_inside(b, level) if v.block is level.block]

@@ -94,11 +94,6 @@ class Tensor(TensorMethods):
         return self.ndim
 
     @property
-    def rank(self) -> Callable[[], int]:
-        """The number of axes, as a function."""
-        return lambda: self.ndim
-
-    @property
     def size(self) -> Any:
         """The number of elements."""
         total: Any = 1
@@ -258,6 +253,15 @@ class Tensor(TensorMethods):
             raise BufferError("a tensor that needs a gradient cannot be shared by DLPack: use x.detach()")
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return self.array("a DLPack capsule").__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        interface = getattr(self._payload, "__cuda_array_interface__", None)
+        if interface is None:
+            raise AttributeError("__cuda_array_interface__")
+        if not self.stop_gradient:
+            raise BufferError("a tensor that needs a gradient cannot be shared with CUDA libraries: use x.detach()")
+        return interface
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.array("its device").__dlpack_device__()

@@ -22,10 +22,10 @@ def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tupl
         return ("", conversion if not spec else "", spec), [x.value]
     if isinstance(x, Text):
         return ("parts", x.template, conversion, spec), x.operands
-    if isinstance(x, BaseException) and _has_symbols(trace, x.args):
+    if isinstance(x, BaseException) and has_symbols(trace, x.args):
         return _error_part(trace, x, conversion, spec)
     content = trace.content(x)
-    if isinstance(content, (list, tuple, dict)) and _has_symbols(trace, content):
+    if isinstance(content, (list, tuple, dict)) and has_symbols(trace, content):
         parts, operands = _container_parts(trace, content)
         return ("parts", parts, "s", spec), operands
     shown = repr(content) if conversion == "r" else ascii(content) if conversion == "a" else content
@@ -64,12 +64,13 @@ def _error_part(trace: Any, error: BaseException, conversion: str, spec: str) ->
     return ("parts", parts, "s", spec), operands
 
 
-def _has_symbols(trace: Any, x: Any) -> bool:
+def has_symbols(trace: Any, x: Any) -> bool:
+    """Say whether a container holds, at some depth, what only the run will tell."""
     items = x.values() if isinstance(x, dict) else x
     return any(
         trace.is_symbolic(i)
         or isinstance(i, Text)
-        or (isinstance(i, (list, tuple, dict)) and _has_symbols(trace, trace.content(i)))
+        or (isinstance(i, (list, tuple, dict)) and has_symbols(trace, trace.content(i)))
         for i in items
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.autodiff.cotangents import conform
 from dy2st.autodiff.forward import Tangents, push_forward
+from dy2st.autodiff.unwinding import unwind_here
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Value
 from dy2st.runtime.tensor import Tensor
@@ -25,6 +26,7 @@ def push(recorder: Any, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Se
     ends = [b.use(recorder.value_of(out)) for out in outs]
     tangents: Tangents = {}
     for level, entering in levels_of(b):
+        unwind_here(b, level.block)
         tangents.update({a: tangents[outer] for outer, a in entering.items() if outer in tangents})
         tangents.update({v: t for v, t in seeds.items() if v.block is level.block})
         wanted = ends if level is b else [v for v in captured_inside(b, level) if v.block is level.block]

@@ -12,6 +12,7 @@ from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
+from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value
 from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
@@ -19,6 +20,7 @@ from dy2st.runtime.aliasing import Held
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
+from dy2st.runtime.dispatch import View
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
@@ -143,6 +145,12 @@ class Tracer(Contents, Recorder):
             found = tuple(TensorLike(a.type, False) if isinstance(a, TensorLike) else a for a in found)
         assert isinstance(new._payload, Value)
         self.log.set(("data", id(t)), t, Variant(new._payload, found))
+
+    def make_view(self, t: Any, variant: Variant, attributes: dict[str, Any]) -> None:
+        """Let a tensor be what a variant is under a tag: what is written into it goes to the variant."""
+        base: Any = variant.whole
+        op: Any = lookup("variant_get")
+        t._view, t._seen = View(base, op, (), attributes), variant.value
 
     def value_of(self, t: Any) -> Value:
         return t.value if isinstance(t, Variant) else super().value_of(t)
@@ -286,6 +294,15 @@ class Tracer(Contents, Recorder):
             self.log.set(("attr", id(made), name), made, value)
         self.made_objects[id(made)] = made
         return made
+
+    @contextmanager
+    def carrying(self, get: Callable[[], Any]) -> Iterator[None]:
+        """Trace a branch or the turn of a loop, which hands over the variables that `get` reads."""
+        self.carried[id(self.builder)] = get
+        try:
+            yield
+        finally:
+            del self.carried[id(self.builder)]
 
     def checkpoint(self) -> Any:
         """Remember where the trace stands."""

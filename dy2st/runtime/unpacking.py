@@ -8,6 +8,7 @@ from dy2st.errors import StructureError
 from dy2st.runtime.builtins_table import len_
 from dy2st.runtime.convert_access import item
 from dy2st.runtime.convert_if import if_exp, switch
+from dy2st.runtime.convert_iter import list_
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.text import fstring
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -36,8 +37,8 @@ def unpack(trace: Any, value: Any, before: int, after: int | None) -> Any:
     if after is None:
         return first
     rest = item(trace, value, slice(before, -after if after else None))
-    if not isinstance(rest, list):
-        raise StructureError("a tensor whose length only the run will tell is unpacked into a starred target")
+    if isinstance(rest, Tensor):
+        rest = list_(trace, rest)
     return [*first, *rest, *(item(trace, value, i - after) for i in range(after))]
 
 

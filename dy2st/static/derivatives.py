@@ -30,6 +30,8 @@ def append_backward(
     Pairs (parameter, gradient), the gradient named `<parameter>@GRAD`; parameters that the loss does not depend on have
     none.
     """
+    if callbacks is not None:
+        raise ValueError("append_backward: callbacks are not supported; look at the pairs that it returns")
     return append_rule(recorder_now("append_backward"), loss, parameter_list, no_grad_set)
 
 

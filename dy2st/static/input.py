@@ -35,6 +35,8 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = None, lod_level: i
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"data needs a name, a string, not {name!r}")
+    if lod_level:
+        raise ValueError(f"data {name!r}: lod_level={lod_level}: there are no tensors of sequences here, pad them")
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"data {name!r}: shape must be a list or tuple of extents, not {type(shape).__name__}")
     kind = (current().process.default_dtype or dtypes.float32) if dtype is None else dtypes.dtype(dtype)

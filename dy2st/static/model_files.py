@@ -130,12 +130,20 @@ def load(program: Program, model_path: str | os.PathLike[str], executor: Any = N
 
 
 def load_program_state(model_path: str | os.PathLike[str], var_list: Any = None) -> dict[str, np.ndarray]:
-    """Return the values that `save` wrote, by name; those of a file that PaddlePaddle pickled too."""
+    """Return the values that `save` wrote, by name; those of a file that PaddlePaddle pickled too.
+
+    `var_list` keeps those of the variables in it; ValueError names one that the file has not.
+    """
     target = _values_file(model_path)
     values = state_reading.load(target)
     if not isinstance(values, dict) or not all(isinstance(v, np.ndarray) for v in values.values()):
         raise FileFormatError(f"{target}: the file holds no values of a Program by name")
-    return values
+    if var_list is None:
+        return values
+    wanted = [getattr(v, "name", v) for v in var_list]
+    if absent := [name for name in wanted if name not in values]:
+        raise ValueError(f"{target} has no values of {', '.join(absent)}")
+    return {name: values[name] for name in wanted}
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:

@@ -41,7 +41,7 @@ class Prepared:
         kept = [i for i, a in enumerate(program.block.arguments) if a in used]
         program.block.arguments[:] = [program.block.arguments[i] for i in kept]
         self.program = program
-        self.compiled = Compiled(program, program)
+        self.compiled = Compiled(program, program, whole=True)
         self.inputs: list[tuple[str, str]] = [roles[root.arguments[i]] for i in kept]
         self.needed = {name for kind, name in self.inputs if kind == "feed"}
 

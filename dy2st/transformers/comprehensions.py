@@ -12,7 +12,20 @@ def f(xs):
     return _comprehension(xs)
 
 The first iterable is evaluated outside, the rest inside, as Python does. Inside lambdas, generator expressions and
-class bodies there is no statement to put the function before: those stay, and so do generator expressions themselves.
+class bodies there is no statement to put the function before: those stay.
+
+A generator expression that a built-in runs through at once becomes a list in the same way; for `any` and `all`, which
+stop asking where the answer is known, a list of that answer. Other generator expressions stay.
+
+>>> print(preview("def f(xs):\n    return any(x > 0 for x in xs)", "comprehensions"))
+def f(xs):
+    def _comprehension(_items):
+        _result = [False]
+        for x in _items:
+            if x > 0:
+                return [True]
+        return _result
+    return any(_comprehension(xs))
 """
 
 from __future__ import annotations
@@ -24,8 +37,15 @@ from dy2st.pysrc import templates, tree
 from dy2st.pysrc.scopes import Scope, Scopes, own, parts_inside
 from dy2st.transformers.context import Context
 
+_APPEND = "RESULT.append(ELT)"
+_CONSUMERS = {
+    "any": ("[False]", "if ELT:\n    return [True]"),
+    "all": ("[True]", "if not ELT:\n    return [False]"),
+    **dict.fromkeys(("list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "dict"), ("[]", _APPEND)),
+}
+"""Built-ins that run through a generator expression: what they get of it at first, and what each turn does."""
 _STORE = {
-    "ListComp": ("[]", "RESULT.append(ELT)"),
+    "ListComp": ("[]", _APPEND),
     "SetComp": ("{*()}", "RESULT.add(ELT)"),
     "DictComp": ("{}", "KEY_NAME = KEY\nRESULT[KEY_NAME] = VALUE"),
 }
@@ -78,7 +98,11 @@ class _Comprehensions:
         if not isinstance(node, ast.AST) or id(node) in skip or type(node).__name__ == "Lambda":
             return node
         if type(node).__name__ in _STORE and node not in self.context.native:
-            return self.lower(node)
+            return self.lower(node, *_STORE[type(node).__name__])
+        consumer = self.consumer(node)
+        if consumer is not None:
+            call: Any = node
+            call.args[0] = self.lower(call.args[0], *consumer)
         if tree.is_comprehension(node):  # what stays: only its first iterable runs out here
             first: Any = node.generators[0]
             first.iter = self.replaced(first.iter, skip)
@@ -86,11 +110,19 @@ class _Comprehensions:
         self.children(node, skip)
         return node
 
-    def lower(self, node: Any) -> Any:
+    def consumer(self, node: Any) -> tuple[str, str] | None:
+        """Return what a call's generator expression becomes, where a built-in runs through it."""
+        if type(node).__name__ != "Call" or type(node.func).__name__ != "Name" or not node.args:
+            return None
+        name = node.func.id
+        if type(node.args[0]).__name__ != "GeneratorExp" or self.scope.resolve(name) is not None:
+            return None
+        return _CONSUMERS.get(name)
+
+    def lower(self, node: Any, empty: str, store: str) -> Any:
         context, kind = self.context, type(node).__name__
         result = context.variable("result")
-        empty, store = _STORE[kind]
-        values: dict[str, Any] = {"RESULT": result}
+        values: dict[str, Any] = {"RESULT": result} if "RESULT" in store else {}
         if kind == "DictComp":
             values |= {"KEY": node.key, "VALUE": node.value, "KEY_NAME": context.variable("key")}
         else:

@@ -10,6 +10,12 @@ Python formats each field before it evaluates the next one. Where that could be 
 >>> print(preview("def f(x):\n    return f'{x}{g(x)}'"))
 def f(x):
     return _dy.fstring((_dy.fstring((x, None, None)), None, None), (_dy.call(g)(x), None, None))
+
+`'...' % values` is a call as well:
+
+>>> print(preview("def f(x):\n    return 'x=%d' % x"))
+def f(x):
+    return _dy.percent('x=%d', x)
 """
 
 from __future__ import annotations
@@ -23,6 +29,15 @@ from dy2st.transformers.rewriter import Rewriter
 _RUNS_CODE = frozenset(
     ["Call", "Await", "Yield", "YieldFrom", "NamedExpr", "BinOp", "Compare", "Subscript", "Attribute", "UnaryOp"]
 )
+
+
+def lower_percent(rw: Rewriter, node: Any) -> Any:
+    """Lower `'...' % values`; any other operator stays."""
+    text = node.left
+    is_text = type(node.op).__name__ == "Mod" and type(text).__name__ == "Constant" and isinstance(text.value, str)
+    if not is_text:
+        return rw.children(node)
+    return rw.make(node, "DY.percent(TEXT, VALUES)", TEXT=text, VALUES=rw.expr(node.right))
 
 
 def lower_joined_str(rw: Rewriter, node: Any) -> Any:

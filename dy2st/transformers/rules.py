@@ -23,6 +23,7 @@ from dy2st.transformers.rewriter import Rewriter, Rule
 
 EXPRESSIONS: dict[str, Rule] = {
     "Attribute": attributes.lower_attribute,
+    "BinOp": fstrings.lower_percent,
     "BoolOp": logic.lower_bool_op,
     "Call": calls.lower_call,
     "Compare": logic.lower_compare,

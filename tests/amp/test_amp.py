@@ -12,6 +12,7 @@ R = np.random.default_rng(0)
 X = R.normal(size=(4, 3)).astype("float32")
 
 
+@pytest.mark.proves("amp.auto_cast")
 def test_products_run_in_float16_and_sums_in_float32():
     x = paddle.to_tensor(X)
     with amp.auto_cast():
@@ -81,6 +82,7 @@ def test_static_casts_as_eager_does_and_has_a_program_for_each_setting():
     assert len(static.program_cache) == 2
 
 
+@pytest.mark.proves("amp.decorate")
 def test_a_model_for_o2_keeps_norms_and_trains_with_float32_copies():
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1D(4), nn.Linear(4, 1))
     sgd = paddle.optimizer.SGD(0.1, parameters=model.parameters())
@@ -126,6 +128,7 @@ def test_a_step_with_infinite_gradients_is_left_out_and_the_scale_halved(trained
     assert p.tolist() == [0.5, 0.5]
 
 
+@pytest.mark.proves("amp.GradScaler")
 def test_the_scale_grows_after_finite_steps_and_stays_when_it_is_not_dynamic(trained):
     p, sgd = trained
     for dynamic, want in ((True, 16.0), (False, 8.0)):

@@ -136,3 +136,64 @@ def test_two_sums_share_a_row_that_was_read():
         return b.mul(b.mul(read, more), read)
 
     check(program([VECTOR, VECTOR], body), X, Y, order=3)
+
+
+def test_a_row_that_a_loop_reads_is_read_again_and_not_kept():
+    def body(b, n, h, rows):
+        def turn(b, i, h):
+            return b.tanh(b.mul(h, b.index(rows, i, spec=(("int", "?"),))))
+
+        return counted_while(b, n, [h], turn)
+
+    made = program([INT, VECTOR, TensorType(VECTOR.dtype, (N, N))], body)
+    forward = vjp(made, (1, 2), [(0, False)]).forward
+    assert [o.name for o in forward.walk()].count("list_append") == 2  # h and the result of tanh, not the row
+    check(made, 2, X, np.outer(X, Y), order=2)
+
+
+def tapes(made):
+    """Return the element types of the lists that the loop of a forward Program appends to."""
+    (loop,) = [o for o in made.forward.block.operations if o.name in ("while_loop", "counted_while")]
+    return [str(o.results[0].type) for o in loop.blocks[0].operations if o.name == "list_append"]
+
+
+def test_a_view_is_kept_as_what_it_was_made_of():
+    """`s` alone is kept: neither its broadcast over rows nor the extents of that."""
+
+    def body(b, n, x, y):
+        def turn(b, i, s):
+            wide = b.broadcast_to(b.expand_dims(s, axes=(0,)), [2, *b.shape(s)])
+            return b.sum(b.mul(wide, wide), axis=(0,), keepdim=False)
+
+        return counted_while(b, n, [x], turn)
+
+    made = vjp(program([INT, VECTOR, VECTOR], body), (1,), [(0, False)])
+    assert tapes(made) == ["list<float64[N]>"]
+    check(program([INT, VECTOR, VECTOR], body), 2, X, Y, order=2)
+
+
+def test_a_cast_to_a_wider_dtype_is_kept_as_what_was_cast():
+    def body(b, n, x, y):
+        def turn(b, i, s):
+            weight = b.cast(b.gt(s, 0.0), dtype=VECTOR.dtype)
+            return b.mul(b.sin(s), weight)
+
+        return counted_while(b, n, [x], turn)
+
+    made = vjp(program([INT, VECTOR, VECTOR], body), (1,), [(0, False)])
+    assert sorted(tapes(made)) == ["list<bool[N]>", "list<float64[N]>"]
+    check(program([INT, VECTOR, VECTOR], body), 3, X, Y, order=2)
+
+
+def test_extents_are_read_from_what_is_kept():
+    """Extents change from turn to turn; they are those of tensors that the way back has."""
+
+    def body(b, n, x):
+        def turn(b, i, s):
+            return b.concat(b.tanh(s), b.sin(s), axis=0)
+
+        return counted_while(b, n, [x], turn, changing=True)
+
+    made = vjp(program([INT, VECTOR], body), (1,), [(0, False)])
+    assert set(tapes(made)) == {"list<float64[None]>"}
+    check(program([INT, VECTOR], body), 3, X, order=2)

@@ -12,6 +12,7 @@ def t(value):
     return paddle.to_tensor(np.asarray(value, "float64"), stop_gradient=False)
 
 
+@pytest.mark.proves("autograd.jacobian")
 def test_jacobian_of_vectors():
     x = t(V)
     np.testing.assert_allclose(paddle.autograd.jacobian(x**3, x)[:].numpy(), np.diag(3 * V**2))
@@ -42,6 +43,7 @@ def test_batched_jacobian(rng):
     np.testing.assert_allclose(got[:].numpy(), 2 * value.sum(1, keepdims=True) * np.ones((3, 2)))
 
 
+@pytest.mark.proves("autograd.hessian")
 def test_hessian_of_a_scalar():
     x = t(V)
     np.testing.assert_allclose(paddle.autograd.hessian((x**3).sum(), x)[:].numpy(), np.diag(6 * V))

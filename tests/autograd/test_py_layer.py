@@ -47,6 +47,7 @@ def t(value):
     return paddle.to_tensor(np.asarray(value, "float64"), stop_gradient=False)
 
 
+@pytest.mark.proves("autograd.PyLayer autograd.py_layer.PyLayer autograd.PyLayerContext")
 def test_backward_is_the_layers_own():
     x = t([1.0, 2.0])
     Cube.apply(x, scale=10.0).sum().backward()

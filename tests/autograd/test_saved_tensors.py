@@ -64,6 +64,7 @@ def test_gradients_are_the_same_to_the_second_order(f):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.proves("autograd.saved_tensors_hooks")
 def test_what_the_gradient_needs_is_packed_and_no_more():
     log, x, y = Log(), tensor([1.0, 2.0]), tensor([3.0, 4.0])
     with saved_tensors_hooks(log.pack, log.unpack):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from dy2st.batching.programs import vmap
 from dy2st.ir.types import BOOL, INT
+from dy2st.runtime.interpreter import evaluate
 from tests.autodiff.building import LIST, POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.batching.lanes_of import check
 
@@ -111,6 +113,20 @@ def test_a_count_that_differs_between_lanes(turns, reverse):
     check(program([VECTOR, INT], body), lanes(turns), [True, True])
 
 
+def test_a_test_that_differs_at_first_and_then_no_more():
+    """Only the first turn is a question to each lane; after it the loop counts."""
+
+    def body(b, x, go):
+        child = b.child()
+        s, n = child.argument(x.type), child.argument(INT)
+        more = child.scalar_add(n, 1)
+        child.block.results = [child.scalar_lt(more, 3), child.mul(s, 2.0), more]
+        attributes = {"carried": 2}
+        return b.operation("while_loop", [go, x, b.scalar(0)], attributes, [child.block]).results
+
+    check(program([VECTOR, BOOL], body), lanes([True, False, True]), [True, True])
+
+
 def test_a_list_that_all_lanes_grow_alike_stays_one_list():
     def body(b, x, y):
         items = counted_while(b, 4, [empty_list(b), x], lambda b, i, items, s: [b.list_append(items, s), b.mul(s, y)])[
@@ -137,9 +153,6 @@ def test_nested_loops_whose_lanes_part():
         def test(b, s):
             return b.item(b.lt(b.sum(b.abs(s), axis=(0,), keepdim=False), b.use(limit)))
 
-        def outer(b, i, s):
-            return (while_loop(b, [s], lambda b, t: test(b, t), lambda b, t: [b.mul(t, 1.5)]),)
-
         def turn(b, i, s):
             grown = while_loop(b, [s], test, lambda b, t: [b.mul(t, 1.5)])
             return [b.mul(grown, 0.4)]
@@ -161,9 +174,6 @@ def test_a_list_read_at_a_place_of_its_own():
 def test_no_lanes_at_all():
     def body(b, x, p):
         return cond(b, p, lambda b: [b.exp(x)], lambda b: [b.neg(x)])
-
-    from dy2st.batching.programs import vmap
-    from dy2st.runtime.interpreter import evaluate
 
     made, _ = vmap(program([VECTOR, BOOL], body), [True, True])
     assert evaluate(made, [np.zeros((0, 2)), np.zeros(0, bool)])[0].shape == (0, 2)

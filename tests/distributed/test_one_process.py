@@ -15,6 +15,7 @@ def not_initialized(monkeypatch):
     monkeypatch.setattr(current().process, "parallel", False)
 
 
+@pytest.mark.proves("distributed.init_parallel_env")
 def test_there_is_one_process():
     assert not dist.is_initialized()
     env = dist.init_parallel_env()
@@ -23,6 +24,7 @@ def test_there_is_one_process():
     assert (dist.get_rank(), dist.get_world_size()) == (0, 1)
 
 
+@pytest.mark.proves("DataParallel")
 def test_a_data_parallel_layer_trains_like_the_layer_itself():
     layer = paddle.nn.Linear(2, 1)
     both = paddle.DataParallel(layer)
@@ -37,6 +39,7 @@ def test_a_data_parallel_layer_trains_like_the_layer_itself():
     assert both(x).tolist() == [[1.0]] * 3
 
 
+@pytest.mark.proves("distributed.spawn")
 def test_a_function_runs_in_a_process_of_its_own(tmp_path):
     def write(text):
         (tmp_path / "out").write_text(text)

@@ -89,7 +89,8 @@ def test_divergence_is_the_integral(name):
         return np.exp(logs) * (logs - other.log_prob(paddle.to_tensor(x)).numpy()[1])
 
     low, high = {"Uniform": (1.5, 2.0), "Exponential": (0, 40), "LogNormal": (1e-9, 60), "Cauchy": (-3000, 3000)}.get(
-        name, (-15, 15))
+        name, (-15, 15)
+    )
     inside = [1.5] if low < 1.5 < high else None
     np.testing.assert_allclose(found[1], scipy.integrate.quad(loss, low, high, points=inside, limit=200)[0], rtol=2e-3)
 

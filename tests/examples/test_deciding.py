@@ -102,6 +102,7 @@ def test_an_episode_ends_when_all_have_fallen(example):
     assert standing[-1].sum() > 0
 
 
+@pytest.mark.slow
 def test_the_players_move_the_points_to_the_circle(example):
     gan = example("gan")
     before = gan.distance(gan.train(0)[0])

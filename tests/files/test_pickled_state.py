@@ -236,6 +236,17 @@ def test_a_small_file_does_not_become_a_large_one(tmp_path: Path) -> None:
     refused(tmp_path, b"\x80\x04(" + text + encode * 50 + b"l.", "the arrays would be larger than the file")
 
 
+def test_lists_that_hold_the_same_list_over_and_over_take_no_longer(tmp_path: Path) -> None:
+    doubled = b"]\x94" + b"".join(b"h" + bytes([i]) + b"h" + bytes([i]) + b"\x86\x94" for i in range(90))
+    path = tmp_path / "x.pdparams"
+    path.write_bytes(b"\x80\x04(" + doubled + b"l.")
+    deepest = state_reading.load(path)[-1]
+    assert deepest[0] is deepest[1]
+    shape = b"h" + bytes([90])
+    dtype = b"cnumpy\ndtype\n" + shape + b"\x85R"
+    refused(tmp_path, b"\x80\x04(" + doubled + dtype + b"l.", r"an array has the dtype \(\(.*\.\.\..*which is not read")
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -23,6 +23,7 @@ def through(path: Path, obj: Any) -> Any:
     return state_files.load(path)
 
 
+@pytest.mark.proves("save load")
 def test_a_state_dict(tmp_path: Path) -> None:
     path = tmp_path / "m.pdparams"
     state = {"fc.weight": np.eye(2, dtype=np.float32), "fc.bias": np.zeros(2), "step": 7}

@@ -7,6 +7,7 @@ import dy2st as paddle
 from dy2st import tensor as T
 
 
+@pytest.mark.proves("tensor.array_write tensor.create_array")
 def test_an_array_is_written_and_read():
     array = T.create_array("float32", [paddle.ones([2])])
     T.array_write(paddle.zeros([2]), paddle.to_tensor(1), array)

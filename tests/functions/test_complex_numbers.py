@@ -11,7 +11,7 @@ SCALARS = {  # the gradients are those that Paddle 3.3 gave
     "real part": (lambda z: paddle.real(z * z).sum(), [2 - 4j, 6 + 2j]),
     "imaginary part": (lambda z: paddle.imag(z * z).sum(), [4 + 2j, -2 + 6j]),
     "power of a transform": (lambda z: (paddle.fft.fft(z).abs() ** 2).sum(), [4 + 8j, 12 - 4j]),
-    "conjugate": (lambda z: (paddle.conj(z) * z).real.sum(), [2 + 4j, 6 - 2j]),
+    "conjugate": (lambda z: (paddle.conj(z) * z).real().sum(), [2 + 4j, 6 - 2j]),
     "angle": (lambda z: paddle.angle(z).sum(), [-0.4 + 0.2j, 0.1 + 0.3j]),
     "product of parts": (lambda z: paddle.as_real(z * z).prod(), [192 + 1056j, 624 - 432j]),
     "holomorphic": (lambda z: (z * z).sum(), [2 - 4j, 6 + 2j]),

@@ -47,6 +47,10 @@ DRAWN = (
     "fill_",
     "zero_",
     "fill_diagonal_",
+    "fill_diagonal_tensor_",
+    "log_normal_",
+    "cauchy_",
+    "geometric_",
 )
 BITS = [n for n in INPLACE if n.startswith(("bitwise", "gcd", "lcm"))]
 FORMS = [n[:-1] for n in INPLACE if n not in DRAWN and n not in BITS and n[:-1] not in SHAPES]
@@ -117,6 +121,7 @@ def test_a_form_that_changes_the_shape_keeps_the_memory(name: str, given: Any) -
     assert array.tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.proves("Tensor.fill_diagonal_ Tensor.copy_ Tensor.fill_ Tensor.cast_ cast_ where_")
 def test_fill_copy_cast_and_diagonal() -> None:
     x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
     assert x.fill_diagonal_(9.0).tolist() == [[9.0, 2.0], [3.0, 9.0]]
@@ -140,6 +145,7 @@ def test_a_random_form_repeats_after_the_seed(name: str) -> None:
     assert len(set(x.tolist())) > 1
 
 
+@pytest.mark.proves("Tensor.set_value")
 def test_assign_set_value_and_increment() -> None:
     x = paddle.zeros([2])
     assert paddle.assign(np.array([1.0, 2.0]), x) is x

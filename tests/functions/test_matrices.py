@@ -93,6 +93,7 @@ def test_factors_multiply_to_the_matrix(matrix):
     np.testing.assert_allclose((vectors * values.unsqueeze(-2)).numpy(), S @ vectors.numpy(), rtol=1e-10)
 
 
+@pytest.mark.proves("linalg.eig Tensor.eig")
 def test_general_eigenvalues_are_complex_and_solve_their_equation():
     values, vectors = linalg.eig(paddle.to_tensor(A))
     assert values.dtype == "complex128"

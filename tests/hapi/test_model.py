@@ -61,7 +61,8 @@ def test_fit_learns_and_evaluate_and_predict_agree():
 def test_callbacks_see_a_run_in_order():
     log = Log()
     made(metrics=[paddle.metric.Accuracy()]).fit(
-        Data(), Data(), batch_size=10, epochs=2, eval_freq=2, verbose=0, callbacks=log)
+        Data(), Data(), batch_size=10, epochs=2, eval_freq=2, verbose=0, callbacks=log
+    )
     batch, check = ["train_batch_begin", "train_batch_end"] * 2, ["eval_batch_begin", "eval_batch_end"] * 2
     want = ["train_begin", "epoch_begin", *batch, "epoch_end", "eval_begin", *check, "eval_end",
             "epoch_begin", *batch, "epoch_end", "train_end"]  # fmt: skip

@@ -45,6 +45,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.proves("incubate.autograd.jvp incubate.autograd.vjp incubate.autograd.Jacobian")
 def test_forward_and_reverse_mode_are_the_jacobian(name):
     f, direction = FUNCTIONS[name], np.array([1.0, -2.0, 0.5])
     want = jacobian_by_differences(f, V)
@@ -78,6 +79,7 @@ def test_grad_of_grad_of_grad_in_eager_mode():
     assert orders == [32.0, 48.0, 48.0, 24.0]
 
 
+@pytest.mark.proves("incubate.autograd.grad")
 def test_grad_gives_a_list_for_a_list_and_none_for_what_is_not_used():
     x, z = t(V, needs=True), t(V, needs=True)
     found = AG.grad([x * x, x], [x, z], [t(np.ones(3)), t([10.0, 10.0, 10.0])])
@@ -85,6 +87,7 @@ def test_grad_gives_a_list_for_a_list_and_none_for_what_is_not_used():
     assert found[1] is None
 
 
+@pytest.mark.proves("incubate.autograd.forward_grad")
 def test_forward_grad_of_eager_tensors():
     x, z = t(V, needs=True), t(V, needs=True)
     a, b, c = AG.forward_grad((x * z, x * 2, t(V) * 3), (x, z), [t([1.0, 1.0, 1.0]), t([0.0, 0.0, 1.0])])
@@ -225,6 +228,7 @@ def test_batched_jacobian_of_several_inputs(rng):
         np.testing.assert_allclose(J[index].numpy(), want[index])
 
 
+@pytest.mark.proves("incubate.autograd.Hessian")
 def test_hessian_of_several_inputs():
     H = AG.Hessian(lambda a, b: (a * b * b).sum(), [t([2.0]), t([3.0])])
     assert H[:].tolist() == [[0.0, 6.0], [6.0, 4.0]]
@@ -322,6 +326,7 @@ def test_an_overwritten_operand_is_refused():
         AG.forward_grad(z, x)
 
 
+@pytest.mark.proves("incubate.autograd.enable_prim incubate.autograd.disable_prim incubate.autograd.prim_enabled")
 def test_prim_is_a_flag():
     AG.enable_prim()
     assert AG.prim_enabled()

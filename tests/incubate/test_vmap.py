@@ -172,6 +172,28 @@ def test_draws_that_a_branch_decides_run_item_by_item():
     assert found.tolist() == [float(f(tensor(x))) for x in (1.0, -1.0, 2.0)]
 
 
+def test_results_of_several_kinds_run_item_by_item():
+    def f(x):
+        return [x, x + 1] if x > 0 else [x, -1.0]
+
+    with pytest.warns(LanesWarning, match="the function under vmap returns one of several kinds of values"):
+        found = paddle.vmap(f)(tensor([1.0, -1.0]))
+    assert [one.tolist() for one in found] == [[1.0, -1.0], [2.0, -1.0]]
+
+
+def test_lists_of_a_length_that_only_the_run_tells():
+    def f(x):
+        kept = []
+        while x < 10:
+            x = x * 2
+            kept.append(x)
+        return kept
+
+    message = "item 1 gives 2 results, item 0 gives 4"
+    with pytest.warns(LanesWarning, match="returns a list of unknown length"), pytest.raises(ValueError, match=message):
+        paddle.vmap(f)(tensor([1.0, 4.0]))
+
+
 def test_no_items():
     assert paddle.vmap(branchy)(paddle.zeros([0, 2])).shape == [0, 2]
 

@@ -26,6 +26,9 @@ class Stream(io.IterableDataset):
         return iter(self.numbers)
 
 
+@pytest.mark.proves(
+    "io.Dataset io.IterableDataset io.TensorDataset io.ComposeDataset io.ChainDataset io.ConcatDataset io.Subset"
+)
 def test_datasets_are_made_of_others():
     a, b = Numbers(1, 2, 3), Numbers(4, 5, 6)
     joined = io.ConcatDataset([a, b])
@@ -40,6 +43,7 @@ def test_datasets_are_made_of_others():
     assert len(rows) == 2
 
 
+@pytest.mark.proves("io.random_split")
 def test_random_split_deals_out_every_sample():
     parts = io.random_split(Numbers(*range(10)), [7, 3])
     assert [len(p) for p in parts] == [7, 3]
@@ -48,6 +52,7 @@ def test_random_split_deals_out_every_sample():
     assert io.random_split(Numbers(5, 6), [1, 1], generator=[1, 0])[0][0] == 6
 
 
+@pytest.mark.proves("io.Sampler io.SequenceSampler io.RandomSampler io.WeightedRandomSampler io.SubsetRandomSampler")
 def test_samplers_give_numbers():
     source = Numbers(*range(6))
     assert list(io.SequenceSampler(source)) == list(range(6))
@@ -60,6 +65,7 @@ def test_samplers_give_numbers():
     assert len(io.Sampler(source)) == 6
 
 
+@pytest.mark.proves("io.BatchSampler")
 def test_batches_of_numbers():
     source = Numbers(*range(5))
     assert list(io.BatchSampler(source, batch_size=2)) == [[0, 1], [2, 3], [4]]
@@ -67,6 +73,7 @@ def test_batches_of_numbers():
     assert sorted(i for b in io.BatchSampler(source, shuffle=True, batch_size=2) for i in b) == list(range(5))
 
 
+@pytest.mark.proves("io.DistributedBatchSampler")
 def test_processes_take_turns():
     source = Numbers(*range(5))
     mine = [list(io.DistributedBatchSampler(source, 2, num_replicas=2, rank=r)) for r in (0, 1)]
@@ -79,6 +86,7 @@ def test_processes_take_turns():
     assert len(mixed) == 1
 
 
+@pytest.mark.proves("batch")
 def test_a_reader_is_batched():
     assert list(paddle.batch(lambda: range(5), 2, drop_last=True)()) == [[0, 1], [2, 3]]
 

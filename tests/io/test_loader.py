@@ -51,6 +51,7 @@ class WhoAmI(Squares):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.proves("io.DataLoader")
 def test_batches_come_in_order(workers):
     loader = DataLoader(Squares(), batch_size=2, num_workers=workers)
     for _ in range(2):
@@ -141,6 +142,7 @@ def test_a_worker_that_takes_too_long_is_given_up():
         list(DataLoader(Sleeps(1), num_workers=1, timeout=0.05))
 
 
+@pytest.mark.proves("io.get_worker_info")
 def test_workers_know_who_they_are_and_begin_as_told(tmp_path):
     loader = DataLoader(
         WhoAmI(), num_workers=2, worker_init_fn=lambda number: (tmp_path / str(number)).write_text("here")

@@ -82,6 +82,10 @@ def test_an_error_names_function_operation_and_line() -> None:
         ("while_loop(%p) {carried=-1} {\n body() { return }\n }\n return", "while_loop carries -1 of its 0 values"),
         ("while_loop(%p) {carried=1} {\n body() { return }\n }\n return", "while_loop carries 1 of its 0 values"),
         ("while_loop(%p) {carried=true} {\n body() { return }\n }\n return", "while_loop carries True of its 0"),
+        ('while_loop(%p) {carried=0, checkpoint="often"} {\n body() { return }\n }\n return',
+         r"while_loop: checkpoint is \"all\", \"sqrt\" or the number of turns between checkpoints, not 'often'"),
+        ("counted_while(%n) {carried=0, reverse=false, checkpoint=0} {\n body(%i: int) { return }\n }\n return",
+         "counted_while: checkpoint is .* or the number of turns between checkpoints, not 0"),
         ("while_loop(%p) {carried=0} {\n body() { return }\n }\n return",
          "the body of while_loop gives the next predicate, bool, first"),
         ("%y: float32[2] = while_loop(%p, %x, %p) {carried=1} {\n"

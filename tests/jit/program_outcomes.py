@@ -173,9 +173,17 @@ def difference(text: str) -> Difference | None:
                 got = {"refused": f"{type(error).__name__}: {error}"}
             if "backward" in want:  # eager refuses what was written in place; a Program keeps what it needs
                 return None
+            if "try:" in text or "with box" in text:  # a Program gives zeros there for None
+                got, want = without_zeros(got), without_zeros(want)
             if not alike(got, want):
                 return Difference(text, call, got, want)
     return None
+
+
+def without_zeros(seen: dict[str, Any]) -> dict[str, Any]:
+    """Return an outcome with None for gradients that are zero."""
+    parts = seen.get("gradients", [])
+    return {**seen, "gradients": [None if p is None or not np.any(p[-1]) else p for p in parts]}
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -41,6 +41,10 @@ class Expressions:
     def factor(self) -> str:
         return self.one_of(FACTORS)
 
+    @property
+    def limit(self) -> str:
+        return self.one_of(THRESHOLDS)
+
     # ---- tensors ---------------------------------------------------------------------------------------------------
     def vector(self, depth: int = 1) -> str:
         """An expression that is a vector as long as `x`."""
@@ -60,7 +64,7 @@ class Expressions:
                 lambda: f"(lambda v: v {self.one_of('+-*')} {self.number(0)})({self.vector(depth - 1)})",
                 lambda: f"scale({self.vector(depth - 1)})",
                 lambda: f"d.get({self.key()}, {self.vector(depth - 1)})",
-                lambda: f"paddle.where({self.vector(0)} > {self.one_of(THRESHOLDS)}, {self.vector(0)}, {self.vector(0)})",
+                lambda: f"paddle.where({self.vector(0)} > {self.limit}, {self.vector(0)}, {self.vector(0)})",
                 lambda: f"(keep if isinstance(keep, paddle.Tensor) and keep.shape == x.shape else {self.vector(0)})",
                 lambda: f"paddle.full([len(x)], {self.factor}) * {self.number(0)}",
                 lambda: f"paddle.concat([{self.vector(0)}[:1], {self.vector(0)}[1:]])",
@@ -88,7 +92,7 @@ class Expressions:
                 lambda: f"({self.number(0)} or {self.number(depth - 1)})",
                 lambda: f"({self.number(0)} and {self.number(depth - 1)})",
                 lambda: f"(s := {self.number(depth - 1)})",
-                lambda: f"{self.vector(0)}[{self.vector(0)} > {self.one_of(THRESHOLDS)}].sum()",
+                lambda: f"{self.vector(0)}[{self.vector(0)} > {self.limit}].sum()",
                 lambda: f"sum(v.sum() for v in out if {self.test('v')})",
                 lambda: f"len([v for v in out if {self.test('v')}])",
                 lambda: "len(seen)",
@@ -119,7 +123,7 @@ class Expressions:
 
     def test(self, vector: str = "") -> str:
         """A condition: on tensors, on Python values, or on both."""
-        limit = self.one_of(THRESHOLDS)
+        limit = self.limit
         return self.form(
             (
                 lambda: f"{self.one_of(NUMBERS)} > {limit}",

@@ -1,4 +1,4 @@
-"""Random functions of tensors for hypothesis: nested control flow, containers, attributes, in-place writes, early exits.
+"""Random functions of tensors for hypothesis: nested control flow, containers, objects, in-place writes, early exits.
 
 Every function takes a vector `x`, a 0-D float `t`, an integer tensor `n`, a matrix `rows` and an object `box`; every
 loop ends. Names that its text does not use are left out of its first and last lines.
@@ -234,9 +234,7 @@ def programs(draw: st.DrawFn) -> str:
             body = [*lines, *body]
     used = [name for name in STARTS if _used(name, body)] or ["a"]
     start = f"{', '.join(used)} = {', '.join(STARTS[name] for name in used)}"
-    return "\n".join(
-        ["def program(x, t, n, rows, box):", *indented([start, *body, f"return {', '.join(used)}"]), ""]
-    )
+    return "\n".join(["def program(x, t, n, rows, box):", *indented([start, *body, f"return {', '.join(used)}"]), ""])
 
 
 def _used(name: str, lines: list[str]) -> bool:

@@ -6,6 +6,7 @@ import decimal
 import functools
 import pathlib
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import dy2st as paddle
 from dy2st import nn
 from dy2st.errors import Dy2stError
 from dy2st.jit import fast_call
+from dy2st.jit.static_function import FallbackWarning
 
 T = paddle.to_tensor
 
@@ -387,3 +389,75 @@ def test_two_threads_call_what_is_being_recognised() -> None:
     for t in threads:
         t.join()
     assert wrong == []
+
+
+# ---- memory that arguments share -------------------------------------------------------------------------------------
+def write_first(x: Any, y: Any) -> Any:
+    x[0] = 9.0
+    return y + 0
+
+
+def test_arguments_that_share_memory_run_eagerly_where_one_is_written() -> None:
+    static = paddle.jit.to_static(write_first)
+    for _ in range(3):
+        assert static(T([1.0]), T([2.0])).tolist() == [2.0]
+    base = T([1.0, 2.0])
+    with pytest.warns(FallbackWarning, match="two arguments share memory and one of them is written"):
+        assert static(base, base[0:1]).tolist() == [9.0]
+    rows = T([[1.0], [2.0]])
+    assert static(rows[0], rows[1]).tolist() == [2.0]
+    assert rows.tolist() == [[9.0], [2.0]]
+    assert static(T([1.0]), T([2.0])).tolist() == [2.0]
+    with pytest.raises(Dy2stError, match="give it a clone of one"):
+        paddle.jit.to_static(write_first, full_graph=True)(rows[0], rows[1])
+
+
+def test_views_of_one_tensor_that_are_only_read_share_a_program() -> None:
+    static = paddle.jit.to_static(lambda x, y: x + y, full_graph=True)
+    rows = T([[1.0], [2.0]])
+    for _ in range(3):
+        assert static(rows[0], rows[1]).tolist() == [3.0]
+    assert len(static.program_cache) == 1
+
+
+def test_objects_that_lead_back_to_themselves() -> None:
+    class Node:
+        def __init__(self, x):
+            self.x, self.next = x, self
+
+    static = paddle.jit.to_static(lambda node: node.next.next.x + node.x, full_graph=True)
+    for i in range(5):
+        assert float(static(Node(T(float(i))))) == 2.0 * i
+    assert "next" in str(static.explain()) or len(static.program_cache) <= 3
+
+
+# ---- sets and deques -------------------------------------------------------------------------------------------------
+def add_to_both(names: Any, queue: Any, x: Any) -> Any:
+    if x > 0:
+        names.add("more")
+        queue.append(x)
+    return len(names), sum(queue), "a" in names
+
+
+def test_sets_and_deques_that_are_new_at_each_call_share_a_program() -> None:
+    static = paddle.jit.to_static(add_to_both, full_graph=True)
+    for value in (1.0, -1.0, 2.0, -2.0):
+        mine, theirs = ({"a", "b"}, deque([T(1.0)])), ({"a", "b"}, deque([T(1.0)]))
+        assert repr(static(*theirs, T(value))) == repr(add_to_both(*mine, T(value)))
+        assert (theirs[0], repr(theirs[1])) == (mine[0], repr(mine[1]))
+    assert len(static.program_cache) == 1
+    assert static({"b", "c"}, deque(), T(1.0))[2] is False
+
+
+def test_a_set_of_numbers_that_differ() -> None:
+    static = paddle.jit.to_static(lambda x, numbers: x + len(numbers) + (3 in numbers), full_graph=True)
+    for numbers in ({1, 2}, {3, 4}, {3, 4}, {5, 3, 1}, set(), {1, 2}):
+        assert float(static(T(1.0), numbers)) == 1.0 + len(numbers) + (3 in numbers)
+
+
+def test_a_deque_with_a_greatest_length_keeps_it() -> None:
+    static = paddle.jit.to_static(lambda last, x: last.append(x) or len(last), full_graph=True)
+    for _ in range(2):
+        last = deque([1, 2], maxlen=2)
+        assert static(last, T(5.0)) == 2
+        assert list(map(float, last)) == [2.0, 5.0]

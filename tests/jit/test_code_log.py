@@ -23,6 +23,7 @@ def traced():
     return paddle.jit.to_static(absolute, full_graph=True)(paddle.to_tensor([-1.0]))
 
 
+@pytest.mark.proves("jit.set_code_level")
 def test_converted_source_is_shown_where_asked_for(capfd):
     paddle.jit.set_code_level(100, also_to_stdout=True)
     traced()
@@ -35,6 +36,7 @@ def test_converted_source_is_shown_where_asked_for(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.proves("jit.set_verbosity")
 def test_events_name_functions_and_lines(capfd):
     paddle.jit.set_verbosity(1)
     traced()

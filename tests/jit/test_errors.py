@@ -48,6 +48,17 @@ def a_method_of_text(x):
     return f"{x.sum()}".strip()
 
 
+def a_function_of_one_branch(x):
+    return (lambda v: v * x) if x.sum() > 0 else abs
+
+
+def a_class_with_a_tensor(x):
+    class Kept:
+        value = x * 2
+
+    return Kept
+
+
 def text_as_a_number(x):
     return float(f"{x.sum().item()}")
 
@@ -146,7 +157,8 @@ def an_outside_tensor_stops(x):
 
 
 def a_generator_of_python(x):
-    return sum(y for y in x)
+    later = (y for y in x)
+    return sum(later)
 
 
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [
@@ -155,6 +167,8 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     *((f, "text with symbolic values was needed as a Python str")
       for f in (text_as_a_key, text_that_is_compared, text_that_is_searched, a_method_of_text,
                 text_as_a_number, text_in_a_library, text_that_is_joined)),
+    (a_function_of_one_branch, "a function that holds tensors of the Program leaves the function"),
+    (a_class_with_a_tensor, "a type that holds tensors of the Program leaves the function"),
     (hash_of_a_symbolic_number, "the hash of a value that only the run will tell was needed"),
     (len_of_a_scalar, "len() of a 0-D tensor"),
     (iteration_over_a_scalar, "iteration over a 0-D tensor"),

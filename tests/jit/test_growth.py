@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime import block_compiler
+from dy2st.runtime import block_compiler, walk
 
 WIDTH = 8
 
@@ -17,6 +17,7 @@ class Counter:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.count = 0
+        monkeypatch.setenv("DY2ST_BACKEND", "interpreter")
         compiler: Any = block_compiler._BlockCompiler
         stored = compiler._stored
 
@@ -135,9 +136,13 @@ FUNCTIONS = (number_first, tensor_first, in_a_branch, read_in_a_branch, rows_of_
              written, listed, stacked)  # fmt: skip
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_gradients_are_linear_in_the_turns(function, monkeypatch):
-    static = paddle.jit.to_static(function, full_graph=True)
+CASES = [(f, policy) for f in FUNCTIONS for policy in ("all", "sqrt")]
+CASES.remove((written, "sqrt"))  # what its turns carry is a matrix, and each segment keeps one
+
+
+@pytest.mark.parametrize(("function", "checkpoint"), CASES)
+def test_gradients_are_linear_in_the_turns(function, checkpoint, monkeypatch):
+    static = paddle.jit.to_static(function, full_graph=True, checkpoint=checkpoint)
     counter = Counter(monkeypatch)
     counts = []
     for turns in (32, 64, 128):
@@ -151,3 +156,20 @@ def test_gradients_are_linear_in_the_turns(function, monkeypatch):
         function(eager).backward()
         np.testing.assert_allclose(x.grad.numpy(), eager.grad.numpy(), rtol=1e-12)
     assert counts[2] - counts[1] < 2.1 * (counts[1] - counts[0]), counts
+
+
+def test_eager_rows_are_added_in_place(monkeypatch):
+    """Each row's cotangent is added to one matrix; there is no sum of matrices."""
+    sizes: list[int] = []
+    added = walk.add_values
+
+    def counting(a: Any, b: Any) -> Any:
+        sizes.append(np.size(b))
+        return added(a, b)
+
+    monkeypatch.setattr(walk, "add_values", counting)
+    x = paddle.to_tensor(np.ones((32, WIDTH)), stop_gradient=False)
+    (number_first(x) + (x * x).sum()).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.full((32, WIDTH), 3.0))
+    assert sizes == [32 * WIDTH] * len(sizes)
+    assert len(sizes) <= 2

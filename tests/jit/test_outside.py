@@ -397,3 +397,10 @@ def test_a_tensor_and_a_view_of_it_in_attributes_are_refused_together() -> None:
 
     with pytest.raises(StructureError, match="a tensor is read of which the trace also reads a view"):
         both(paddle.ones([2]))
+
+
+def test_a_program_that_reads_the_items_of_a_list_can_be_printed():
+    rows, named = [tensor(1), 2, tensor(3)], {(1, 2): tensor(5)}
+    f = paddle.jit.to_static(lambda x: x + rows[0] + rows[2] + named[1, 2], full_graph=True)
+    assert f(tensor(1)).tolist() == [10]
+    assert "item_2" in str(f.main_program)

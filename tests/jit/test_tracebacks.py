@@ -196,9 +196,7 @@ def recursion_without_an_end(x):
     return recursion_without_an_end(x + 1) if x.sum() > 0 else x
 
 
-ONE = (
-    "only a tensor of one element has a Python value, this one has shape [3]; reduce it first"
-)
+ONE = "only a tensor of one element has a Python value, this one has shape [3]; reduce it first"
 UNSET = "cannot access local variable '{}' where it is not associated with a value"
 CASES: list[tuple[Any, Any, list[str], str]] = [
     (unset, VECTOR, ["scale"], f"UnboundLocalError: {UNSET.format('scale')}"),
@@ -213,8 +211,8 @@ CASES: list[tuple[Any, Any, list[str], str]] = [
     (an_index, VECTOR, ["x[5]"], "IndexError: index: index 5 is out of range for axis 0 of extent 3"),
     (an_index_of_the_run, VECTOR, ["x[i]"], "IndexError: index: index 6 is out of range for axis 0 of extent 3"),
     (too_many_indices, VECTOR, ["x[0, 1]"], "IndexError: too many indices: the tensor has 1 axes, but 2 were indexed"),
-    (an_attribute, VECTOR, ["*"], "AttributeError: 'Tensor' object has no attribute 'foo'"),
-    (a_method, VECTOR, ["*"], "AttributeError: 'Tensor' object has no attribute 'summ'"),
+    (an_attribute, VECTOR, ["*"], "a Tensor has no attribute 'foo'; did you mean 'floor'?"),
+    (a_method, VECTOR, ["*"], "a Tensor has no attribute 'summ'; did you mean 'sum'?"),
     (a_name_of_the_module, VECTOR, ["paddle.nn.functional.rellu"], "AttributeError: module 'dy2st.nn.functional'"),
     (a_name, VECTOR, ["*"], "NameError: name 'nothing' is not defined"),
     (a_failing_assert, VECTOR, ["*"], "AssertionError: the sum is 6.0"),
@@ -260,7 +258,7 @@ def test_an_error_shows_the_users_frames_only(function: Any, value: Any, parts: 
     assert [f.filename for f in seen] == [__file__] * len(parts), [f.filename for f in seen]
     for frame, wanted in zip(seen, parts, strict=True):
         assert wanted in ("*", part(frame))
-    assert "".join(traceback.format_exception_only(error)).startswith(text)
+    assert text in "".join(traceback.format_exception_only(error))
     assert str(HOUSE) not in "".join(traceback.format_exception(error))
 
 

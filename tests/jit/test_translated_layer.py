@@ -35,6 +35,7 @@ def test_state_dict_and_names(tmp_path: Path) -> None:
     assert loaded.set_state_dict(refiner(seed=8).state_dict()) == ([], [])
 
 
+@pytest.mark.proves("jit.TranslatedLayer jit.load jit.save")
 def test_training_goes_on(chooser: Any) -> None:
     layer, loaded = chooser
     x = paddle.randn([5, 4])

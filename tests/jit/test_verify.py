@@ -334,3 +334,15 @@ def test_the_report_shows_the_source() -> None:
 
     text = str(paddle.jit.verify(f, tensor(1, 2)))
     assert re.search(r"first line that differs: .*test_verify\.py:\d+\n    return \{int", text)
+
+
+def test_a_difference_that_no_line_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = compiled.Compiled.run
+
+    def run(self: Any, *inputs: Any) -> list[Any]:
+        return [r + 1 if type(self) is compiled.Compiled else r for r in made(self, *inputs)]
+
+    monkeypatch.setattr(compiled.Compiled, "run", run)
+    report = paddle.jit.verify(two_lines, tensor(1, 2).detach())
+    assert report.culprit is None
+    assert "no line differs, operation by operation" in str(report)

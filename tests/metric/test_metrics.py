@@ -17,6 +17,7 @@ def test_accuracy_takes_class_numbers_and_one_hot_labels(labels):
     assert metric.name() == ["acc_top1", "acc_top2"]
 
 
+@pytest.mark.proves("metric.Accuracy")
 def test_accuracy_sums_over_batches_of_different_sizes():
     metric = Accuracy()
     metric.update(metric.compute(SCORES, np.array([1, 0, 2, 1])))
@@ -31,12 +32,14 @@ def test_accuracy_of_no_samples_is_zero():
     assert metric.update(np.zeros((0, 1))) == 0.0
 
 
+@pytest.mark.proves("metric.accuracy")
 def test_accuracy_function_in_a_program():
     static = paddle.jit.to_static(lambda x, y: accuracy(x, y, k=2), full_graph=True)
     labels = paddle.to_tensor([[1], [2], [0], [1]])
     assert float(static(paddle.to_tensor(SCORES), labels)) == float(accuracy(SCORES, labels, k=2)) == 0.75
 
 
+@pytest.mark.proves("metric.Precision metric.Recall")
 def test_precision_and_recall_count_at_one_half():
     guesses, labels = np.array([0.9, 0.5, 0.4, 0.1, 0.8]), np.array([1, 0, 1, 0, 1])
     precision, recall = Precision(), Recall()
@@ -48,6 +51,7 @@ def test_precision_and_recall_count_at_one_half():
     assert precision.name() == "precision"
 
 
+@pytest.mark.proves("metric.Auc")
 def test_auc_is_the_share_of_pairs_in_order(rng):
     positive, negative = rng.uniform(0.3, 1.0, 40), rng.uniform(0.0, 0.7, 60)
     metric = Auc()
@@ -97,5 +101,6 @@ def test_a_count_that_does_not_say_its_mistakes():
         Count().update(np.array([0.9]), np.array([1]))
 
 
+@pytest.mark.proves("metric.Metric")
 def test_compute_gives_its_arguments_back():
     assert Metric().compute(1, 2) == (1, 2)

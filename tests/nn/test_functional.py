@@ -105,6 +105,11 @@ def test_loss_is_its_formula(name):
         (lambda: nn.initializer.KaimingNormal(), 0.0, math.sqrt(2 / 100), 1.0),
     ],
 )
+@pytest.mark.proves(
+    "nn.initializer.Constant nn.initializer.Uniform nn.initializer.Normal nn.initializer.TruncatedNormal "
+    "nn.initializer.XavierUniform nn.initializer.XavierNormal nn.initializer.KaimingUniform "
+    "nn.initializer.KaimingNormal"
+)
 def test_initializer_has_its_moments(make, mean, std, most):
     values = paddle.create_parameter([100, 200], "float64", default_initializer=make()).numpy()
     assert values.mean() == pytest.approx(mean, abs=0.05)
@@ -112,6 +117,7 @@ def test_initializer_has_its_moments(make, mean, std, most):
     assert np.abs(values).max() <= most + 1e-9
 
 
+@pytest.mark.proves("nn.initializer.Orthogonal")
 def test_an_orthogonal_matrix():
     q = paddle.create_parameter([4, 6], "float64", default_initializer=nn.initializer.Orthogonal()).numpy()
     np.testing.assert_allclose(q @ q.T, np.eye(4), atol=1e-6)
@@ -124,6 +130,7 @@ def test_defaults_of_layers():
     assert not linear.bias.numpy().any()
 
 
+@pytest.mark.proves("nn.initializer.set_global_initializer")
 def test_global_initializers_come_before_defaults():
     nn.initializer.set_global_initializer(nn.initializer.Constant(2.0), nn.initializer.Constant(3.0))
     try:

@@ -23,6 +23,7 @@ class Net(nn.Layer):
         return self.fc(x) * self.scale
 
 
+@pytest.mark.proves("nn.Layer nn.Module nn.Parameter")
 def test_attributes_are_registered_by_kind():
     net = Net()
     assert [n for n, _ in net.named_parameters()] == ["scale", "fc.weight", "fc.bias"]
@@ -42,6 +43,7 @@ def test_a_buffer_that_is_assigned_stays_a_buffer():
     assert "steps" in dict(net.named_buffers())
 
 
+@pytest.mark.proves("nn.Layer.parameters")
 def test_a_shared_parameter_is_listed_once_and_saved_under_both_names():
     net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     net[1].weight = net[0].weight
@@ -55,6 +57,7 @@ def test_state_dict_leaves_out_what_is_not_persistable():
     assert "scratch" in net.to_static_state_dict()
 
 
+@pytest.mark.proves("nn.Layer.state_dict nn.Layer.set_state_dict")
 def test_state_goes_to_another_layer():
     one, two = Net(), Net()
     assert two.set_state_dict({k: v.numpy() for k, v in one.state_dict().items()}) == ([], [])
@@ -73,6 +76,7 @@ def test_what_does_not_fit_is_skipped_with_a_warning():
     assert "scale is not found in the provided dict" in texts
 
 
+@pytest.mark.proves("nn.Layer.train nn.Layer.eval")
 def test_train_and_eval_reach_all_below():
     net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)))
     net.eval()
@@ -192,6 +196,7 @@ def test_no_parameter_where_the_attribute_is_false():
     assert nn.Linear(2, 3, bias_attr=False).bias is None
 
 
+@pytest.mark.proves("nn.Layer.create_parameter")
 def test_attributes_of_parameters():
     attr = paddle.ParamAttr("named", nn.initializer.Constant(3.0), 0.5, paddle.regularizer.L2Decay(0.1), False)
     weight = nn.Linear(2, 3, weight_attr=attr).weight
@@ -200,6 +205,9 @@ def test_attributes_of_parameters():
     assert weight.regularizer.coeff == 0.1
 
 
+@pytest.mark.proves(
+    "nn.LayerList nn.LayerDict nn.ParameterList nn.ParameterDict nn.Sequential nn.ModuleList nn.ModuleDict"
+)
 def test_containers_are_lists_and_dicts():
     layers = nn.LayerList([nn.Linear(1, 1), nn.ReLU()])
     layers.insert(1, nn.Tanh())

@@ -65,6 +65,7 @@ def test_sequence_mask():
 
 
 @pytest.mark.parametrize(("kind", "norm"), [(2.0, 5.0), (1.0, 7.0), (float("inf"), 4.0)])
+@pytest.mark.proves("nn.utils.clip_grad_norm_")
 def test_clip_grad_norm(kind, norm):
     x, free = paddle.to_tensor([0.0, 0.0], stop_gradient=False), paddle.to_tensor([1.0], stop_gradient=False)
     x.grad = paddle.to_tensor([3.0, 4.0])
@@ -81,6 +82,7 @@ def test_clip_grad_norm_of_nothing_and_of_nan():
         utils.clip_grad_norm_(x, 1.0, error_if_nonfinite=True)
 
 
+@pytest.mark.proves("nn.utils.clip_grad_value_")
 def test_clip_grad_value():
     x = paddle.to_tensor([0.0, 0.0], stop_gradient=False)
     x.grad = paddle.to_tensor([3.0, -0.5])
@@ -88,6 +90,7 @@ def test_clip_grad_value():
     assert x.grad.tolist() == [1.0, -0.5]
 
 
+@pytest.mark.proves("nn.utils.parameters_to_vector nn.utils.vector_to_parameters")
 def test_parameters_as_a_vector_and_back():
     layer = nn.Linear(2, 3)
     vector = utils.parameters_to_vector(layer.parameters())

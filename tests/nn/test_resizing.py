@@ -51,6 +51,7 @@ def run(x, **how):
 
 @pytest.mark.parametrize("how", [{}, {"align_corners": True}, {"align_mode": 1}])
 @pytest.mark.parametrize("size", [(7, 9), (3, 2), (1, 1), (5, 4)])
+@pytest.mark.proves("nn.functional.interpolate")
 def test_bilinear_is_linear_along_both_axes(size, how):
     at = {"corners": how.get("align_corners", False), "align": how.get("align_mode", 0)}
     want = along(IMAGE, 2, places(5, size[0], **at), linear)
@@ -116,6 +117,7 @@ def test_gradients_add_up_to_the_number_of_new_elements():
     np.testing.assert_allclose(x.grad.numpy().sum(), 2 * 3 * 81, rtol=1e-10)
 
 
+@pytest.mark.proves("nn.Upsample nn.UpsamplingBilinear2D nn.UpsamplingNearest2D nn.functional.upsample")
 def test_layers_do_what_the_function_does():
     x = paddle.to_tensor(IMAGE)
     pairs = [

@@ -85,6 +85,7 @@ def arrays(x):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.proves("nn.SimpleRNNCell nn.LSTMCell nn.GRUCell")
 def test_cell_is_its_formula(kind, rng):
     _, make, step, options = KINDS[kind]
     cell = make(3, 4, **options)
@@ -98,6 +99,7 @@ def test_cell_is_its_formula(kind, rng):
 
 @pytest.mark.parametrize("lengths", [None, [3, 6, 1]])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.proves("nn.SimpleRNN nn.LSTM nn.GRU")
 def test_two_layers_in_both_directions(kind, lengths, rng):
     make, _, step, options = KINDS[kind]
     net = make(3, 4, num_layers=2, direction="bidirect", **options)
@@ -228,6 +230,7 @@ class Counter(nn.RNNCellBase):
         return inputs.sum(-1, keepdim=True) + states, states
 
 
+@pytest.mark.proves("nn.RNN nn.RNNCellBase")
 def test_a_cell_of_ones_own_with_control_flow(rng):
     eager, static = nn.RNN(Counter(), is_reverse=True), nn.RNN(Counter(), is_reverse=True)
     paddle.jit.to_static(static, full_graph=True)
@@ -236,6 +239,7 @@ def test_a_cell_of_ones_own_with_control_flow(rng):
         np.testing.assert_allclose(a.numpy(), b.numpy())
 
 
+@pytest.mark.proves("nn.BiRNN")
 def test_birnn_takes_a_pair_of_states(rng):
     net = nn.BiRNN(nn.GRUCell(3, 4), nn.GRUCell(3, 4))
     x = paddle.to_tensor(rng.normal(size=(2, 5, 3)))

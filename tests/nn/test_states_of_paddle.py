@@ -13,6 +13,9 @@ EXPECTED = np.load(DATA / "expected.npz")
 
 
 @pytest.mark.parametrize(("name", "make", "shapes"), LAYERS, ids=[name for name, *_ in LAYERS])
+@pytest.mark.proves(
+    "nn.TransformerEncoderLayer nn.Transformer nn.TransformerEncoder nn.TransformerDecoder nn.TransformerDecoderLayer"
+)
 def test_a_layer_gives_what_paddle_gives(name, make, shapes):
     layer = make(paddle.nn)
     layer.eval()
@@ -62,3 +65,11 @@ def test_small_floats_and_a_tensor_on_its_own():
     }
     np.testing.assert_array_equal(paddle.load(DATA / "one.pdparams").numpy(), EXPECTED["weight"])
     assert "StructuredToParameterName@@" in paddle.load(DATA / "images.pdparams", keep_name_table=True)
+
+
+def test_the_other_readers_of_states_take_them_too():
+    by_name = paddle.static.load_program_state(str(DATA / "step3"))
+    assert {name: array.shape for name, array in by_name.items()} == {"weight": (3, 2), "bias": (2,)}
+    parameters, state = paddle.fluid.dygraph.load_dygraph(str(DATA / "step3"))
+    np.testing.assert_array_equal(parameters["weight"], by_name["weight"])
+    assert state["linear_0.w_0_moment1_0"].shape == (3, 2)

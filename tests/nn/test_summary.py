@@ -6,6 +6,7 @@ import dy2st as paddle
 from dy2st import nn
 
 
+@pytest.mark.proves("summary")
 def test_rows_and_counts(capsys):
     net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2, bias_attr=False))
     net[2].weight.stop_gradient = True

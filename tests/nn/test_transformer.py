@@ -51,6 +51,7 @@ def test_scaled_dot_product_attention(kind, rng):
     np.testing.assert_allclose(out, want, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.proves("nn.MultiHeadAttention")
 def test_multi_head_attention_is_its_formula(rng):
     layer = nn.MultiHeadAttention(8, 2, kdim=3, vdim=5, need_weights=True)
     q, k, v = (rng.normal(size=(2, n, d)).astype("float32") for n, d in ((4, 8), (6, 3), (6, 5)))

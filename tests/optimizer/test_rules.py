@@ -148,6 +148,11 @@ RULES = {
 
 @pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.proves(
+    "optimizer.SGD optimizer.Momentum optimizer.Adagrad optimizer.Adadelta optimizer.RMSProp optimizer.Adam "
+    "optimizer.AdamW optimizer.Adamax optimizer.Lamb optimizer.NAdam optimizer.RAdam optimizer.Rprop "
+    "optimizer.ASGD"
+)
 def test_rule_is_its_formula(name, static, rng):
     formula, make = RULES[name]
     start, gradients = rng.normal(size=(3, 2)), [rng.normal(size=(3, 2)) for _ in range(STEPS)]
@@ -196,6 +201,7 @@ def test_lamb_of_a_zero_parameter_takes_a_plain_step():
         (lambda: O.SGD(0.1, [], grad_clip=1.0), TypeError, "grad_clip must be a clipping"),
         (lambda: O.SGD(0.1, [{"lr": 1}]), ValueError, "needs the key 'params'"),
         (lambda: O.AdamW(0.1, parameters=[], weight_decay="x"), TypeError, "weight_decay must be a number"),
+        (lambda: O.AdamW(0.1, parameters=[], use_lowprecision_moment=True), ValueError, "moments have the"),
         (lambda: O.Adam(0.1, beta1=1.0, parameters=[]), ValueError, "beta1 must be at least 0 and below 1"),
         (lambda: O.ASGD(0.1, 0, []), ValueError, "batch_num must be a positive int"),
         (lambda: O.Rprop(0.1, (0.0, 1.0), []), ValueError, "learning_rate_range must be"),

@@ -56,6 +56,13 @@ SCHEDULES = {
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.proves(
+    "optimizer.lr.NoamDecay optimizer.lr.PiecewiseDecay optimizer.lr.NaturalExpDecay "
+    "optimizer.lr.InverseTimeDecay optimizer.lr.ExponentialDecay optimizer.lr.PolynomialDecay "
+    "optimizer.lr.StepDecay optimizer.lr.MultiStepDecay optimizer.lr.LambdaDecay optimizer.lr.MultiplicativeDecay "
+    "optimizer.lr.LinearLR optimizer.lr.CosineAnnealingDecay optimizer.lr.CosineAnnealingWarmRestarts "
+    "optimizer.lr.LinearWarmup optimizer.lr.OneCycleLR optimizer.lr.CyclicLR"
+)
 def test_schedule_is_its_formula(name):
     make, want = SCHEDULES[name]
     schedule, rates = make(), []
@@ -80,6 +87,7 @@ def test_schedule_goes_on_after_its_state_was_restored(name):
     np.testing.assert_allclose(rates, want[4:], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.proves("optimizer.lr.ReduceOnPlateau")
 def test_plateau_falls_after_more_than_patience_bad_epochs():
     schedule = lr.ReduceOnPlateau(1.0, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
     rates = []
@@ -89,6 +97,7 @@ def test_plateau_falls_after_more_than_patience_bad_epochs():
     assert rates == [1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2]
 
 
+@pytest.mark.proves("optimizer.lr.LRScheduler")
 def test_a_given_epoch_is_gone_to():
     schedule = lr.ExponentialDecay(1.0, 0.5)
     schedule.step(5)

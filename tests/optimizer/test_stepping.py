@@ -41,16 +41,19 @@ def test_a_parameter_in_two_groups():
         optimizer._add_param_group({"params": [a]})
 
 
+@pytest.mark.proves("ParamAttr")
 def test_a_parameter_has_its_own_rate_and_regularizer():
     p = parameter([2.0, -2.0], learning_rate=0.5, regularizer=L1Decay(3.0))
     np.testing.assert_allclose(stepped(p, O.SGD(0.1, [p], weight_decay=7.0), [1.0, 1.0]), [0.05 * 4, 0.05 * -2])
 
 
+@pytest.mark.proves("regularizer.L2Decay")
 def test_l2_decay_adds_the_parameter():
     p = parameter([2.0])
     np.testing.assert_allclose(stepped(p, O.SGD(0.1, [p], weight_decay=L2Decay(0.5)), [1.0]), [0.1 * 2.0])
 
 
+@pytest.mark.proves("regularizer.L1Decay")
 def test_a_regularizer_says_its_term():
     with pytest.raises(NotImplementedError, match="define `term`"):
         WeightDecayRegularizer(0.1).term(None, None)
@@ -82,11 +85,13 @@ def test_adamw_ratio_of_the_learning_rate():
         (lambda: paddle.nn.ClipGradByGlobalNorm(2.5), [1.5, 2.0]),
     ],
 )
+@pytest.mark.proves("nn.ClipGradByValue nn.ClipGradByNorm")
 def test_clipping(clip, want):
     p = parameter([0.0, 0.0])
     np.testing.assert_allclose(stepped(p, O.SGD(1.0, [p], grad_clip=clip()), [3.0, 4.0]), want)
 
 
+@pytest.mark.proves("nn.ClipGradByGlobalNorm")
 def test_a_global_norm_counts_all_but_those_that_are_not_clipped():
     p, q, free = parameter([0.0]), parameter([0.0]), parameter([0.0], need_clip=False)
     optimizer = O.SGD(1.0, [p, q, free], grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))
@@ -189,6 +194,7 @@ def test_state_of_another_shape():
         optimizer.set_state_dict({"v_velocity_0": np.zeros(3)})
 
 
+@pytest.mark.proves("optimizer.Optimizer.minimize")
 def test_minimize_steps_by_the_gradients_of_backward():
     p = parameter([2.0])
     optimizer = O.SGD(0.1, [p])
@@ -200,6 +206,7 @@ def test_minimize_steps_by_the_gradients_of_backward():
     np.testing.assert_allclose(p.numpy(), [1.6])
 
 
+@pytest.mark.proves("optimizer.Optimizer.step")
 def test_a_step_keeps_the_memory_of_the_parameter():
     p = parameter([1.0, 2.0])
     view = p.numpy()

@@ -1,8 +1,8 @@
 """Run the array API standard's own tests (data-apis/array-api-tests) on `dy2st.array_api`.
 
-Their files stay outside of this repository. In an environment with dy2st's dependencies, pytest, hypothesis, ndindex and
-pytest-json-report: `PYTHONPATH=. python tests/peers/array_api.py CHECKOUT [more arguments for pytest]`, where CHECKOUT
-is a checkout of array-api-tests whose submodule `array-api` is there. What array_api_exceptions.txt names may fail.
+Their files stay outside of this repository. In an environment with dy2st's dependencies, pytest, hypothesis, ndindex
+and pytest-json-report: `PYTHONPATH=. python tests/peers/array_api.py CHECKOUT [more arguments for pytest]`, where
+CHECKOUT is one of array-api-tests with its submodule `array-api`. What array_api_exceptions.txt names may fail.
 
 As a module this is the namespace under test. Tests of the standard compare shapes with tuples, and a shape of Paddle is
 a list: they, and they alone, are given tuples.

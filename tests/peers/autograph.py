@@ -317,6 +317,9 @@ def main() -> int:
         of_kind = [v for v in found if v.kind == kind]
         methods = {(v.file, v.method) for v in of_kind}
         print(f"{kind}: {len(of_kind)} tests of {len(methods)} methods")
+    methods = {(v.file, v.method) for v in found}
+    whole = methods - {(v.file, v.method) for v in found if v.kind != "agrees"}
+    print(f"{len(found)} tests of {len(methods)} methods, of which {len(whole)} agree with all parameters")
     return int(any(v.kind == "differs" for v in found))
 
 

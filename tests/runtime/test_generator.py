@@ -8,6 +8,7 @@ import pytest
 import dy2st as paddle
 
 
+@pytest.mark.proves("seed manual_seed")
 def test_the_same_seed_gives_the_same_numbers():
     paddle.seed(3)
     first = paddle.rand([4]).numpy()
@@ -17,6 +18,7 @@ def test_the_same_seed_gives_the_same_numbers():
     assert (first != second).any()
 
 
+@pytest.mark.proves("get_rng_state set_rng_state")
 def test_a_state_is_kept_and_restored():
     paddle.seed(5)
     paddle.rand([3])
@@ -28,6 +30,7 @@ def test_a_state_is_kept_and_restored():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.proves("get_cuda_rng_state set_cuda_rng_state")
 def test_the_names_for_cuda_have_the_same_state():
     paddle.seed(5)
     assert paddle.get_cuda_rng_state() == paddle.get_rng_state()

@@ -70,6 +70,7 @@ def test_an_unknown_device_is_refused(name):
         paddle.set_device(name)
 
 
+@pytest.mark.proves("CPUPlace CUDAPlace")
 def test_places_are_compared_by_value_and_print_as_paddle_s():
     assert paddle.CPUPlace() == places.CPU
     assert len({paddle.CPUPlace(), places.CPU, places.Place("gpu", 1)}) == 2

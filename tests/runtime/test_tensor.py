@@ -46,6 +46,7 @@ def test_a_length_and_rows_are_those_of_numpy(name):
         np.testing.assert_array_equal(row.numpy(), want)
 
 
+@pytest.mark.proves("Tensor.numpy")
 def test_to_tensor_and_numpy_copy():
     array = np.ones(2)
     x = paddle.to_tensor(array)
@@ -60,6 +61,7 @@ def test_np_asarray_shares_memory_unless_a_copy_is_asked_for():
     assert not np.shares_memory(np.array(x, copy=True), np.asarray(x))
 
 
+@pytest.mark.proves("to_dlpack from_dlpack")
 def test_dlpack_shares_memory_both_ways():
     array = np.array([1.0, 2.0])
     x = paddle.from_dlpack(array)
@@ -82,6 +84,7 @@ def test_dlpack_of_a_tensor_with_a_gradient_is_refused():
 @pytest.mark.parametrize(("array", "python"), [
     (np.array(2.5), 2.5), (np.array([3]), 3), (np.array([[True]]), True), (np.array(1 + 2j), 1 + 2j),
 ])  # fmt: skip
+@pytest.mark.proves("Tensor.item")
 def test_item_gives_a_python_number(array, python):
     found = paddle.to_tensor(array).item()
     assert found == python

@@ -18,6 +18,7 @@ def x_of(*shape, dtype="float32"):
 
 
 @pytest.mark.parametrize("value", [2.0, -2.0])
+@pytest.mark.proves("static.nn.cond")
 def test_cond_takes_the_branch_of_the_run(main, value):
     x = x_of(1)
     y = nn.cond(x > 0, lambda: x * 10, lambda: -x)
@@ -62,6 +63,7 @@ def test_branches_that_return_different_things_are_refused(main):
         nn.cond(x > 0, lambda: x, None)
 
 
+@pytest.mark.proves("static.nn.while_loop")
 def test_while_loop_of_two_counters(main):
     a, b = paddle.full([1], 0, "int64"), paddle.full([1], 10, "int64")
     c, d = nn.while_loop(lambda a, b: a < b, lambda a, b: (a + 2, b + 1), [a, b])
@@ -89,6 +91,7 @@ def test_while_loop_in_a_branch(main):
 
 
 @pytest.mark.parametrize(("value", "want"), [(0.5, 1.5), (2.0, 4.0), (9.0, -9.0)])
+@pytest.mark.proves("static.nn.case")
 def test_case_takes_the_first_true_predicate(main, value, want):
     x = x_of(1)
     y = nn.case([(x < 1, lambda: x + 1), (x < 5, lambda: x * 2)], default=lambda: -x)
@@ -105,6 +108,7 @@ PAIRS = [(1, lambda: paddle.full([1], 10)), (3, lambda: paddle.full([1], 30))]
 
 
 @pytest.mark.parametrize("branches", [PAIRS, dict(PAIRS)])
+@pytest.mark.proves("static.nn.switch_case")
 def test_switch_case_by_number(main, branches):
     i = x_of(1, dtype="int64")
     with_default = nn.switch_case(i, branches, default=lambda: paddle.full([1], -1))

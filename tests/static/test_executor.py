@@ -89,6 +89,7 @@ def test_extents_and_numbers_can_be_fetched(main):
     assert run(feed={"x": X}, fetch_list=[x.shape[0]])[0] == 2
 
 
+@pytest.mark.proves("static.CompiledProgram static.BuildStrategy")
 def test_a_compiled_program_runs_as_the_program(main):
     _, y = doubled()
     compiled = paddle.static.CompiledProgram(main)

@@ -19,6 +19,7 @@ def data(*shape, name="x", dtype=F32):
     return paddle.static.data(name, list(shape), dtype)
 
 
+@pytest.mark.proves("static.nn.fc")
 def test_fc_flattens_the_last_axes(main, rng):
     x = rng.normal(size=(5, 2, 3)).astype(F32)
     out = nn.fc(data(None, 2, 3), 4, weight_attr="w", bias_attr="b", activation="relu")
@@ -36,6 +37,7 @@ def test_fc_keeps_leading_axes_and_sums_inputs(main, rng):
     np.testing.assert_allclose(got, x @ w + x @ u, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.proves("static.nn.conv2d")
 def test_conv2d_with_groups(main, rng):
     x = rng.normal(size=(2, 4, 5, 5)).astype(F32)
     out = nn.conv2d(data(None, 4, 5, 5), 6, (3, 1), padding=1, stride=2, groups=2, param_attr="w", bias_attr="b")
@@ -53,17 +55,20 @@ def test_conv2d_is_named_by_its_axes(main):
     assert "conv2d" in [op.type for op in main.global_block().ops]
 
 
+@pytest.mark.proves("static.nn.conv2d_transpose")
 def test_conv2d_transpose_undoes_a_stride(main):
     out = nn.conv2d_transpose(data(None, 3, 4, 4), 2, filter_size=2, stride=2)
     assert run({"x": np.ones((1, 3, 4, 4), F32)}, out)[0].shape == (1, 2, 8, 8)
 
 
+@pytest.mark.proves("static.nn.embedding")
 def test_embedding_takes_rows(main):
     out = nn.embedding(data(None, dtype="int64"), [5, 3], param_attr="table")
     got, table = run({"x": np.array([4, 0, 4])}, out, "table")
     np.testing.assert_array_equal(got, table[[4, 0, 4]])
 
 
+@pytest.mark.proves("static.nn.batch_norm")
 def test_batch_norm_keeps_running_statistics(main, rng):
     x = rng.normal(size=(8, 3)).astype(F32)
     out = nn.batch_norm(data(None, 3), momentum=0.5, moving_mean_name="mean", moving_variance_name="variance")
@@ -73,6 +78,7 @@ def test_batch_norm_keeps_running_statistics(main, rng):
     np.testing.assert_allclose(variance, 0.5 + 0.5 * x.var(0), rtol=1e-5)
 
 
+@pytest.mark.proves("static.nn.layer_norm")
 def test_layer_norm_over_the_last_axes(main, rng):
     x = rng.normal(size=(4, 6)).astype(F32)
     got = run({"x": x}, nn.layer_norm(data(None, 6)))[0]
@@ -80,6 +86,7 @@ def test_layer_norm_over_the_last_axes(main, rng):
                                atol=1e-5)  # fmt: skip
 
 
+@pytest.mark.proves("static.nn.prelu")
 def test_prelu_has_a_slope(main):
     got = run({"x": np.array([[-4.0, 4.0]], F32)}, nn.prelu(data(None, 2), "all"))[0]
     assert got.tolist() == [[-1.0, 4.0]]

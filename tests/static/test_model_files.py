@@ -46,6 +46,7 @@ class Net:
         return paddle.static.save_inference_model(path, [self.x], [self.out], Executor(), program=self.program)
 
 
+@pytest.mark.proves("static.save_inference_model static.load_inference_model static.io.load_inference_model")
 def test_a_model_for_inference_in_another_scope(tmp_path: Path) -> None:
     net = Net()
     want = net.infer()
@@ -143,6 +144,7 @@ def test_feeds_are_tensors_and_the_program_is_one_function(tmp_path: Path) -> No
 
 
 # ---- values alone ------------------------------------------------------------------------------------------------
+@pytest.mark.proves("static.save static.load static.load_program_state")
 def test_values_alone(tmp_path: Path) -> None:
     net = Net()
     want = net.infer()
@@ -153,10 +155,14 @@ def test_values_alone(tmp_path: Path) -> None:
         assert (net.infer() != want).any()
         paddle.static.load(net.program, tmp_path / "net", Executor(), given)
         np.testing.assert_array_equal(net.infer(), want)
+    assert list(paddle.static.load_program_state(tmp_path / "net", [weight])) == [weight.name]
+    with pytest.raises(ValueError, match=r"net\.pdparams has no values of pixels"):
+        paddle.static.load_program_state(tmp_path / "net", ["pixels"])
     with pytest.raises(ValueError, match=r"net\.pdparams has no value for the variable pixels"):
         paddle.static.load(net.program, tmp_path / "net", var_list=[net.x])
 
 
+@pytest.mark.proves("static.set_program_state")
 def test_values_that_do_not_fit(tmp_path: Path) -> None:
     net = Net()
     want = net.infer()

@@ -25,6 +25,7 @@ def test_static_mode_is_entered_and_left():
     assert paddle.ones([1]).item() == 1.0
 
 
+@pytest.mark.proves("static.program_guard static.default_main_program static.default_startup_program")
 def test_a_guard_changes_the_default_programs(main):
     other, startup = static.Program(), static.Program()
     with static.program_guard(other, startup):
@@ -96,6 +97,7 @@ def test_data_declared_twice_is_one_variable(main):
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
+        (("x", [1], F32, 1), ValueError, "data 'x': lod_level=1: there are no tensors of sequences here, pad them"),
         ((3, [1]), TypeError, "data needs a name, a string, not 3"),
         (("", [1]), TypeError, "data needs a name, a string, not ''"),
         (("x", 3), TypeError, "data 'x': shape must be a list or tuple of extents, not int"),
@@ -117,6 +119,7 @@ def test_a_variable_has_no_value_while_building(main, use):
         use(x)
 
 
+@pytest.mark.proves("static.Variable")
 def test_a_variable_says_what_it_is(main):
     x = static.data("x", [None, 2], F32)
     assert str(x) == "var x : float32[-1, 2], stop_gradient=True"
@@ -136,6 +139,7 @@ def small_network(drop="upscale_in_train"):
     return h, static.nn.fc(h, 1).mean()
 
 
+@pytest.mark.proves("static.Program.clone")
 def test_a_copy_does_the_same_and_is_its_own(main):
     x = static.data("x", [2], F32)
     y = x + 1
@@ -200,6 +204,7 @@ def test_random_seed_is_an_int(main):
 # ---- scopes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("static.scope_guard static.global_scope")
 def test_scopes_keep_values_apart(main):
     w = static.create_parameter([2], F32, name="w")
     one, two = static.Scope(), static.Scope()
@@ -236,6 +241,7 @@ def test_a_scope_guard_needs_a_scope():
         static.scope_guard(3).__enter__()
 
 
+@pytest.mark.proves("static.create_parameter")
 def test_a_parameter_takes_values_of_its_shape(main):
     w = static.create_parameter([2], F32, name="w")
     w.set_value(np.array([3.0, 4.0]))

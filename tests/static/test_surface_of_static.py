@@ -20,6 +20,7 @@ def run(fetch, **feed):
     return static.Executor().run(static.default_main_program(), feed=feed, fetch_list=fetch)
 
 
+@pytest.mark.proves("static.Print")
 def test_a_tensor_is_printed_each_time_the_program_runs(program, capsys):
     x = static.data("x", [None], "float32")
     y = static.Print(x, message="x is") * 2
@@ -47,6 +48,7 @@ def test_what_cannot_be_printed_is_refused(how, text):
         static.Print(paddle.ones([1]), **how)
 
 
+@pytest.mark.proves("static.nn.control_flow.Assert")
 def test_an_assertion_is_checked_when_the_program_runs(program):
     x = static.data("x", [1], "float32")
     static.nn.control_flow.Assert((x > 0).all(), [x])
@@ -66,6 +68,7 @@ def test_an_assertion_in_eager_mode_shows_a_few_elements():
         static.nn.control_flow.Assert(paddle.to_tensor(True), 3)
 
 
+@pytest.mark.proves("static.cpu_places static.cuda_places")
 def test_places_are_listed(monkeypatch):
     assert static.cpu_places(2) == [paddle.CPUPlace(), paddle.CPUPlace()]
     monkeypatch.setenv("CPU_NUM", "3")
@@ -82,6 +85,7 @@ def test_cuda_places_need_a_device():
         static.cuda_places([0])
 
 
+@pytest.mark.proves("static.name_scope static.device_guard")
 def test_guards_of_names_and_devices_change_no_result(program):
     x = static.data("x", [1], "float32")
     with static.name_scope("block"), static.device_guard("cpu"):
@@ -98,6 +102,7 @@ def test_a_device_guard_in_eager_mode_ends():
         pass
 
 
+@pytest.mark.proves("static.accuracy")
 def test_accuracy_writes_its_counts():
     scores, labels = paddle.to_tensor([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]]), paddle.to_tensor([[1], [1], [1]])
     correct, total = paddle.zeros([1], "int32"), paddle.zeros([1], "int32")

@@ -22,6 +22,7 @@ def weight(name="w", shape=(1,), value=2.0, **options):
     return paddle.static.create_parameter(list(shape), F32, attr=attr)
 
 
+@pytest.mark.proves("static.append_backward")
 def test_append_backward_gives_pairs_named_after_parameters(main):
     w, x = weight(), paddle.static.data("x", [1], F32)
     ((p, g),) = paddle.static.append_backward((w * w * x).sum())
@@ -46,6 +47,7 @@ def test_frozen_parameters_have_no_pair(main):
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
+        (lambda w: paddle.static.append_backward(w.sum(), callbacks=[print]), ValueError, "callbacks are not"),
         (lambda w: paddle.static.append_backward(3), TypeError, "append_backward needs the loss, a variable, not int"),
         (lambda w: paddle.static.append_backward(w * 1),
          ValueError, r"the loss must have one element, not the shape \[2\]"),
@@ -73,6 +75,7 @@ def test_building_needs_static_mode(call):
         call()
 
 
+@pytest.mark.proves("static.gradients")
 def test_gradients_of_several_targets_and_orders(main):
     x = paddle.static.data("x", [2], F32)
     (first,) = paddle.static.gradients([x**3, x * 2], x)
@@ -113,6 +116,7 @@ def test_gradients_through_a_loop_of_unknown_length(main):
         lambda ps: paddle.optimizer.AdamW(0.1, parameters=ps),
     ],
 )
+@pytest.mark.proves("static.Executor static.Executor.run static.data static.Program")
 def test_training_steps_are_those_of_eager_mode(main, make, rng):
     data = [rng.normal(size=(4, 3)).astype(F32) for _ in range(3)]
     start_values = rng.normal(size=(3, 2)).astype(F32)

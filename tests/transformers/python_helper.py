@@ -173,6 +173,9 @@ class PythonHelper:
     def match(self, ask, subject):
         return ask(subject)
 
+    def percent(self, text, values):
+        return text % values
+
     def context(self, manager):
         return manager
 

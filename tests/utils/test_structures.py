@@ -11,6 +11,7 @@ Point = namedtuple("Point", "x y")
 NEST = [1, (2, {"b": [4], "a": 3}), Point(5, 6)]
 
 
+@pytest.mark.proves("utils.flatten")
 def test_leaves_come_in_order_and_go_back():
     assert utils.flatten(NEST) == [1, 2, 3, 4, 5, 6]
     assert utils.flatten(7) == [7]
@@ -20,6 +21,7 @@ def test_leaves_come_in_order_and_go_back():
     assert type(back[2]) is Point
 
 
+@pytest.mark.proves("utils.map_structure")
 def test_a_function_runs_on_all_leaves():
     assert utils.map_structure(lambda x: -x, NEST) == [-1, (-2, {"b": [-4], "a": -3}), Point(-5, -6)]
     assert utils.map_structure(lambda x, y: x * y, [2, (3,)], [5, (7,)]) == [10, (21,)]

@@ -55,6 +55,13 @@ class Row:
         return self.name
 
 
+@dataclass(frozen=True)
+class Of:
+    """An argument that the module under test makes, such as a ParamAttr."""
+
+    make: Callable[[Any], Any]
+
+
 EAGER = ("float64", "float32", "strided")
 
 

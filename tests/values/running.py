@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.values.row import Row
+from tests.values.row import Of, Row
 
 LOWERED = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
 
@@ -57,7 +57,8 @@ def operands(row: Row, variant: str, module: Any) -> tuple[Any, ...]:
 
 def call(row: Row, args: tuple[Any, ...], module: ModuleType | Any, lower: bool = False) -> Any:
     """Use a name as its row says."""
-    keywords = {k: mapped(v, lambda a: module.to_tensor(lowered(a) if lower else a)) for k, v in row.keywords.items()}
+    change = lambda array: module.to_tensor(lowered(array) if lower else array)
+    keywords = {k: v.make(module) if isinstance(v, Of) else mapped(v, change) for k, v in row.keywords.items()}
     if row.form == "attribute":
         return getattr(args[0], row.name.split(".")[-1])
     if row.form == "method":
@@ -87,7 +88,8 @@ def made(row: Row, module: Any, keywords: dict[str, Any], lower: bool) -> Any:
 def written(row: Row, args: tuple[Any, ...], module: Any, keywords: dict[str, Any]) -> Any:
     """Call an in-place form; what it returns must be the tensor that it wrote into."""
     x = args[0]
-    form = getattr(x, row.name.split(".")[-1]) if row.name.startswith("Tensor.") else partial(resolve(row.name, module), x)
+    last = row.name.split(".")[-1]
+    form = getattr(x, last) if row.name.startswith("Tensor.") else partial(resolve(row.name, module), x)
     assert form(*args[1:], **keywords) is x
     return x
 
@@ -103,6 +105,7 @@ def check(got: Any, want: Any, rtol: float, lower: bool = False) -> None:
                 check(g, w, rtol, lower)
         return
     if not hasattr(got, "numpy"):
+        assert not isinstance(want, np.ndarray), f"{type(got).__name__}, not a tensor"
         assert got == want
         return
     array = np.asarray(want)

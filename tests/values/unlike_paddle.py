@@ -11,8 +11,11 @@ REASONS = {
     "isclose": "infinity is close to itself alone, as NumPy",
     "logsumexp": "minus infinity of minus infinities, as SciPy; Paddle gives NaN",
     "histogram_bin_edges": "edges in the dtype of the input; Paddle gives float32",
+    "instance_norm": "`use_input_stats=False` takes the running statistics; Paddle always takes those of the input",
     "relu": "NaN of NaN; Paddle gives 0",
     "TripletMarginWithDistanceLoss": "the layer calls its `distance_function`; Paddle's forgets it",
+    "frexp": "exponent 0 for infinity and NaN, as C",
+    "as_strided": "`offset` counts elements; Paddle's counts bytes",
     "scale": "`act` holds in place too",
 }
 """By the name of the function; forms of it (methods, in place) differ in the same way."""

@@ -21,6 +21,7 @@ def count(model):
         (lambda: models.mobilenet_v2(), 3504872),
     ],
 )
+@pytest.mark.proves("vision.models.resnet18")
 def test_models_have_as_many_parameters_as_published(make, parameters):
     assert count(make()) == parameters
 

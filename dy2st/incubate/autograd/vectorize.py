@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.autograd.rules import callable_here
-from dy2st.errors import ConversionError, TraceError
+from dy2st.errors import ConversionError, StructureError, TraceError
 from dy2st.functions.creation import to_tensor
 from dy2st.functions.joining import stack
 from dy2st.functions.manipulation import moveaxis
@@ -17,6 +17,7 @@ from dy2st.runtime.convert_call import plain
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_lanes import over_lanes
+from dy2st.runtime.variant import SymbolicList, Variant
 from dy2st.utils.structures import flatten, pack_sequence_as
 
 Axes = int | None | Sequence[int | None]
@@ -156,6 +157,8 @@ class Vectorized:
             positional, named = pack_sequence_as([list(args), keywords], given)
             out = self._func(*positional, **named)
             rows.append([_tensor(x) for x in flatten(out)])
+            if len(rows[i]) != len(rows[0]):
+                raise ValueError(f"vmap: item {i} gives {len(rows[i])} results, item 0 gives {len(rows[0])}")
         return self._results(out, [stack(list(items), axis=0) for items in zip(*rows, strict=True)])
 
 
@@ -164,9 +167,15 @@ def _front(x: Any, axis: int | None) -> Any:
 
 
 def _tensor(x: Any) -> Tensor:
-    """Return a result as a tensor; TypeError for what is neither tensor nor number."""
+    """Return a result as a tensor; TypeError for what is neither tensor nor number.
+
+    Raises StructureError for what only the run tells more of, which items are asked for one by one.
+    """
     if isinstance(x, Tensor):
         return x
+    if isinstance(x, (Variant, SymbolicList)):
+        what = "one of several kinds of values" if isinstance(x, Variant) else "a list of unknown length"
+        raise StructureError(f"the function under vmap returns {what}")
     if isinstance(x, (bool, int, float, Scalar)):
         return to_tensor(x)
     raise TypeError(f"vmap: the function must return tensors and numbers, not {type(x).__name__}")

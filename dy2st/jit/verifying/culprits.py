@@ -23,6 +23,7 @@ from dy2st.jit.verifying.events import EagerEvents, Event, copied, watched
 from dy2st.jit.verifying.outcome import live_results, seed_of
 from dy2st.jit.verifying.report import Culprit, Difference
 from dy2st.jit.verifying.snapshot import Snapshot
+from dy2st.nn.layer import Layer
 from dy2st.runtime import backward
 from dy2st.runtime.compiled import Compiled, CompiledPullback
 from dy2st.runtime.interpreter import evaluate
@@ -76,7 +77,7 @@ def find(call: Call, differences: Sequence[Difference], same: lines.Close) -> Cu
         backwards: list[Event] = []
         _run(call, program, made, _Differentiated(program.main_program, backwards), gradients=True)
         found = lines.of_gradients(eager.cotangents(), backwards, same)
-    if found is None and eager.returned_at is not None and differences[0].kind == "result":
+    if found is None and eager.returned_at is not None and differences[0].is_of_another_kind():
         found = Culprit(eager.returned_at, f"this returned {differences[0].eager} and {differences[0].static}")
     return found
 
@@ -85,7 +86,8 @@ class _Eager:
     """The eager run: its events, the cotangents of what it made, and the line where it returned."""
 
     def __init__(self, call: Call):
-        seen = EagerEvents(getattr(call.plain, "__code__", None))
+        run = call.plain.forward if isinstance(call.plain, Layer) else call.plain
+        seen = EagerEvents(getattr(run, "__code__", None))
         result: Any = None
         with contextlib.suppress(Exception):  # what it raises was compared already
             with seen:

@@ -50,7 +50,7 @@ def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) 
         made.things["result"] = described({"": result})
     made.things["state"] = described(roots)
     made.things["prints"] = {f"{i + 1}": Thing("text", text) for i, text in enumerate(output.lines())}
-    shown = [(w.category.__name__, str(w.message)) for w in warned]
+    shown = [(w.category.__name__, f"{w.message} ({w.filename}:{w.lineno})") for w in warned]
     made.things["warnings"] = {f"{i + 1}": Thing(kind, text) for i, (kind, text) in enumerate(shown)}
     made.things["random numbers"] = {"generator": Thing("state", default_generator().get_state())}
     if gradients and made.error is None and current().grad:

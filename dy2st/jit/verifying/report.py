@@ -18,6 +18,10 @@ class Difference:
     eager: str
     static: str
 
+    def is_of_another_kind(self) -> bool:
+        """Say whether the results are of different types, dtypes or shapes."""
+        return self.kind == "result" and self.eager.partition(" ")[0] != self.static.partition(" ")[0]
+
     def __str__(self) -> str:
         return f"{self.kind} {self.name}: eager {self.eager}, static {self.static}".replace("  ", " ")
 
@@ -69,6 +73,8 @@ class Verification:
         lines = [f"{self.function}: eager and static differ", *(f"  {d}" for d in self.differences)]
         if self.culprit is not None:
             lines.append(f"first line that differs: {self.culprit}")
+        elif any(d.kind in ("result", "gradients") for d in self.differences):
+            lines.append("no line differs, operation by operation: it is how the whole Program runs that does")
         return "\n".join(lines)
 
     __repr__ = __str__

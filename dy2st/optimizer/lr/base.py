@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.context import current
-from dy2st.runtime.impure import in_trace, refuse_in_trace
+from dy2st.runtime.impure import in_trace, refusal, refuse_in_trace
 from dy2st.runtime.tensor import Tensor
 
 
@@ -34,6 +34,7 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.verbose = verbose
         self._tensor: Tensor | None = None
+        refuse_in_trace("making a learning rate schedule")
         self.step()
 
     def __call__(self) -> float:
@@ -42,14 +43,21 @@ class LRScheduler:
     @property
     def tensor(self) -> Tensor:
         """The rate as a 0-D float64 tensor whose memory follows it: what Programs read."""
+        if in_trace() and current().trace.is_behind(self):
+            raise refusal(
+                "a learning rate is read after step() of its schedule, which a Program does at the end of the call",
+                "make step() of the schedule the last thing that the function does",
+            )
         if self._tensor is None:
             self._tensor = Tensor(np.asarray(self.last_lr, np.float64))
             self._tensor.name = "learning_rate"
         return self._tensor
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to a given one."""
-        refuse_in_trace("step() of a learning rate schedule")
+        """Go to the next epoch, or to a given one; in a function that becomes a Program, at the end of each call."""
+        if in_trace():
+            current().trace.after_run(self, lambda: self.step(epoch))
+            return
         if epoch is None:
             self.last_epoch += 1
             self._set(self.get_lr())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 
@@ -14,24 +14,44 @@ class Definition:
     text: str
     needs: tuple[Definition, ...] = ()
 
+    @property
+    def declaration(self) -> str:
+        """The text by which another module calls this function.
 
-def gathered(definitions: Iterable[Definition]) -> str:
+        >>> Definition("f", "define internal void @f(ptr %a) nounwind {...}").declaration
+        'declare void @f(ptr %a)'
+        """
+        head = self.text[: self.text.index(")", self.text.index(f"@{self.name}(")) + 1]
+        return head.replace("define internal", "declare").replace("define", "declare")
+
+
+def gathered(definitions: Iterable[Definition], elsewhere: Collection[str] = ()) -> str:
     """Return the text of the definitions and of all that they need, each once, needs first.
+
+    What another module has, `elsewhere`, is declared.
 
     >>> callee = Definition("f", "declare void @f()")
     >>> print(gathered([Definition("g", "define void @g() {...}", (callee,)), callee]))
     declare void @f()
     define void @g() {...}
     """
-    found: dict[str, Definition] = {}
+    found: dict[str, str] = {}
 
     def visit(definition: Definition) -> None:
         if definition.name in found:
             return
+        if definition.name in elsewhere:
+            found[definition.name] = definition.declaration
+            return
         for need in definition.needs:
             visit(need)
-        found[definition.name] = definition
+        found[definition.name] = definition.text
 
     for definition in definitions:
         visit(definition)
-    return "\n".join(definition.text for definition in found.values())
+    return "\n".join(found.values())
+
+
+def exported(definition: Definition) -> Definition:
+    """Return a definition that other modules can call."""
+    return Definition(definition.name, definition.text.replace("define internal", "define", 1), definition.needs)

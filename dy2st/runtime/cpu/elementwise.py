@@ -173,7 +173,9 @@ def _root(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 def _safe_product(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
     zero = v.constant(0, dtype)
     product = v.f.value(f"fmul {v.of(dtype)} {a}, {b}")
-    return v.select(_compared(v, "eq", dtype, a, zero), zero, product, dtype)
+    nothing = f"{v.kind('i1')} {_compared(v, 'eq', dtype, a, zero)}"
+    either = v.f.value(f"or {nothing}, {_compared(v, 'eq', dtype, b, zero)}")
+    return v.select(either, zero, product, dtype)
 
 
 def _compared(v: Lanes, name: str, dtype: DType, a: str, b: str) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elementwise import computes
 from dy2st.runtime.cpu.representation import in_register, is_native
 from dy2st.shapes import Extent, Shape
@@ -130,7 +130,7 @@ class _Schedule:
         if any(main.maps.get(v, m) != m for v, m in other.maps.items()):
             return False
         outer = main.outer if main.outer is not None else other.outer
-        if outer is not None and not all(_even(m, outer, main.space) for m in maps.values()):
+        if outer is not None and not all(even(m, outer, main.space) for m in maps.values()):
             return False
         main.members = [*other.members, *main.members]
         main.maps, main.outer = maps, outer
@@ -153,6 +153,8 @@ def _fusible(operation: Operation) -> bool:
         return isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
     if in_register(made):
         return False
+    if any(isinstance(v.type, ScalarType) and v.type.kind != "int" for v in operation.operands):
+        return False  # no extent: `eval` says so
     if name in ("full", "broadcast", *_RELABELLED):
         first = tensor_type(operation.operands[0])
         return is_native(first.dtype) and (name not in _RELABELLED or not in_register(first))
@@ -177,7 +179,7 @@ def _place(operation: Operation, group: Group) -> AxisMap | None:
     map_ = known[0] if known else identity
     if map_ is None or any(m != map_ for m in known) or not _agrees(tensor_type(made).shape, map_, group):
         return None
-    if name in _FILLED:
+    if name == "full":
         return map_ if _fits(map_, group) else None
     return _noted(operation.operands, map_, group)
 
@@ -194,10 +196,10 @@ def _noted(values: list[Value], map_: AxisMap, group: Group) -> AxisMap | None:
 
 
 def _fits(map_: AxisMap, group: Group) -> bool:
-    return group.outer is None or _even(map_, group.outer, group.space)
+    return group.outer is None or even(map_, group.outer, group.space)
 
 
-def _even(map_: AxisMap, outer: int, space: Shape) -> bool:
+def even(map_: AxisMap, outer: int, space: Shape) -> bool:
     """Say whether a value varies along all axes of a row (but those of extent 1) or along none."""
     present = {axis for axis in map_ if axis is not None and axis >= outer}
     return not present or present >= {axis for axis in range(outer, len(space)) if space[axis] != 1}
@@ -292,7 +294,7 @@ def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     if not over or not (rows or columns):
         return None
     outer = max(kept, default=-1) + 1 if rows else min(kept)
-    if group.outer not in (None, outer) or not all(_even(m, outer, space) for m in (*group.maps.values(), map_)):
+    if group.outer not in (None, outer) or not all(even(m, outer, space) for m in (*group.maps.values(), map_)):
         return None
     if columns and operation.op.name not in ("sum", "sum_to", "mean", "max", "min"):
         return None

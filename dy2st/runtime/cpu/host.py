@@ -39,6 +39,9 @@ class HostCall:
     location: Location | None
     name: str = ""
     """The op whose `eval` it is; empty for what is no operation."""
+    rare: bool = False
+    """It runs only where something is wrong or out of the ordinary."""
+    in_loop: bool = False
     effect: bool = False
     calling: bool = False
     """It stands for the line of a call: the error of the run is to get its frame."""

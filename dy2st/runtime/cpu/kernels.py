@@ -18,7 +18,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.elementwise import DEAR, Lanes, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.grouping import REDUCTIONS, Group
+from dy2st.runtime.cpu.grouping import REDUCTIONS, Group, even
 from dy2st.runtime.cpu.reductions import Accumulator, combined, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.target import Target
@@ -58,7 +58,7 @@ def layout(group: Group) -> Layout:
     outer = group.outer
     if outer is None:
         outer = len(space)
-        while outer and all(_even(m, outer - 1, len(space)) for m in group.maps.values()):
+        while outer and all(even(m, outer - 1, space) for m in group.maps.values()):
             outer -= 1
         outer = min(outer, len(space) - 1)
     made = Layout(group, outer)
@@ -73,11 +73,6 @@ def layout(group: Group) -> Layout:
     made.sweeps = max(made.sweeps, *(made.at[v] + 1 for v in group.columns), 0)
     _keep(made, makers)
     return made
-
-
-def _even(map_: tuple[int | None, ...], start: int, rank: int) -> bool:
-    present = {axis for axis in map_ if axis is not None and axis >= start}
-    return not present or len(present) == rank - start
 
 
 def _ends_row(operation: Operation, group: Group) -> bool:
@@ -306,15 +301,18 @@ class _Kernel:
     def _body(self, sweep: int, i: str, ends: list[Operation], columns: list[Operation], stores: list[Value],
               sums: dict[Value, Accumulator]) -> None:  # fmt: skip
         memo: dict[Value, str] = {}
+        made: list[tuple[Value, str]] = []
         lanes = Lanes(self.f, self.module, self.count)
         for operation in self.group.members:
             (result,) = operation.results
             if result in stores:
-                self._store(result, self._vector(lanes, result, sweep, i, memo), i)
+                made.append((result, self._vector(lanes, result, sweep, i, memo)))
             elif operation in ends:
                 sums[result].add(self._vector(lanes, operation.operands[0], sweep, i, memo), self.mask)
             elif operation in columns:
                 self._add_to_column(lanes, operation, self._vector(lanes, operation.operands[0], sweep, i, memo), i)
+        for result, register in made:  # last: a result may stand in the memory of an operand that others read
+            self._store(result, register, i)
 
     def _vector(self, lanes: Lanes, value: Value, sweep: int, i: str, memo: dict[Value, str]) -> str:
         """Write the elements of a value at place `i` of the row."""

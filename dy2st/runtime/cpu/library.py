@@ -1,17 +1,15 @@
-"""Kernels that do not depend on a Program: compiled on first use, one object each, called by address.
+"""Kernels that do not depend on a Program: compiled on first use, in modules that share what they have in common.
 
-    gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
-    gemm.f32.nt.scratch    how many bytes it needs beside
-    conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
-    random.uniform.f32.fill                           a draw of random numbers into memory, see philox.py
+gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
+gemm.f32.nt.scratch    how many bytes it needs beside
+conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
+random.uniform.f32.fill                           a draw of random numbers into memory, see philox.py
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 
-from dy2st.runtime.cpu.definition import Definition, gathered
 from dy2st.runtime.cpu.conv import (
     convolution_kernel,
     convolution_scratch,
@@ -21,9 +19,14 @@ from dy2st.runtime.cpu.conv import (
     mean_pool_kernel,
     weight_gradient_kernel,
 )
+from dy2st.runtime.cpu.conv.columns import gather, scatter
+from dy2st.runtime.cpu.conv.sliding import sliding
+from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import Code, compile_text
+from dy2st.runtime.cpu.engine import Code, compile_text, load_objects, made_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, scratch_kernel
+from dy2st.runtime.cpu.gemm.panels import panels
+from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.philox import random_normal, random_uniform
 from dy2st.runtime.cpu.target import Target
 
@@ -37,7 +40,7 @@ def _family(name: str, target: Target) -> Code:
     """Return the object that has a kernel."""
     family, *rest = name.split(".")
     if family == "gemm":
-        return _product(rest[0], rest[1], target)
+        return _linked(target, _products(rest[0], target))
     if family == "random":
         return _draws(rest[0], rest[1], target)
     if family in _WINDOWS:
@@ -46,10 +49,34 @@ def _family(name: str, target: Target) -> Code:
 
 
 @functools.cache
-def _product(dtype: str, form: str, target: Target) -> Code:
-    """Compile a product of matrices; `form` has n or t for each operand."""
-    swap = form[0] == "t", form[1] == "t"
-    return compile_text(_module(make(dtype, *swap, target) for make in (matmul_kernel, scratch_kernel)), target)
+def _linked(target: Target, *modules: tuple[Definition, ...]) -> Code:
+    """Compile modules and load them together; one may call what those before it define."""
+    objects: list[bytes] = []
+    known: set[str] = set()
+    for definitions in modules:
+        objects.append(_object(gathered(map(exported, definitions), known), target))
+        known |= {definition.name for definition in definitions}
+    return load_objects(objects, target)
+
+
+@functools.cache
+def _object(text: str, target: Target) -> bytes:
+    return made_object(text, target)
+
+
+@functools.cache
+def _products(dtype: str, target: Target) -> tuple[Definition, ...]:
+    """Return products of matrices of all forms, which have their kernels in common."""
+    forms = [(a, b) for a in (False, True) for b in (False, True)]
+    products = [make(dtype, *form, target) for make in (matmul_kernel, scratch_kernel) for form in forms]
+    return (panels(tile(dtype, target)), *products)
+
+
+@functools.cache
+def _windows_in_common(dtype: str, target: Target) -> tuple[Definition, ...]:
+    """Return what convolutions and their gradients have in common."""
+    t = tile(dtype, target)
+    return (gather(t), scatter(t), sliding(t))
 
 
 _WINDOWS = {
@@ -65,7 +92,10 @@ _WINDOWS = {
 @functools.cache
 def _windows(family: str, dtype: str, target: Target) -> Code:
     """Compile a convolution or pooling."""
-    return compile_text(_module(make(dtype, target) for make in _WINDOWS[family]), target)
+    own = tuple(make(dtype, target) for make in _WINDOWS[family])
+    if not family.startswith("conv"):
+        return _linked(target, own)
+    return _linked(target, _products(dtype, target), _windows_in_common(dtype, target), own)
 
 
 @functools.cache
@@ -86,10 +116,3 @@ def _draws(what: str, dtype: str, target: Target) -> Code:
     f.ret()
     needs = (many, one) if lanes > 1 else (one,)
     return compile_text(gathered([Definition(f.name, f.text(), needs)]), target)
-
-
-def _module(definitions: Iterable[Definition]) -> str:
-    """Return the text of a module whose definitions can be called from outside of it."""
-    return gathered(
-        Definition(d.name, d.text.replace("define internal", "define", 1), d.needs) for d in definitions
-    )

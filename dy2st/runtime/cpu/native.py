@@ -15,7 +15,7 @@ from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu import entry, library, python_api, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load_objects, made_object
-from dy2st.runtime.cpu.host import ELSEWHERE, OK, Row, decode, encode, write_row
+from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall, Row, decode, encode, write_row
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.representation import in_register, kinds
 from dy2st.runtime.cpu.target import current_target
@@ -60,6 +60,16 @@ class NativePlan:
         self._call = self._function() if self._direct else None
         self._interpreted: Plan | None = None
 
+    @property
+    def host_calls(self) -> list[HostCall]:
+        """The operations that every run leaves to their `eval`, in Python."""
+        return [call for call in self.unit.calls if call.name and not call.rare]
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether native code is likely to be faster than a plan: calls back into Python take longer than its steps."""
+        return not any(call.in_loop and not call.effect for call in self.host_calls)
+
     def _function(self) -> Any:
         """Return the builtin function; it finds a context that is free on the plate."""
         for _ in range(2):
@@ -95,7 +105,11 @@ class NativePlan:
         context.clear()
         self._free(context)
         if error is not None:
-            raise error
+            handled = error.__context__
+            try:
+                raise error
+            finally:
+                error.__context__ = handled  # `raise` has put there what the caller is handling
         if status == ELSEWHERE and not effects:
             return self._elsewhere(inputs)
         raise RuntimeError("a native run ended in the middle, after it had printed")

@@ -6,7 +6,8 @@ Rules write one operation each; an operation without a rule is a call back into 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +59,9 @@ class Writer:
         """Where control goes when an operation has raised; the status stands in `status`."""
         self.status = f.slot("i32")
         self._dying: set[Value] = set()
+        self.loops = 0
+        """How many loops are around what is being written."""
+        self._unlikely = 0
 
     def finish(self) -> None:
         """Write the end that failures share."""
@@ -221,9 +225,19 @@ class Writer:
         table = self.f.load("ptr", self.f.offset("%context", LIBRARY))
         return self.f.load("ptr", self.f.offset(table, 8 * self.unit.library.index(name)))
 
+    @contextmanager
+    def unlikely(self, condition: str, hint: str) -> Iterator[None]:
+        """Write what runs only where something is wrong."""
+        self._unlikely += 1
+        with self.f.when(condition, hint):
+            yield
+        self._unlikely -= 1
+
     def host(self, call: HostCall, operands: Sequence[Components]) -> list[Components]:
         """Write a call into Python; the results are held by who called."""
         number = len(self.unit.calls)
+        call.rare |= self._unlikely > 0
+        call.in_loop = self.loops > 0
         self.unit.calls.append(call)
         f = self.f
         count = max(1, sum(len(kinds(t)) for t in call.operands))
@@ -258,8 +272,10 @@ class Writer:
             self.put(slots, t, made)
         f.jump(join)
         f.start(slow)
+        self._unlikely += 1
         for slots, t, made in zip(kept, types, self.host(host_call(operation), operands), strict=True):
             self.put(slots, t, made)
+        self._unlikely -= 1
         for value, components in dict(zip(operation.operands, operands, strict=True)).items():
             if value in dying and value not in self._dying:
                 self.release(value.type, components)

@@ -107,5 +107,33 @@ def test_many_places_and_a_deep_kernel_go_in_blocks():
     check(x, w, how, "f32")
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_many_small_images_go_side_by_side(stride):
+    rng = np.random.default_rng(3)
+    x, w = (rng.normal(size=s).astype(np.float32) for s in ((37, 66, 5, 4), (10, 33, 3, 3)))
+    how = {"stride": (stride, stride), "padding": ((1, 1), (0, 1)), "dilation": (1, 1), "groups": 2}
+    check(x, w, how, "f32")
+
+
+def test_padding_along_an_axis_of_one_element_counts():
+    rng = np.random.default_rng(4)
+    x, w = (rng.normal(size=s).astype(np.float32) for s in ((1, 2, 1, 9, 9), (3, 2, 1, 2, 2)))
+    how = {"stride": (2, 1, 1), "padding": ((1, 0), (0, 0), (0, 0)), "dilation": (1, 1, 1), "groups": 1}
+    check(x, w, how, "f32")
+
+
+def test_infinities_and_nan_stay_in_their_windows():
+    x, w = np.ones((1, 2, 6, 7), np.float32), np.ones((2, 2, 3, 3), np.float32)
+    x[0, 0, 2, 6], x[0, 1, 0, 0] = np.inf, np.nan
+    how = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
+    wanted = Conv().eval(np, x, w, **how)
+    assert np.isfinite(wanted).any()
+    (forward, _, _), size = functions("f32")
+    row = np.array(shape_row(1, 2, 2, 1, **{"in": (6, 7), "kernel": (3, 3), "out": (6, 7), "low": (1, 1)}), np.int64)
+    scratch, out = np.zeros(size(row.ctypes.data) + 64, np.uint8), np.zeros_like(wanted)
+    forward(x.ctypes.data, w.ctypes.data, out.ctypes.data, row.ctypes.data, -(-scratch.ctypes.data // 64) * 64)
+    assert np.array_equal(out, wanted, equal_nan=True)
+
+
 def test_a_shape_row_has_a_number_for_each_field():
     assert len(shape_row(1, 1, 1, 1, **{"in": (4, 5), "kernel": (2, 2), "out": (3, 4)})) == len(FIELDS)

@@ -14,13 +14,15 @@ from tests.values.tables import (
     manipulation,
     maths,
     matrices,
+    options,
     reductions,
     sampling,
     windows,
 )
 
 _TABLES = (
-    maths, comparison, reductions, creation, manipulation, indexing, matrices, activations, losses, windows, layers, fourier, sampling,
+    maths, comparison, reductions, creation, manipulation, indexing, matrices, fourier, activations, losses, windows,
+    layers, sampling, options,
 )  # fmt: skip
 _WRITTEN = [row for table in _TABLES for row in table.ROWS]
 NAMES = [name.path.removeprefix("paddle.") for name in (*tier(1), *tier(2))]

@@ -66,7 +66,8 @@ _FUNCTIONS = (
 _EDGES = ("relu", "sigmoid", "tanh", "leaky_relu", "elu", "softsign", "relu6", "hardtanh", "gelu")
 
 ROWS = [
-    *(row(f"nn.functional.{f}", (X,), want, **keywords).but(known_extents=f in ("maxout", "glu"), tolerance=(1e-7, 1e-5))
+    *(row(f"nn.functional.{f}", (X,), want, **keywords).but(known_extents=f in ("maxout", "glu"),
+        tolerance=(1e-7, 1e-5))
       for f, _, keywords, want in _FUNCTIONS),
     *(layer(f"nn.{made}", (), (X,), want, **keywords).but(variants=("float64",), tolerance=(1e-7, 1e-5))
       for _, made, keywords, want in _FUNCTIONS),

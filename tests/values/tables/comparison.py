@@ -38,6 +38,7 @@ ROWS = [
     row("equal_all", (A, A[0]), np.asarray(False)).but(known_extents=True),
     row("where", (A > B, A, B), np.where(A > B, A, B)),
     row("where", (P, A, 0.5), np.where(P, A, 0.5)).but(known_extents=True),
+    row("where", (Q,), tuple(np.nonzero(Q))).only("float64"),
     row("isin", (I, J), np.isin(I, J)).but(known_extents=True),
     row("isin", (I, J), np.isin(I, J, invert=True), invert=True).but(known_extents=True),
     row("is_empty", (A[:0],), np.asarray(True)).but(known_extents=True),

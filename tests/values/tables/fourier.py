@@ -3,13 +3,11 @@
 import numpy as np
 
 from tests.values.operands import A, C, V, floats
-from tests.values.row import attribute, everywhere, row
+from tests.values.row import everywhere, row
 
 Z = A + 1j * floats(2, 3)
 W = floats(3, 4) + 1j * floats(3, 4)
 _NORMS = ("backward", "forward", "ortho")
-
-
 
 
 _ONE = {"fft": W, "ifft": W, "rfft": C, "irfft": W, "hfft": W, "ihfft": C}
@@ -31,8 +29,6 @@ ROWS = [
     row("as_real", (Z,), np.stack([Z.real, Z.imag], -1)),
     row("isreal", (np.array([1 + 0j, 1j]),), np.array([True, False])),
     row("isreal", (A,), np.ones_like(A, bool)),
-    attribute("real", Z, Z.real),
-    attribute("imag", Z, Z.imag),
     *(row(f"fft.{n}", (x,), getattr(np.fft, n)(x)) for n, x in (_ONE | _PLANE).items()),
     *(row(f"fft.{n}", (x,), getattr(np.fft, n)(x, 3, 0, norm), n=3, axis=0, norm=norm)
       for n, x in _ONE.items() for norm in _NORMS),

@@ -44,29 +44,43 @@ def _norms() -> list[Row]:
         rows += [
             row("nn.functional.batch_norm", (x, MEAN, VAR, G, B), _scaled(_stored(x))),
             row("nn.functional.batch_norm", (x, MEAN, VAR), _normal(x, others, 0.1), training=True, epsilon=0.1).only(
-                "float64", "float32"),
+                "float64", "float32"
+            ),
             row("nn.functional.batch_norm", (x, MEAN, VAR), _stored(x), training=True, use_global_stats=True),
-            row("nn.functional.batch_norm", (_last(x), MEAN, VAR, G, B), _last(_scaled(_stored(x))),
-                data_format=_NAMES[n][1]),
+            row(
+                "nn.functional.batch_norm",
+                (_last(x), MEAN, VAR, G, B),
+                _last(_scaled(_stored(x))),
+                data_format=_NAMES[n][1],
+            ),
             layer(f"nn.BatchNorm{n}D", (4,), (x,), _scaled(_stored(x, 0.1)), epsilon=0.1).but(
-                state=state | statistics, variants=("float64",)),
+                state=state | statistics, variants=("float64",)
+            ),
             layer(f"nn.BatchNorm{n}D", (4,), (_last(x),), _last(_scaled(_stored(x))), data_format=_NAMES[n][1]).but(
-                state=state | statistics, variants=("float64",)),
+                state=state | statistics, variants=("float64",)
+            ),
             row("nn.functional.instance_norm", (x,), _scaled(_normal(x, space, 0.1)), weight=G, bias=B, eps=0.1).only(
-                "float64"),
+                "float64"
+            ),
             layer(f"nn.InstanceNorm{n}D", (4,), (x,), _scaled(_normal(x, space, 1e-5))).but(
-                state={"scale": G, "bias": B}, variants=("float64",)),
-            row("nn.functional.group_norm", (x, 2), _scaled(_groups(x, 0.1)), epsilon=0.1, weight=G, bias=B).only("float64"),
+                state={"scale": G, "bias": B}, variants=("float64",)
+            ),
+            row("nn.functional.group_norm", (x, 2), _scaled(_groups(x, 0.1)), epsilon=0.1, weight=G, bias=B).only(
+                "float64"
+            ),
             layer("nn.GroupNorm", (2, 4), (x,), _scaled(_groups(x, 1e-5))).but(state=state, variants=("float64",)),
             row("nn.functional.layer_norm", (x, list(x.shape[1:])), _normal(x, tuple(range(1, x.ndim)), 1e-5)),
             row("nn.functional.local_response_norm", (x, 3), _local(x, 3, 1e-4, 0.75, 1.0)),
-            layer("nn.LocalResponseNorm", (3,), (x,), _local(x, 3, 0.5, 0.5, 2.0), alpha=0.5, beta=0.5, k=2.0).only("float64"),
+            layer("nn.LocalResponseNorm", (3,), (x,), _local(x, 3, 0.5, 0.5, 2.0), alpha=0.5, beta=0.5, k=2.0).only(
+                "float64"
+            ),
         ]
     wide = X[1][..., :4]
     rows += [
         layer("nn.BatchNorm", (4,), (X[2],), np.maximum(_stored(X[2], 0.1), 0), act="relu", epsilon=0.1).but(
             state=statistics, variants=("float64",)),
-        row("nn.functional.group_norm", (_last(X[2]), 2), _last(_groups(X[2], 1e-5)), data_format="NHWC").only("float64"),
+        row("nn.functional.group_norm", (_last(X[2]), 2), _last(_groups(X[2], 1e-5)),
+            data_format="NHWC").only("float64"),
         row("nn.functional.layer_norm", (wide, 4, G, B), _scaled(_normal(wide, -1, 0.1), 2), epsilon=0.1),
         layer("nn.LayerNorm", (4,), (wide,), _scaled(_normal(wide, -1, 0.1), 2), epsilon=0.1).but(
             state=state, variants=("float64",)),
@@ -104,24 +118,33 @@ _PRODUCTS = [
         state={"weight": WEIGHT, "bias": BIAS}, variants=EAGER),
     layer("nn.Linear", (4, 3), (FLAT,), FLAT @ WEIGHT, bias_attr=False).but(state={"weight": WEIGHT}, variants=EAGER),
     row("nn.functional.embedding", (WORDS, TABLE), TABLE[WORDS]),
-    row("nn.functional.embedding", (WORDS, TABLE), np.where(WORDS[..., None] == 2, 0, TABLE[WORDS]), padding_idx=2).but(known_extents=True),
+    row("nn.functional.embedding", (WORDS, TABLE), np.where(WORDS[..., None] == 2, 0, TABLE[WORDS]),
+        padding_idx=2).but(known_extents=True),
     row("nn.functional.embedding", (WORDS, TABLE), TABLE[WORDS], sparse=True).only("float64"),
     layer("nn.Embedding", (6, 3), (WORDS,), TABLE[WORDS]).but(state={"weight": TABLE}, variants=("float64",)),
     layer("nn.Embedding", (6, 3), (WORDS,), np.where(WORDS[..., None] == 5, 0, TABLE[WORDS]), padding_idx=-1).but(
         state={"weight": TABLE}, variants=("float64",)),
     row("nn.functional.bilinear", (LEFT, RIGHT, CORE), np.einsum("bi,oij,bj->bo", LEFT, CORE, RIGHT)),
-    row("nn.functional.bilinear", (LEFT, RIGHT, CORE, B[None, :2]), np.einsum("bi,oij,bj->bo", LEFT, CORE, RIGHT) + B[:2]),
+    row("nn.functional.bilinear", (LEFT, RIGHT, CORE, B[None, :2]),
+        np.einsum("bi,oij,bj->bo", LEFT, CORE, RIGHT) + B[:2]),
     layer("nn.Bilinear", (4, 3, 2), (LEFT, RIGHT), np.einsum("bi,oij,bj->bo", LEFT, CORE, RIGHT) + B[:2]).but(
         state={"weight": CORE, "bias": B[None, :2]}, variants=("float64",)),
     row("nn.functional.one_hot", (WORDS, 6), np.eye(6, dtype=np.float32)[WORDS]).only("float64", "program"),
     row("nn.functional.one_hot", (WORDS,), np.eye(6, dtype=np.float32)[WORDS]).only("float64"),
-    row("nn.functional.sequence_mask", (np.array([1, 3, 2]),), (np.arange(4) < np.array([[1], [3], [2]])).astype(np.int64),
+    row("nn.functional.sequence_mask", (np.array([1, 3, 2]),),
+        (np.arange(4) < np.array([[1], [3], [2]])).astype(np.int64),
         maxlen=4),
-    row("nn.functional.sequence_mask", (np.array([1, 3, 2]),), (np.arange(3) < np.array([[1], [3], [2]])).astype(np.float32),
+    row("nn.functional.sequence_mask", (np.array([1, 3, 2]),),
+        (np.arange(3) < np.array([[1], [3], [2]])).astype(np.float32),
         dtype="float32").only("float64"),
 ]  # fmt: skip
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-_CLASSES = {"constant": "ConstantPad", "reflect": "ReflectionPad", "replicate": "ReplicationPad", "circular": "CircularPad"}
+_CLASSES = {
+    "constant": "ConstantPad",
+    "reflect": "ReflectionPad",
+    "replicate": "ReplicationPad",
+    "circular": "CircularPad",
+}
 
 
 def _pads() -> list[Row]:
@@ -144,7 +167,9 @@ def _pads() -> list[Row]:
         rows.append(layer(f"nn.ZeroPad{n}D", (1,), (x,), np.pad(x, [(0, 0), (0, 0), *[(1, 1)] * n])).only("float64"))
     rows.append(row("nn.functional.zeropad2d", (X[2], [1, 2, 0, 1]), np.pad(X[2], [(0, 0), (0, 0), (0, 1), (1, 2)])))
     rows.append(row("nn.functional.pad", (FLAT, [1, 2, 0, 1]), np.pad(FLAT, [(1, 2), (0, 1)])))
-    rows.append(row("nn.functional.pad", (FLAT, [1, 2, 0, 1]), np.pad(FLAT, [(0, 1), (1, 2)]), pad_from_left_axis=False))
+    rows.append(
+        row("nn.functional.pad", (FLAT, [1, 2, 0, 1]), np.pad(FLAT, [(0, 1), (1, 2)]), pad_from_left_axis=False)
+    )
     return rows
 
 
@@ -161,7 +186,8 @@ _DISTANCES = [
     row("nn.functional.pairwise_distance", (LEFTS, RIGHTS), _apart(LEFTS, RIGHTS)),
     row("nn.functional.pairwise_distance", (LEFTS, RIGHTS), _apart(LEFTS, RIGHTS, 3, 0.1)[:, None], p=3.0, epsilon=0.1,
         keepdim=True),
-    layer("nn.PairwiseDistance", (), (LEFTS, RIGHTS), _apart(LEFTS, RIGHTS, 1)[:, None], p=1.0, keepdim=True).only("float64"),
+    layer("nn.PairwiseDistance", (), (LEFTS, RIGHTS), _apart(LEFTS, RIGHTS, 1)[:, None], p=1.0,
+        keepdim=True).only("float64"),
     row("nn.functional.cosine_similarity", (LEFTS, RIGHTS), _cosine(LEFTS, RIGHTS)),
     row("nn.functional.cosine_similarity", (LEFTS, RIGHTS), _cosine(LEFTS, RIGHTS, 0), axis=0),
     row("nn.functional.cosine_similarity", (LEFTS, RIGHTS * 0), np.zeros(5), eps=0.1),
@@ -217,7 +243,8 @@ _PIXELS = [
     layer("nn.Flatten", (), (PIXELS,), PIXELS.reshape(2, 16, 3), start_axis=1, stop_axis=2).only("float64"),
     layer("nn.Unflatten", (1, [2, -1]), (PIXELS,), PIXELS.reshape(2, 2, 4, 2, 3)).only("float64"),
     row("nn.functional.temporal_shift", (_CLIP, 2, 0.25), _shifted(_CLIP, 2, 0.25)).but(known_extents=True),
-    row("nn.functional.temporal_shift", (_last(_CLIP), 2, 0.125), _last(_shifted(_CLIP, 2, 0.125)), data_format="NHWC").but(
+    row("nn.functional.temporal_shift", (_last(_CLIP), 2, 0.125), _last(_shifted(_CLIP, 2, 0.125)),
+        data_format="NHWC").but(
         known_extents=True),
 ]  # fmt: skip
 ROWS = [r.but(tolerance=(1e-6, 1e-4)) for r in (

@@ -77,7 +77,9 @@ def _reduced(function: str, made: str, args: tuple, each: np.ndarray, **keywords
     wants = {"mean": each.mean(), "sum": each.sum(), "none": each}
     name = f"nn.functional.{function}"
     rows = [row(name, args, wants["mean"], **keywords)]
-    rows += [row(name, args, wants[how], reduction=how, **keywords).only("float64", "float32") for how in ("sum", "none")]
+    rows += [
+        row(name, args, wants[how], reduction=how, **keywords).only("float64", "float32") for how in ("sum", "none")
+    ]
     if made:
         rows.append(layer(f"nn.{made}", (), args, wants["mean"], **keywords).only("float64"))
         rows.append(layer(f"nn.{made}", (), args, wants["none"], reduction="none", **keywords).only("float64"))
@@ -101,7 +103,8 @@ _EACH = [
     *_reduced("hinge_embedding_loss", "HingeEmbeddingLoss", (X, SIGNS), np.where(SIGNS > 0, X, np.maximum(0.5 - X, 0)),
               margin=0.5),
     *_reduced("margin_ranking_loss", "MarginRankingLoss", (X, Y, SIGNS), np.maximum(-SIGNS * (X - Y), 0)),
-    *_reduced("margin_ranking_loss", "MarginRankingLoss", (X, Y, SIGNS), np.maximum(-SIGNS * (X - Y) + 0.5, 0), margin=0.5),
+    *_reduced("margin_ranking_loss", "MarginRankingLoss", (X, Y, SIGNS), np.maximum(-SIGNS * (X - Y) + 0.5, 0),
+        margin=0.5),
     *_reduced("soft_margin_loss", "SoftMarginLoss", (X, SIGNS), np.log1p(np.exp(-SIGNS * X))),
     *_reduced("gaussian_nll_loss", "GaussianNLLLoss", (X, Y, T), 0.5 * (np.log(T) + (X - Y) ** 2 / T)),
     *_reduced("gaussian_nll_loss", "GaussianNLLLoss", (X, Y, T),
@@ -170,12 +173,14 @@ def _npair(a, p, labels, reg=0.002):
 _OTHERS = [
     *_classes("cross_entropy", "CrossEntropyLoss", X, special.log_softmax(X, 1)),
     *_classes("nll_loss", "NLLLoss", LOG, LOG),
-    row("nn.functional.cross_entropy", (X, CLASSES[:, None]), -special.log_softmax(X, 1)[np.arange(4), CLASSES][:, None],
+    row("nn.functional.cross_entropy", (X, CLASSES[:, None]), -special.log_softmax(X, 1)[np.arange(4), CLASSES][:,
+        None],
         reduction="none"),
     row("nn.functional.cross_entropy", (X, _SOFT), -(_SOFT * special.log_softmax(X, 1)).sum(1).mean(), soft_label=True),
     row("nn.functional.cross_entropy", (X.T.copy(), CLASSES), -special.log_softmax(X, 1)[np.arange(4), CLASSES].mean(),
         axis=0),
-    row("nn.functional.cross_entropy", (_SOFT, CLASSES), -np.log(_SOFT[np.arange(4), CLASSES]).mean(), use_softmax=False),
+    row("nn.functional.cross_entropy", (_SOFT, CLASSES), -np.log(_SOFT[np.arange(4), CLASSES]).mean(),
+        use_softmax=False),
     row("nn.functional.cross_entropy", (X, CLASSES), -(_SMOOTH * special.log_softmax(X, 1)).sum(1).mean(),
         label_smoothing=0.1),
     row("nn.functional.softmax_with_cross_entropy", (X, CLASSES[:, None]),
@@ -191,7 +196,8 @@ _OTHERS = [
     row("nn.functional.sigmoid_focal_loss", (X, BITS), _focal(X, BITS, 0.5, 1.0).mean() / 2.0, alpha=0.5, gamma=1.0,
         normalizer=np.array([2.0]), reduction="mean").only("float64"),
     row("nn.functional.npair_loss", (E1, E2, np.array([0, 1, 0, 2])), _npair(E1, E2, np.array([0, 1, 0, 2]))),
-    row("nn.functional.npair_loss", (E1, E2, np.array([0, 1, 0, 2])), _npair(E1, E2, np.array([0, 1, 0, 2]), 0.5), l2_reg=0.5),
+    row("nn.functional.npair_loss", (E1, E2, np.array([0, 1, 0, 2])), _npair(E1, E2, np.array([0, 1, 0, 2]), 0.5),
+        l2_reg=0.5),
     row("nn.functional.dice_loss", (_SOFT, CLASSES[:, None]),
         np.mean(1 - 2 * _SOFT[np.arange(4), CLASSES] / (_SOFT.sum(1) + 1 + 1e-5))),
     row("nn.functional.label_smooth", (np.eye(3),), np.eye(3) * 0.9 + 0.1 / 3),

@@ -100,7 +100,8 @@ ROWS = [
     row("block_diag", ([A, S],), np.block([[A, np.zeros((2, 3))], [np.zeros((3, 3)), S]])),
     row("cartesian_prod", ([V, V[:2]],), np.array(list(itertools.product(V, V[:2])))),
     row("combinations", (V,), np.array(list(itertools.combinations(V, 2)))).but(known_extents=True),
-    row("combinations", (V,), np.array(list(itertools.combinations_with_replacement(V, 3))), r=3, with_replacement=True).but(
+    row("combinations", (V,), np.array(list(itertools.combinations_with_replacement(V, 3))), r=3,
+        with_replacement=True).but(
         known_extents=True),
     row("atleast_1d", (np.array(2.0),), np.array([2.0])),
     row("atleast_2d", (V,), V[None]),
@@ -126,6 +127,8 @@ ROWS = [
     row("narrow", (C, 2, 1, 2), C[:, :, 1:3]),
     row("unfold", (C, 2, 2, 1), _windows(C, 2, 2, 1)),
     row("unfold", (C, 1, 2, 1), _windows(C, 1, 2, 1)),
+    row("as_strided", (C, [2, 3], [4, 2]), C.ravel()[np.arange(2)[:, None] * 4 + np.arange(3) * 2]),
+    row("as_strided", (C, [3], [1]), C.ravel()[5:8], offset=5),
     row("select_scatter", (S, V[:3], 0, -1), np.concatenate([S[:2], V[None, :3]])),
     row("slice_scatter", (S, V[:3, None], [1], [1], [2], [1]), np.concatenate([S[:, :1], V[:3, None], S[:, 2:]], 1)),
     row("slice_scatter", (S, A[:, :2]), np.array([[A[0, 0], S[0, 1], A[0, 1]], S[1], [A[1, 0], S[2, 1], A[1, 1]]]),

@@ -7,7 +7,6 @@ from tests.values.operands import HOLED, A, B, C, I, J, N, S, V
 from tests.values.row import everywhere, row
 
 
-
 def _lgamma(x):
     return np.where(np.isneginf(x), np.inf, special.gammaln(x))
 
@@ -66,6 +65,7 @@ ROWS = [
     row("multigammaln", (A + 3,), np.vectorize(lambda x: special.multigammaln(x, 3))(A + 3), p=3),
     row("nextafter", (A, B), np.nextafter(A, B)).only("float64", "strided", "program"),
     row("rsqrt", (V,), V**-0.5),
+    *everywhere("frexp", lambda x: (np.frexp(x)[0], np.frexp(x)[1].astype(np.float64)), C * 8),
     row("trapezoid", (A,), np.trapezoid(A)),
     row("trapezoid", (A,), np.trapezoid(A, dx=0.5, axis=0), dx=0.5, axis=0),
     row("trapezoid", (S, V[1:]), np.trapezoid(S, V[1:], axis=0), axis=0),

@@ -52,7 +52,8 @@ _PRODUCTS = [
     row("vecdot", (A, B), (A * B).sum(0), axis=0),
     row("addmm", (S, S, S), 0.5 * S + 2 * S @ S, beta=0.5, alpha=2.0),
     row("addmm", (S[:1], S, S), S[:1] + S @ S),
-    row("baddbmm", (C[:, :, :3], C, C.swapaxes(1, 2)), 0.5 * C[:, :, :3] + 2 * C @ C.swapaxes(1, 2), beta=0.5, alpha=2.0),
+    row("baddbmm", (C[:, :, :3], C, C.swapaxes(1, 2)), 0.5 * C[:, :, :3] + 2 * C @ C.swapaxes(1, 2), beta=0.5,
+        alpha=2.0),
     row("tensordot", (C, C), np.tensordot(C, C, [[1, 2], [1, 2]]), axes=[[1, 2], [1, 2]]),
     row("tensordot", (A, S), np.tensordot(A, S, 1), axes=1),
     row("einsum", ("bij,bkj->bik", C, C), np.einsum("bij,bkj->bik", C, C)),
@@ -83,7 +84,8 @@ _NORMS = [
     row("cdist", (A, S), distance.cdist(A, S, "chebyshev"), p=float("inf")),
     row("pdist", (S,), distance.pdist(S)).but(known_extents=True),
     row("pdist", (S, 1.0), distance.pdist(S, "cityblock")).but(known_extents=True),
-    *(row("linalg.cond", (_SPD,), np.linalg.cond(_SPD, p), p=p) for p in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)),
+    *(row("linalg.cond", (_SPD,), np.linalg.cond(_SPD, p), p=p) for p in (None, "fro", "nuc", 1, -1, 2, -2, np.inf,
+        -np.inf)),
 ]  # fmt: skip
 _FACTORS = [
     row("inverse", (_SPD,), np.linalg.inv(_SPD)),
@@ -102,7 +104,8 @@ _FACTORS = [
     row("linalg.triangular_solve", (_T, _Y), scipy.linalg.solve_triangular(_T, _Y)),
     row("linalg.triangular_solve", (_T, _Y), scipy.linalg.solve_triangular(_T, _Y, trans=1), transpose=True),
     row("linalg.triangular_solve", (_T.T, _Y), scipy.linalg.solve_triangular(_T.T, _Y, lower=True), upper=False),
-    row("linalg.triangular_solve", (_T, _Y), scipy.linalg.solve_triangular(_T, _Y, unit_diagonal=True), unitriangular=True),
+    row("linalg.triangular_solve", (_T, _Y), scipy.linalg.solve_triangular(_T, _Y, unit_diagonal=True),
+        unitriangular=True),
     row("linalg.pinv", (_TALL,), np.linalg.pinv(_TALL)),
     row("linalg.pinv", (_E,), np.linalg.pinv(_E, hermitian=True), hermitian=True),
     row("linalg.pinv", (np.diag([3.0, 1.0, 0.01]),), np.diag([1 / 3, 1.0, 0.0]), rcond=0.1),
@@ -129,4 +132,35 @@ _FACTORS = [
     row("linalg.corrcoef", (S,), np.corrcoef(S)),
     row("linalg.corrcoef", (S,), np.corrcoef(S, rowvar=False), rowvar=False),
 ]  # fmt: skip
-ROWS = [*_PRODUCTS, *_loose(*_NORMS), *_loose(*_FACTORS)]
+_LU, _PIVOTS = scipy.linalg.lu_factor(_TALL[:3])
+_PIVOTS = (_PIVOTS + 1).astype(np.int32)
+_REFLECTED, _TAUS = scipy.linalg.qr(_TALL, mode="raw")[0]
+_REFLECTED = np.ascontiguousarray(_REFLECTED)
+_FULL = scipy.linalg.qr(_TALL)[0]
+_RANK2 = floats(5, 2) @ floats(2, 4)
+_KNOWN = [
+    row("linalg.lu", (_TALL[:3],), (_LU, _PIVOTS)),
+    row("linalg.lu", (_SPD,), (np.stack([scipy.linalg.lu_factor(a)[0] for a in _SPD]), None)),
+    row("linalg.lu", (np.zeros((2, 2)),), (np.zeros((2, 2)), None, np.asarray(1, np.int32)), get_infos=True).but(
+        variants=("float64",)),
+    row("linalg.lu_unpack", (_LU, _PIVOTS), scipy.linalg.lu(_TALL[:3])),
+    row("linalg.lu_unpack", (scipy.linalg.lu_factor(_TALL)[0], _PIVOTS), (None, *scipy.linalg.lu(_TALL)[1:])),
+    row("linalg.lu_unpack", (scipy.linalg.lu_factor(_TALL.T)[0], _PIVOTS), (None, *scipy.linalg.lu(_TALL.T)[1:])),
+    row("linalg.lu_solve", (_Y, _LU, _PIVOTS), np.linalg.solve(_TALL[:3], _Y)),
+    row("linalg.lu_solve", (_Y, _LU, _PIVOTS), np.linalg.solve(_TALL[:3].T, _Y), trans="T"),
+    row("linalg.matrix_exp", (S,), scipy.linalg.expm(S)),
+    row("linalg.matrix_exp", (_SPD * 10,), scipy.linalg.expm(_SPD * 10)).but(variants=("float64", "program")),
+    row("linalg.matrix_exp", (np.zeros((2, 0, 0)),), np.zeros((2, 0, 0))).but(variants=("float64",)),
+    row("linalg.householder_product", (_REFLECTED, _TAUS), _FULL[:, :3]),
+    row("linalg.ormqr", (_REFLECTED, _TAUS, S), _FULL[:, :3] @ S),
+    row("linalg.ormqr", (_REFLECTED, _TAUS, _TALL), _FULL[:, :3].T @ _TALL, transpose=True),
+    row("linalg.ormqr", (_REFLECTED, _TAUS, _TALL.T.copy()), _TALL.T @ _FULL[:, :3], left=False),
+    row("linalg.svd_lowrank", (_RANK2, 2), (None, np.linalg.svd(_RANK2)[1][:2], None)).but(variants=EAGER),
+    row("linalg.svd_lowrank", (_RANK2 + 1, 2), (None, np.linalg.svd(_RANK2)[1][:2], None), niter=4,
+        M=np.ones((5, 4))).but(
+        variants=("float64",)),
+    row("linalg.pca_lowrank", (_RANK2, 2), (None, np.linalg.svd(_RANK2 - _RANK2.mean(0))[1][:2], None), niter=3).but(
+        variants=EAGER),
+    row("linalg.pca_lowrank", (_RANK2,), (None, np.linalg.svd(_RANK2)[1][:4], None), center=False).but(variants=EAGER),
+]  # fmt: skip
+ROWS = [*_PRODUCTS, *_loose(*_NORMS), *_loose(*_FACTORS), *_loose(*(r.but(known_extents=True) for r in _KNOWN))]

@@ -8,6 +8,15 @@ from tests.values.operands import HOLED, TIES, A, B, C, I, J, N, P, Q, S, V
 from tests.values.row import EAGER, row
 
 EMPTY = np.zeros((2, 0))
+_LOOSE = (1e-6, 1e-5)
+_POINTS = C[0, :, :2].copy()
+
+
+def _grid(points, bins, ranges=None, **how):
+    counts, edges = np.histogramdd(points, bins, ranges, **how)
+    return counts, tuple(edges)
+
+
 _EXACT = ("float64", "strided", "program")  # the dtype is given, so there is one precision
 _AXES = {"axis": [0, -1], "keepdim": True}
 _SIMPLE = {
@@ -27,7 +36,8 @@ ROWS = [
     row("sum", (N,), np.asarray(np.nan)),
     row("max", (HOLED,), np.full(2, np.nan), axis=1),
     row("min", (HOLED,), np.full(2, np.nan), axis=1),
-    row("logsumexp", (np.array([[-np.inf, -np.inf], [1000.0, 1000.0]]),), np.array([-np.inf, 1000 + np.log(2)]), axis=1),
+    row("logsumexp", (np.array([[-np.inf, -np.inf], [1000.0, 1000.0]]),), np.array([-np.inf, 1000 + np.log(2)]),
+        axis=1),
     row("sum", (P,), np.asarray(2)),
     row("sum", (I,), I.sum(dtype=np.int32), dtype="int32").only(*_EXACT),
     row("sum", (C,), C.sum(1).astype(np.float32), axis=1, dtype="float32").but(variants=("float32",)),
@@ -37,7 +47,8 @@ ROWS = [
     row("nansum", (HOLED,), np.nansum(HOLED), dtype="float64").only(*_EXACT),
     row("nanmean", (HOLED,), np.nanmean(HOLED, 0, keepdims=True), axis=0, keepdim=True),
     *(row(n, (Q,), f(Q)) for n, f in {"all": np.all, "any": np.any}.items()),
-    *(row(n, (Q,), f(Q, axis=1, keepdims=True), axis=1, keepdim=True) for n, f in {"all": np.all, "any": np.any}.items()),
+    *(row(n, (Q,), f(Q, axis=1, keepdims=True), axis=1, keepdim=True) for n,
+        f in {"all": np.all, "any": np.any}.items()),
     *(row(n, (Q[:0],), f(Q[:0], axis=0), axis=0) for n, f in {"all": np.all, "any": np.any}.items()),
     row("argmax", (C,), C.argmax()),
     row("argmax", (C,), C.argmax(1, keepdims=True), axis=1, keepdim=True),
@@ -97,7 +108,8 @@ ROWS = [
     row("diff", (C,), np.diff(C)),
     row("diff", (C,), np.diff(C, 2, 1), n=2, axis=1),
     row("diff", (Q,), np.diff(Q)),
-    row("diff", (A,), np.diff(A, axis=0, prepend=B, append=A), axis=0, prepend=B, append=A).but(variants=("float64", "program")),
+    row("diff", (A,), np.diff(A, axis=0, prepend=B, append=A), axis=0, prepend=B,
+        append=A).but(variants=("float64", "program")),
     row("bincount", (J[0],), np.bincount(J[0])).but(variants=EAGER),
     row("bincount", (J[0],), np.bincount(J[0], A[0], 12), weights=A[0], minlength=12).but(variants=EAGER),
     row("histogram", (C,), np.histogram(C, 5, (-1, 1))[0], bins=5, min=-1, max=1),
@@ -107,7 +119,11 @@ ROWS = [
     row("histogram", (A,), np.histogram(A, 5, (0, 1), weights=B)[0], bins=5, min=0, max=1, weight=B).but(
         variants=("float32",)),
     row("histogram_bin_edges", (C,), np.histogram_bin_edges(C, 5, (-1, 1)), bins=5, min=-1, max=1),
-    row("renorm", (S, 2.0, 0, 1.0), S / np.maximum(np.linalg.norm(S, axis=1, keepdims=True), 1)).but(tolerance=(1e-6, 1e-5)),
-    row("renorm", (C, 1.0, 1, 2.0), C * np.minimum(2 / np.abs(C).sum((0, 2), keepdims=True), 1)).but(tolerance=(1e-6, 1e-5)),
+    row("histogramdd", (A.T[:, :2].copy(),), _grid(A.T[:, :2], [2, 3], [(0, 1), (0.2, 0.8)]), bins=[2, 3],
+        ranges=[0.0, 1.0, 0.2, 0.8]).but(variants=EAGER),
+    row("histogramdd", (_POINTS,), _grid(_POINTS, 4, density=True), bins=4, density=True).only("float64"),
+    row("histogramdd", (_POINTS,), _grid(_POINTS, 3, weights=V[:3]), bins=3, weights=V[:3]).only("float64"),
+    row("renorm", (S, 2.0, 0, 1.0), S / np.maximum(np.linalg.norm(S, axis=1, keepdims=True), 1)).but(tolerance=_LOOSE),
+    row("renorm", (C, 1.0, 1, 2.0), C * np.minimum(2 / np.abs(C).sum((0, 2), keepdims=True), 1)).but(tolerance=_LOOSE),
     row("reduce_as", (C, C[0, :1]), C.sum((0, 1))[None]).but(known_extents=True),
 ]  # fmt: skip

@@ -35,8 +35,15 @@ def _grids() -> list[Row]:
     for x, grid in ((IMAGE, GRID), (VOLUME, SPACE)):
         for padding_mode in _OUTSIDE:
             for align in (True, False):
-                rows.append(row("nn.functional.grid_sample", (x, grid), _sampled(x, grid, 1, padding_mode, align),
-                                padding_mode=padding_mode, align_corners=align))
+                rows.append(
+                    row(
+                        "nn.functional.grid_sample",
+                        (x, grid),
+                        _sampled(x, grid, 1, padding_mode, align),
+                        padding_mode=padding_mode,
+                        align_corners=align,
+                    )
+                )
         rows.append(row("nn.functional.grid_sample", (x, grid), _sampled(x, grid, 0, "zeros", True), mode="nearest"))
     return [r.but(variants=EAGER) if r.args[0] is VOLUME else r for r in rows]
 

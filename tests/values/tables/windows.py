@@ -28,18 +28,37 @@ def _convolutions(n: int) -> list[Row]:
     for settings in cases:
         want = conv(X[n], weight, bias, **settings)
         rows.append(row(name, (X[n], weight, bias), want, **settings).but(variants=("float64", "float32", "strided")))
-        rows.append(layer(made, (4, 6, list(weight.shape[2:])), (X[n],), want, **settings).but(
-            state={"weight": weight, "bias": bias}, variants=("float64",)))
+        rows.append(
+            layer(made, (4, 6, list(weight.shape[2:])), (X[n],), want, **settings).but(
+                state={"weight": weight, "bias": bias}, variants=("float64",)
+            )
+        )
     rows.append(row(name, (X[n], grouped, bias), conv(X[n], grouped, bias, groups=2), groups=2))
     rows.append(row(name, (X[n], weight), conv(X[n], weight)))
-    rows.append(row(name, (last(X[n]), weight, bias), last(conv(X[n], weight, bias, padding=1)), padding=1,
-                    data_format=_FORMATS[n]).but(variants=("float64",)))
+    rows.append(
+        row(
+            name,
+            (last(X[n]), weight, bias),
+            last(conv(X[n], weight, bias, padding=1)),
+            padding=1,
+            data_format=_FORMATS[n],
+        ).but(variants=("float64",))
+    )
     rows.append(row(name, (X[n], weight), conv(X[n], weight), padding="VALID"))
     extra = [k - 1 for k in weight.shape[2:]]
     same = [(e // 2, e - e // 2) for e in extra]
     rows.append(row(name, (X[n], weight), conv(X[n], weight, padding=same), padding="SAME").but(known_extents=True))
-    rows.append(layer(made, (4, 6, 2), (X[n],), conv(np.pad(X[n], [(0, 0), (0, 0), *[(1, 1)] * n], "reflect"), grouped2(n)),
-                      padding=1, padding_mode="reflect", bias_attr=False).but(state={"weight": grouped2(n)}, variants=("float64",)))
+    rows.append(
+        layer(
+            made,
+            (4, 6, 2),
+            (X[n],),
+            conv(np.pad(X[n], [(0, 0), (0, 0), *[(1, 1)] * n], "reflect"), grouped2(n)),
+            padding=1,
+            padding_mode="reflect",
+            bias_attr=False,
+        ).but(state={"weight": grouped2(n)}, variants=("float64",))
+    )
     return [r.but(tolerance=(1e-7, 1e-4)) for r in rows]
 
 
@@ -60,14 +79,23 @@ def _transposed(n: int) -> list[Row]:
     for settings in cases:
         want = conv_transpose(X[n], weight, bias, **settings)
         rows.append(row(name, (X[n], weight, bias), want, **settings).but(variants=("float64", "float32")))
-        rows.append(layer(made, (4, 3, list(weight.shape[2:])), (X[n],), want, **settings).but(
-            state={"weight": weight, "bias": bias}, variants=("float64",)))
+        rows.append(
+            layer(made, (4, 3, list(weight.shape[2:])), (X[n],), want, **settings).but(
+                state={"weight": weight, "bias": bias}, variants=("float64",)
+            )
+        )
     rows.append(row(name, (X[n], grouped), conv_transpose(X[n], grouped, groups=2), groups=2))
     wide = [2 * (s - 1) + 2 + 1 for s in _SPACE[n]]
-    rows.append(row(name, (X[n], grouped), conv_transpose(X[n], grouped, stride=2, output_padding=1), stride=2,
-                    output_size=wide).but(variants=("float64",)))
-    rows.append(row(name, (last(X[n]), grouped), last(conv_transpose(X[n], grouped)), data_format=_FORMATS[n]).but(
-        variants=("float64",)))
+    rows.append(
+        row(
+            name, (X[n], grouped), conv_transpose(X[n], grouped, stride=2, output_padding=1), stride=2, output_size=wide
+        ).but(variants=("float64",))
+    )
+    rows.append(
+        row(name, (last(X[n]), grouped), last(conv_transpose(X[n], grouped)), data_format=_FORMATS[n]).but(
+            variants=("float64",)
+        )
+    )
     return [r.but(tolerance=(1e-7, 1e-4)) for r in rows]
 
 
@@ -91,8 +119,11 @@ def _pools(n: int) -> list[Row]:
     rows.append(row(f"nn.functional.max_pool{n}d", (x, 2), (pool(x, 2), _places(x)), return_mask=True))
     if n > 1:
         for how in ("max", "avg"):
-            rows.append(row(f"nn.functional.{how}_pool{n}d", (last(x), 2), last(pool(x, 2, how=how)),
-                            data_format=_FORMATS[n]).only("float64"))
+            rows.append(
+                row(
+                    f"nn.functional.{how}_pool{n}d", (last(x), 2), last(pool(x, 2, how=how)), data_format=_FORMATS[n]
+                ).only("float64")
+            )
     for how, f in (("avg", np.mean), ("max", np.max)):
         sizes = (1, 3, [2, 3, 3][:n]) if n > 1 else (1, 3)
         for size in sizes:

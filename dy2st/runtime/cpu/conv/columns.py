@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, inside, least, most, source
+from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, inside, least, minus, most, source
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store
+from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
 
 _PARAMETERS = (
@@ -26,7 +26,7 @@ vector than `count`, and so has the block behind its last."""
 
 def gather(tile: Tile) -> Definition:
     """Return the function that writes a block of the matrix from an image."""
-    return _walk(tile, "gather", _gather_run)
+    return _walk(tile, "gather", gather_run)
 
 
 def scatter(tile: Tile) -> Definition:
@@ -35,7 +35,7 @@ def scatter(tile: Tile) -> Definition:
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """Columns that share a row of the image: `count` places, of which [low, high) lie inside."""
 
     image_row: str
@@ -48,7 +48,7 @@ class _Run:
     stride: str
 
 
-_WriteRun = Callable[[Function, Tile, _Run], None]
+_WriteRun = Callable[[Function, Tile, Run], None]
 
 
 def _walk(tile: Tile, what: str, run: _WriteRun) -> Definition:
@@ -98,7 +98,7 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     elements_before = f.value(f"mul i64 {rows_before}, {extents[2]}")
     image_row = f.value(f"getelementptr {tile.element}, ptr %image, i64 {elements_before}")
     there = f.offset(block, at, tile.element)
-    run(f, tile, _Run(image_row, there, start, count, low, high, shape["stride2"]))
+    run(f, tile, Run(image_row, there, start, count, low, high, shape["stride2"]))
     f.store("i64", f.value(f"add i64 {at}, {count}"), along)
     f.store("i64", "0", column[2])
     y_next = f.value(f"add i64 {y}, 1")
@@ -125,7 +125,7 @@ def _valid(f: Function, shape: Shape, start: str, count: str) -> tuple[str, str]
     return low, most(f, high, low)
 
 
-def _gather_run(f: Function, tile: Tile, run: _Run) -> None:
+def gather_run(f: Function, tile: Tile, run: Run) -> None:
     """Write the elements inside and zeros elsewhere; past `count`, what is written is written over later."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     dense = f.value(f"icmp eq i64 {run.stride}, 1")
@@ -148,7 +148,7 @@ def _gather_run(f: Function, tile: Tile, run: _Run) -> None:
             f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
 
 
-def _scatter_run(f: Function, tile: Tile, run: _Run) -> None:
+def _scatter_run(f: Function, tile: Tile, run: Run) -> None:
     """Add the elements that lie inside."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     dense = f.value(f"icmp eq i64 {run.stride}, 1")
@@ -166,14 +166,6 @@ def _scatter_run(f: Function, tile: Tile, run: _Run) -> None:
             masked_store(f, tile, f.value(f"fadd {v} {masked_load(f, tile, there, mask)}, {term}"), there, mask)
 
 
-def _lanes_of(f: Function, tile: Tile, run: _Run, i: str) -> str:
+def _lanes_of(f: Function, tile: Tile, run: Run, i: str) -> str:
     """Write the mask of the lanes t with low <= i + t < high."""
-    vector = f"<{tile.lanes} x i64>"
-    numbers = f"<{', '.join(f'i64 {k}' for k in range(tile.lanes))}>"
-    masks: list[str] = []
-    for predicate, end in (("sge", run.low), ("slt", run.high)):
-        bound = f.value(f"sub i64 {end}, {i}")
-        first = f.value(f"insertelement {vector} poison, i64 {bound}, i32 0")
-        bounds = f.value(f"shufflevector {vector} {first}, {vector} poison, <{tile.lanes} x i32> zeroinitializer")
-        masks.append(f.value(f"icmp {predicate} {vector} {numbers}, {bounds}"))
-    return f.value(f"and <{tile.lanes} x i1> {masks[0]}, {masks[1]}")
+    return span_mask(f, tile.lanes, minus(f, run.low, i), minus(f, run.high, i))

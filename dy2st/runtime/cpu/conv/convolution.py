@@ -14,7 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.columns import gather, scatter
-from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, least, product
+from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, each_group, fill_zeros
+from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, least, minus, most, plus, product
+from dy2st.runtime.cpu.conv.sliding import EXTENTS, sliding, sliding_scratch, turned_filters
+from dy2st.runtime.cpu.conv.sliding_weights import sliding_weights
+from dy2st.runtime.cpu.conv.together import small_places, together, together_bytes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
@@ -22,47 +26,33 @@ from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.target import Target
 
-_PARAMETERS = (("ptr", "%x"), ("ptr", "%w"), ("ptr", "%c"), ("ptr", "%shape"), ("ptr", "%scratch"))
-"""Image, filters and result (or its cotangent), dense; the shape row of shape.py; scratch aligned to 64."""
-
-
-class _Extents:
-    """What all three functions derive from the shape row."""
-
-    def __init__(self, f: Function, t: Tile):
-        names = ["batch", "channels", "filters", "groups"]
-        self.shape = shape = Shape(f, [*names, *axis_fields("in", "kernel", "out", "stride", "low")])
-        self.batch, self.groups = shape["batch"], shape["groups"]
-        self.filters = f.value(f"sdiv i64 {shape['filters']}, {most_one(f, self.groups)}")
-        self.channels = f.value(f"sdiv i64 {shape['channels']}, {most_one(f, self.groups)}")
-        self.depth = product(f, [self.channels, *shape.axes("kernel")])
-        self.places = product(f, shape.axes("out"))
-        self.image = product(f, [self.channels, *shape.axes("in")])
-        self.group_filters = f.value(f"mul i64 {self.filters}, {self.depth}")
-        self.group_result = f.value(f"mul i64 {self.filters}, {self.places}")
-        self.row_bytes = (t.width + t.lanes) * t.size
-        """A row of a block of windows; the product's own scratch stands behind `depth` such rows and a vector."""
-
-
-def most_one(f: Function, x: str) -> str:
-    """Write max(x, 1)."""
-    return f.value(f"select i1 {f.value(f'icmp sgt i64 {x}, 1')}, i64 {x}, i64 1")
+_MANY_VECTORS = 24
+"""From so many vectors of places on, dot products beat laying windows out (measured)."""
 
 
 @functools.cache
 def convolution_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.conv.f32(x, w, out, shape, scratch)`."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv.{dtype}", _PARAMETERS, linkage="internal", also="nounwind")
-    extents = _Extents(f, t)
-    multiply, whole, windows = panels(t), matmul_kernel(dtype, False, False, target), gather(t)
-    direct = _takes_every_element(f, extents.shape)
-    with _groups(f, t, extents) as (x, w, c):
+    f = Function(f"dy2st.conv.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
+    extents = Extents(f, t)
+    multiply, whole, windows, slide = panels(t), matmul_kernel(dtype, False, False, target), gather(t), sliding(t)
+    side_by_side = together(t)
+    with f.when(_small(f, t, extents)):
+        f.call("void", f"@{side_by_side.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+        f.ret()
+    direct, slides = _takes_every_element(f, extents.shape), _slides(f, extents.shape)
+    laid_out = f.value(f"xor i1 {f.value(f'or i1 {direct}, {slides}')}, true")
+    slides = f.value(f"and i1 {slides}, {f.value(f'xor i1 {direct}, true')}")
+    with each_group(f, t, extents) as (x, w, c):
+        with f.when(slides):
+            f.call("void", f"@{slide.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch",
+                   *_sliding_extents(extents))  # fmt: skip
         with f.when(direct):
             f.call("void", f"@{whole.name}", f"ptr {w}", f"i64 {extents.depth}", f"ptr {x}", f"i64 {extents.places}",
                    f"ptr {c}", f"i64 {extents.places}", f"i64 {extents.filters}", f"i64 {extents.places}",
                    f"i64 {extents.depth}", "ptr %scratch", "i1 false")  # fmt: skip
-        with f.when(f.value(f"xor i1 {direct}, true")):
+        with f.when(laid_out):
             with _blocks(f, t, extents) as (j, columns, p, steps):
                 _call_windows(f, windows, x, extents, (p, steps, j, columns))
                 later = f.value(f"icmp sgt i64 {p}, 0")
@@ -74,45 +64,54 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
                        "i1 false")  # fmt: skip
             _zero_without_steps(f, t, extents, c)
     f.ret()
-    return Definition(f.name, f.text(), (multiply, whole, windows))
+    return Definition(f.name, f.text(), (multiply, whole, windows, slide, side_by_side))
 
 
 @functools.cache
 def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.conv_input_grad.f32(x, w, c, shape, scratch)`, which writes x."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv_input_grad.{dtype}", _PARAMETERS, linkage="internal", also="nounwind")
-    extents = _Extents(f, t)
+    f = Function(f"dy2st.conv_input_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
+    extents = Extents(f, t)
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
+    slide, turned = sliding(t), turned_filters(t)
+    with f.when(_slides(f, extents.shape)):
+        _slide_back(f, t, extents, slide, turned)
+        f.ret()
     pixels = product(f, [extents.batch, extents.groups, extents.image])
-    _fill_zeros(f, t, "%x", pixels)
+    fill_zeros(f, t, "%x", pixels)
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
-    with _groups(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
+    with each_group(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
         f.call("void", f"@{multiply.name}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"ptr {f.offset(c, j, t.element)}", f"i64 {extents.places}", "ptr %scratch",
                f"i64 {extents.row_bytes // t.size}", f"i64 {steps}", f"i64 {columns}", f"i64 {extents.filters}",
                f"ptr {behind}", "i1 false")  # fmt: skip
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
     f.ret()
-    return Definition(f.name, f.text(), (multiply, windows))
+    return Definition(f.name, f.text(), (multiply, windows, slide, turned))
 
 
 @functools.cache
 def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.conv_weight_grad.f32(x, w, c, shape, scratch)`, which writes w."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv_weight_grad.{dtype}", _PARAMETERS, linkage="internal", also="nounwind")
-    extents = _Extents(f, t)
-    multiply, windows = matmul_kernel(dtype, False, True, target), gather(t)
-    _fill_zeros(f, t, "%w", product(f, [extents.groups, extents.group_filters]))
+    f = Function(f"dy2st.conv_weight_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
+    extents = Extents(f, t)
+    multiply, windows, slide = matmul_kernel(dtype, False, True, target), gather(t), sliding_weights(t)
+    fill_zeros(f, t, "%w", product(f, [extents.groups, extents.group_filters]))
+    with f.when(all_of(f, [_slides(f, extents.shape), _dots_pay(f, t, extents)])):
+        with each_group(f, t, extents) as (x, w, c):
+            f.call("void", f"@{slide.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch",
+                   *_sliding_extents(extents))  # fmt: skip
+        f.ret()
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
-    with _groups(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
+    with each_group(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
         f.call("void", f"@{multiply.name}", f"ptr {f.offset(c, j, t.element)}", f"i64 {extents.places}", "ptr %scratch",
                f"i64 {extents.row_bytes // t.size}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"i64 {extents.filters}", f"i64 {steps}", f"i64 {columns}", f"ptr {behind}", "i1 true")  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (multiply, windows))
+    return Definition(f.name, f.text(), (multiply, windows, slide))
 
 
 @functools.cache
@@ -120,7 +119,7 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
     """Return `i64 @dy2st.conv.f32.scratch(ptr shape)`: the bytes that any of the three functions needs."""
     t = tile(dtype, target)
     f = Function(f"dy2st.conv.{dtype}.scratch", (("ptr", "%shape"),), "i64", linkage="internal", also="nounwind")
-    extents = _Extents(f, t)
+    extents = Extents(f, t)
     block = extents.row_bytes * t.depth + 64
     needs: list[Definition] = []
     worst = "0"
@@ -133,23 +132,20 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
         needs.append(scratch)
         size = f.call("i64", f"@{scratch.name}", f"i64 {m}", f"i64 {n}", f"i64 {k}")
         worst = f.value(f"select i1 {f.value(f'icmp sgt i64 {size}, {worst}')}, i64 {size}, i64 {worst}")
-    f.ret("i64", f.value(f"add i64 {worst}, {block}"))
+    worst = plus(f, worst, block)
+    slides = sliding_scratch(t)
+    room = f.call("i64", f"@{slides.name}", *_sliding_extents(extents))
+    room = most(f, worst, room)
+    back = f.call("i64", f"@{slides.name}", *_sliding_back_extents(f, extents))
+    needs.append(slides)
+    room = most(f, room, plus(f, back, _turned_bytes(f, t, extents)))
+    small = f.value(f"icmp sle i64 {extents.places}, {small_places(t)}")
+    f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {together_bytes(f, t, extents)}, i64 0")))
     return Definition(f.name, f.text(), tuple(needs))
 
 
 @contextmanager
-def _groups(f: Function, t: Tile, extents: _Extents) -> Iterator[tuple[str, str, str]]:
-    """Write loops over batch and groups: gives the addresses of image, filters and result."""
-    with f.loop(extents.batch) as b, f.loop(extents.groups) as g:
-        number = f.value(f"add i64 {f.value(f'mul i64 {b}, {extents.groups}')}, {g}")
-        x = f.offset("%x", f.value(f"mul i64 {number}, {extents.image}"), t.element)
-        w = f.offset("%w", f.value(f"mul i64 {g}, {extents.group_filters}"), t.element)
-        c = f.offset("%c", f.value(f"mul i64 {number}, {extents.group_result}"), t.element)
-        yield x, w, c
-
-
-@contextmanager
-def _blocks(f: Function, t: Tile, extents: _Extents) -> Iterator[tuple[str, str, str, str]]:
+def _blocks(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str, str]]:
     """Write loops over blocks of the matrix of windows: first column, columns, first row, rows."""
     with f.loop(extents.places, step=t.width) as j, f.loop(extents.depth, step=t.depth) as p:
         columns = least(f, f.value(f"sub i64 {extents.places}, {j}"), t.width)
@@ -157,7 +153,7 @@ def _blocks(f: Function, t: Tile, extents: _Extents) -> Iterator[tuple[str, str,
         yield j, columns, p, steps
 
 
-def _call_windows(f: Function, windows: Definition, x: str, extents: _Extents, block: tuple[str, ...]) -> None:
+def _call_windows(f: Function, windows: Definition, x: str, extents: Extents, block: tuple[str, ...]) -> None:
     row, rows, column, columns = block
     f.call("void", f"@{windows.name}", f"ptr {x}", "ptr %scratch", f"i64 {extents.row_bytes}", f"i64 {row}",
            f"i64 {rows}", f"i64 {column}", f"i64 {columns}", "ptr %shape")  # fmt: skip
@@ -171,16 +167,69 @@ def _takes_every_element(f: Function, shape: Shape) -> str:
     return all_of(f, [*conditions, *(f.value(f"icmp eq i64 {n}, {m}") for n, m in pairs)])
 
 
-def _zero_without_steps(f: Function, t: Tile, extents: _Extents, c: str) -> None:
+def _small(f: Function, t: Tile, extents: Extents) -> str:
+    """Write whether there are several images with few places each, and filters have elements."""
+    few = f.value(f"icmp sle i64 {extents.places}, {small_places(t)}")
+    several = f.value(f"icmp sgt i64 {extents.batch}, 1")
+    return all_of(f, [few, several, f.value(f"icmp sgt i64 {extents.depth}, 0")])
+
+
+def _slides(f: Function, shape: Shape) -> str:
+    """Write whether windows move by 1 over at most two axes, and filters have elements."""
+    needed = [f.value(f"icmp eq i64 {shape[name]}, 1") for name in ("in0", "kernel0", "out0", "stride1", "stride2")]
+    needed.append(f.value(f"icmp eq i64 {shape['low0']}, 0"))
+    some = [f.value(f"icmp sgt i64 {shape[name]}, 0") for name in ("channels", "kernel1", "kernel2")]
+    return all_of(f, [*needed, *some])
+
+
+def _dots_pay(f: Function, t: Tile, extents: Extents) -> str:
+    """Write whether lines fill at least half of their vectors, and are many."""
+    count = extents.shape["out2"]
+    whole = f.value(f"and i64 {plus(f, count, t.lanes - 1)}, {-t.lanes}")
+    full = f.value(f"icmp sle i64 {whole}, {product(f, [count, 2])}")
+    vectors = f.value(f"sdiv i64 {product(f, [extents.shape['out1'], whole])}, {t.lanes}")
+    return all_of(f, [full, f.value(f"icmp sge i64 {vectors}, {_MANY_VECTORS}")])
+
+
+def _sliding_extents(extents: Extents) -> list[str]:
+    """Return the operands of one group of one image for sliding.py."""
+    own = {"channels": extents.channels, "filters": extents.filters}
+    return [f"i64 {own[name] if name in own else extents.shape[name]}" for name in EXTENTS]
+
+
+def _slide_back(f: Function, t: Tile, extents: Extents, slide: Definition, turned: Definition) -> None:
+    """Write the gradient by the image as a convolution of the cotangent, where windows move by 1."""
+    kernel = product(f, extents.shape.axes("kernel"))
+    behind = f.offset("%scratch", _turned_bytes(f, t, extents))
+    operands = _sliding_back_extents(f, extents)
+    with f.loop(extents.groups) as g:
+        w = f.offset("%w", product(f, [g, extents.group_filters]), t.element)
+        f.call("void", f"@{turned.name}", f"ptr {w}", "ptr %scratch", f"i64 {extents.filters}",
+               f"i64 {extents.channels}", f"i64 {kernel}")  # fmt: skip
+        with f.loop(extents.batch) as b:
+            number = plus(f, product(f, [b, extents.groups]), g)
+            x = f.offset("%x", product(f, [number, extents.image]), t.element)
+            c = f.offset("%c", product(f, [number, extents.group_result]), t.element)
+            f.call("void", f"@{slide.name}", f"ptr {c}", "ptr %scratch", f"ptr {x}", f"ptr {behind}", *operands)
+
+
+def _sliding_back_extents(f: Function, extents: Extents) -> list[str]:
+    """Write the operands of sliding.py for the gradient by one group of one image."""
+    shape = extents.shape
+    swapped = {"channels": extents.filters, "filters": extents.channels}
+    for axis in (1, 2):
+        swapped |= {f"in{axis}": shape[f"out{axis}"], f"out{axis}": shape[f"in{axis}"]}
+        reach = product(f, [minus(f, shape[f"kernel{axis}"], 1), shape[f"dilation{axis}"]])
+        swapped[f"low{axis}"] = minus(f, reach, shape[f"low{axis}"])
+    return [f"i64 {swapped[name] if name in swapped else shape[name]}" for name in EXTENTS]
+
+
+def _turned_bytes(f: Function, t: Tile, extents: Extents) -> str:
+    """Write the bytes of one group's filters, up to a multiple of 64."""
+    return f.value(f"and i64 {plus(f, product(f, [extents.group_filters, t.size]), 63)}, -64")
+
+
+def _zero_without_steps(f: Function, t: Tile, extents: Extents, c: str) -> None:
     """Write the result of filters without elements."""
     with f.when(f.value(f"icmp eq i64 {extents.depth}, 0")):
-        _fill_zeros(f, t, c, extents.group_result)
-
-
-def _fill_zeros(f: Function, t: Tile, address: str, count: str) -> None:
-    """Write zeros."""
-    whole = f.value(f"and i64 {count}, {-t.lanes}")
-    with f.loop(whole, step=t.lanes) as i:
-        f.do(f"store {t.vector} zeroinitializer, ptr {f.offset(address, i, t.element)}, align {t.size}")
-    with f.loop(count, start=whole) as i:
-        f.store(t.element, "0.0", f.offset(address, i, t.element))
+        fill_zeros(f, t, c, extents.group_result)

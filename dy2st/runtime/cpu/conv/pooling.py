@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, least, most, product
+from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, least, minus, most, plus, product
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store, spread
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store, span_mask, spread
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.target import Target
 
@@ -140,25 +140,31 @@ def _by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
 
 
 def _max_of_window(walk: _Walk, window: _Window) -> None:
-    """Write the maximum and its place: the first of equals, a NaN before all."""
-    f, t = walk.f, walk.tile
-    v, wide = t.vector, _integers(t.lanes)
-    best, place = f.slot(v), f.slot(wide)
+    """Write the maximum and its place: the first of equals, a NaN before all.
+
+    Places are counted from where the window's first row begins, in 32 bits; where nothing is larger than the value of
+    padding, the first element that is no padding stays.
+    """
+    f, t, mask = walk.f, walk.tile, _mask(walk.tile)
+    v, wide, narrow = t.vector, _integers(t.lanes), _integers(t.lanes, 32)
+    best, steps = f.slot(v), f.slot(narrow)
     lowest = t.splat("0xFFF0000000000000")
     f.store(v, lowest, best)
-    f.store(wide, _first_place(walk, window), place)
+    starts, first = _numbers(walk, window.start), _first_row(walk, window)
+    before_input = f.value(f"sub {wide} {_wide(walk, '0')}, {starts}")
+    f.store(narrow, f.value(f"trunc {wide} {_bounded(walk, 'sgt', before_input, '0')} to {narrow}"), steps)
     with walk.rows(window) as (row, before), f.loop(walk.shape["kernel2"]) as tap:
-        at = f.value(f"add i64 {window.start}, {tap}")
-        found, old = _strided(walk, row, at, lowest), f.load(v, best)
-        larger = f.value(f"fcmp ogt {v} {found}, {old}")
-        nan = f.value(f"and {_mask(t)} {f.value(f'fcmp uno {v} {found}, {found}')}, "
-                      f"{f.value(f'fcmp ord {v} {old}, {old}')}")  # fmt: skip
-        better = f.value(f"or {_mask(t)} {larger}, {nan}")
-        here = _numbers(walk, f.value(f"add i64 {before}, {at}"))
-        f.store(v, f.value(f"select {_mask(t)} {better}, {v} {found}, {v} {old}"), best)
-        f.store(wide, f.value(f"select {_mask(t)} {better}, {wide} {here}, {wide} {f.load(wide, place)}"), place)
+        found, old = _strided(walk, row, plus(f, window.start, tap), lowest), f.load(v, best)
+        larger, number = f.value(f"fcmp ugt {v} {found}, {old}"), f.value(f"fcmp ord {v} {old}, {old}")
+        better = f.value(f"and {mask} {larger}, {number}")
+        step = f.value(f"trunc i64 {plus(f, minus(f, before, first), tap)} to i32")
+        here = spread(f, replace(t, dtype="i32"), step)
+        f.store(v, f.value(f"select {mask} {better}, {v} {found}, {v} {old}"), best)
+        f.store(narrow, f.value(f"select {mask} {better}, {narrow} {here}, {narrow} {f.load(narrow, steps)}"), steps)
     _write(walk, window, "%out", f.load(v, best))
-    _write_places(walk, window, f.load(wide, place))
+    origin = f.value(f"add {wide} {starts}, {_wide(walk, first)}")
+    steps_wide = f.value(f"sext {narrow} {f.load(narrow, steps)} to {wide}")
+    _write_places(walk, window, f.value(f"add {wide} {origin}, {steps_wide}"))
 
 
 def _mean_of_window(walk: _Walk, window: _Window) -> None:
@@ -201,15 +207,11 @@ def _bounded(walk: _Walk, predicate: str, values: str, bound: str) -> str:
     return walk.f.value(f"select {_mask(walk.tile)} {kept}, {wide} {values}, {wide} {bounds}")
 
 
-def _first_place(walk: _Walk, window: _Window) -> str:
-    """Write the place of each window's first element that is no padding."""
+def _first_row(walk: _Walk, window: _Window) -> str:
+    """Write how many elements of the plane stand before the first row of the input that meets a window."""
     f, extents = walk.f, walk.shape.axes("in")
-    number = "0"
-    for axis, start in enumerate(window.outer):
-        number = f.value(f"add i64 {f.value(f'mul i64 {number}, {extents[axis]}')}, {most(f, start, 0)}")
-    starts = _bounded(walk, "sgt", _numbers(walk, window.start), "0")
-    before = _wide(walk, f.value(f"mul i64 {number}, {extents[2]}"))
-    return f.value(f"add {_integers(walk.tile.lanes)} {starts}, {before}")
+    z, y = (most(f, start, 0) for start in window.outer)
+    return product(f, [plus(f, product(f, [z, extents[1]]), y), extents[2]])
 
 
 def _numbers(walk: _Walk, first: str) -> str:
@@ -249,9 +251,7 @@ def _strided(walk: _Walk, row: str, at: str, otherwise: str) -> str:
 def _contiguous(walk: _Walk, row: str, at: str, otherwise: str) -> str:
     """Write a vector of a row from `at` on, which may be before it."""
     f, t = walk.f, walk.tile
-    before = lane_mask(f, t.lanes, f.value(f"sub i64 0, {at}"))
-    within = lane_mask(f, t.lanes, f.value(f"sub i64 {walk.shape['in2']}, {at}"))
-    mask = f.value(f"and {_mask(t)} {within}, {f.value(f'xor {_mask(t)} {before}, splat (i1 true)')}")
+    mask = span_mask(f, t.lanes, minus(f, 0, at), minus(f, walk.shape["in2"], at))
     place = f.value(f"getelementptr {t.element}, ptr {row}, i64 {at}")
     return f.call(t.vector, f"@llvm.masked.load.{t.suffix}.p0", f"ptr {place}", f"i32 {t.size}", f"{_mask(t)} {mask}",
                   f"{t.vector} {otherwise}")  # fmt: skip
@@ -282,8 +282,8 @@ def _masked_places(lanes: int) -> tuple[Definition]:
     return (Definition(name, f"declare void @{name}({_integers(lanes)}, ptr, i32 immarg, <{lanes} x i1>)"),)
 
 
-def _integers(lanes: int) -> str:
-    return "i64" if lanes == 1 else f"<{lanes} x i64>"
+def _integers(lanes: int, bits: int = 64) -> str:
+    return f"i{bits}" if lanes == 1 else f"<{lanes} x i{bits}>"
 
 
 def _mask(t: Tile) -> str:

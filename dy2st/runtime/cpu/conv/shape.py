@@ -48,12 +48,25 @@ def axis_fields(*names: str) -> list[str]:
     return [f"{name}{axis}" for name in names for axis in range(3)]
 
 
-def product(f: Function, numbers: Sequence[str]) -> str:
+def product(f: Function, numbers: Sequence[str | int]) -> str:
     """Write a product."""
     total = numbers[0]
     for number in numbers[1:]:
         total = f.value(f"mul i64 {total}, {number}")
-    return total
+    return str(total)
+
+
+def plus(f: Function, *numbers: str | int) -> str:
+    """Write a sum."""
+    total = numbers[0]
+    for number in numbers[1:]:
+        total = f.value(f"add i64 {total}, {number}")
+    return str(total)
+
+
+def minus(f: Function, x: str | int, y: str | int) -> str:
+    """Write x - y."""
+    return f.value(f"sub i64 {x}, {y}")
 
 
 def least(f: Function, x: str, y: str | int) -> str:

@@ -1,13 +1,13 @@
 """The kernel for A times B transposed where both lie along k: dot products of a few rows of each, without packing.
 
-As in micro.py, rows past the last are copies of the last.
+Rows past the last are computed as copies of the last and not stored.
 """
 
 from __future__ import annotations
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import fmuladd, fused
+from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
 
 PARAMETERS = (
@@ -44,41 +44,26 @@ def dot_product(tile: Tile) -> Definition:
 
 def _kernel(tile: Tile, rows: int) -> Definition:
     """Return the kernel for `rows` rows of A by `tile.dots[1]` rows of B."""
-    columns = tile.dots[1]
+    columns, lanes = tile.dots[1], tile.lanes
     name = f"dy2st.gemm.{tile.dtype}.dot.{rows}x{columns}"
     f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
-    a_rows, i_rows = _clamped(f, "%a", "%a_row", "%m", rows)
-    b_rows, j_rows = _clamped(f, "%b", "%b_row", "%n", columns)
-    places = [(i, j) for i in range(rows) for j in range(columns)]
-    v, t = tile.vector, tile.element
-    sums = {place: f.slot(v) for place in places}
-    for place in places:
-        f.store(v, "zeroinitializer", sums[place])
-    whole = f.value(f"and i64 %k, {-tile.lanes}")
-    with f.loop(whole, step=tile.lanes) as p:
+    a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
+    b_rows, _ = clamped(f, "%b", "%b_row", "%n", columns)
+    block = DotBlock(f, tile, a_rows, b_rows)
+    whole = f.value(f"and i64 %k, {-lanes}")
+    with f.loop(whole, step=lanes) as p:
         at = f.value(f"mul i64 {p}, {tile.size}")
-        right = [f.value(f"load {v}, ptr {f.offset(b, at)}, align {tile.size}") for b in b_rows]
-        for i, a in enumerate(a_rows):
-            left = f.value(f"load {v}, ptr {f.offset(a, at)}, align {tile.size}")
-            for j in range(columns):
-                f.store(v, fused(f, tile, left, right[j], f.load(v, sums[i, j])), sums[i, j])
-    totals = {place: f.slot(t) for place in places}
-    for place in places:
-        f.store(t, _across(f, tile, f.load(v, sums[place])), totals[place])
-    with f.loop("%k", start=whole) as p:
-        at = f.value(f"mul i64 {p}, {tile.size}")
-        right = [f.load(t, f.offset(b, at)) for b in b_rows]
-        for i, a in enumerate(a_rows):
-            left = f.load(t, f.offset(a, at))
-            for j in range(columns):
-                product = f.value(f"fmul contract {t} {left}, {right[j]}")
-                f.store(t, f.value(f"fadd contract {t} {f.load(t, totals[i, j])}, {product}"), totals[i, j])
-    _written(f, tile, totals, i_rows, j_rows)
+        block.add(at, at)
+    left = f.value(f"sub i64 %k, {whole}")
+    with f.when(f.value(f"icmp sgt i64 {left}, 0")):
+        at = f.value(f"mul i64 {whole}, {tile.size}")
+        block.add(at, at, left)
+    block.write("%accumulate")
     f.ret()
-    return Definition(name, f.text(), _needs(tile))
+    return Definition(name, f.text(), dot_needs(tile))
 
 
-def _clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
+def clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
     """Write the addresses and numbers of the first rows, those past the last made the last."""
     last = f.value(f"sub i64 {count}, 1")
     addresses, numbers = [base], ["0"]
@@ -89,17 +74,59 @@ def _clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tupl
     return addresses, numbers
 
 
-def _written(f: Function, tile: Tile, totals: dict[tuple[int, int], str], rows: list[str], columns: list[str]) -> None:
-    """Write the results to C, or add them to it."""
-    t = tile.element
-    row_offsets = [f.value(f"mul i64 {i}, %c_row") for i in rows]
-    column_offsets = [f.value(f"mul i64 {j}, %c_column") for j in columns]
-    places = {(i, j): f.offset(f.offset("%c", row_offsets[i]), column_offsets[j]) for i, j in totals}
-    with f.when("%accumulate"):
-        for at, total in totals.items():
-            f.store(t, f.value(f"fadd {t} {f.load(t, places[at])}, {f.load(t, total)}"), total)
-    for at, total in totals.items():
-        f.store(t, f.load(t, total), places[at])
+class DotBlock:
+    """The dot products of some rows with some others, summed up in vectors."""
+
+    def __init__(self, f: Function, tile: Tile, a_rows: list[str], b_rows: list[str]):
+        self._f, self._tile, self._a_rows, self._b_rows = f, tile, a_rows, b_rows
+        self._sums = [[f.slot(tile.vector) for _ in b_rows] for _ in a_rows]
+        for place in (place for row in self._sums for place in row):
+            f.store(tile.vector, "zeroinitializer", place)
+
+    def add(self, a_at: str, b_at: str, count: str | None = None) -> None:
+        """Write the sums on by a vector at these bytes of the rows, or by its first `count` elements."""
+        f, tile = self._f, self._tile
+        if count is not None and tile.lanes == 1:
+            return
+        mask = None if count is None else lane_mask(f, tile.lanes, count)
+
+        def read(address: str) -> str:
+            if mask is not None:
+                return masked_load(f, tile, address, mask)
+            return f.value(f"load {tile.vector}, ptr {address}, align {tile.size}")
+
+        right = [read(f.offset(b, b_at)) for b in self._b_rows]
+        for a, sums in zip(self._a_rows, self._sums, strict=True):
+            left = read(f.offset(a, a_at))
+            for factor, place in zip(right, sums, strict=True):
+                f.store(tile.vector, fused(f, tile, left, factor, f.load(tile.vector, place)), place)
+
+    def write(self, accumulate: str) -> None:
+        """Write the sums of the %m x %n rows that there are to %c, or add them to it."""
+        f, tile, t = self._f, self._tile, self._tile.element
+        columns = len(self._b_rows)
+        flat = [place for row in self._sums for place in row]
+        memory = f.slot(tile.vector, len(flat))
+        for i, place in enumerate(flat):
+            f.store(tile.vector, f.load(tile.vector, place), f.offset(memory, i, tile.vector))
+        with f.loop(_least(f, "%m", len(self._a_rows))) as i, f.loop(_least(f, "%n", columns)) as j:
+            number = f.value(f"add i64 {f.value(f'mul i64 {i}, {columns}')}, {j}")
+            total = f.slot(t)
+            f.store(t, _across(f, tile, f.load(tile.vector, f.offset(memory, number, tile.vector))), total)
+            row = f.offset("%c", f.value(f"mul i64 {i}, %c_row"))
+            there = f.offset(row, f.value(f"mul i64 {j}, %c_column"))
+            with f.when(accumulate):
+                f.store(t, f.value(f"fadd {t} {f.load(t, there)}, {f.load(t, total)}"), total)
+            f.store(t, f.load(t, total), there)
+
+
+def dot_needs(tile: Tile) -> tuple[Definition, ...]:
+    """Declare what a `DotBlock` calls."""
+    if tile.lanes == 1:
+        return (fmuladd(tile),)
+    name = f"llvm.vector.reduce.fadd.{tile.suffix}"
+    reduce = Definition(name, f"declare {tile.element} @{name}({tile.element}, {tile.vector})")
+    return fmuladd(tile), reduce, *masked_memory(tile)
 
 
 def _across(f: Function, tile: Tile, vector: str) -> str:
@@ -110,8 +137,5 @@ def _across(f: Function, tile: Tile, vector: str) -> str:
     return f.call(f"reassoc {t}", f"@llvm.vector.reduce.fadd.{tile.suffix}", f"{t} -0.0", f"{v} {vector}")
 
 
-def _needs(tile: Tile) -> tuple[Definition, ...]:
-    if tile.lanes == 1:
-        return (fmuladd(tile),)
-    name = f"llvm.vector.reduce.fadd.{tile.suffix}"
-    return fmuladd(tile), Definition(name, f"declare {tile.element} @{name}({tile.element}, {tile.vector})")
+def _least(f: Function, x: str, limit: int) -> str:
+    return f.value(f"select i1 {f.value(f'icmp slt i64 {x}, {limit}')}, i64 {x}, i64 {limit}")

@@ -15,12 +15,14 @@ PARAMETERS = (
     ("i64", "%c_row"), ("i64", "%rows"), ("i64", "%columns"), ("i64", "%k"), ("i1", "%accumulate"),
 )  # fmt: skip
 """Strides are in bytes; `columns` counts only where the kernel is masked."""
+SCATTERED = tuple(("ptr", "%b_rows") if name == "%b_step" else (kind, name) for kind, name in PARAMETERS)
+"""Where the rows of B stand anywhere: the bytes from `b` to each, as int64."""
 
 
-def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool) -> Definition:
+def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: bool = False) -> Definition:
     """Return the kernel for a tile of `rows` by `vectors`; `masked`: one vector of which `columns` lanes exist."""
-    name = f"dy2st.gemm.{tile.dtype}.{rows}x{'masked' if masked else vectors}"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{'masked' if masked else vectors}"
+    f = Function(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also="noinline nounwind")
     memory = _Memory(f, tile, masked)
     last = f.value("sub i64 %rows, 1")
     a_rows, c_rows = ["%a"], ["%c"]
@@ -39,14 +41,17 @@ def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool) -> Definitio
     b, a_offset = f.slot("ptr"), f.slot("i64")
     f.store("ptr", "%b", b)
     f.store("i64", "0", a_offset)
-    with f.loop("%k"):
+    with f.loop("%k") as p:
         here, offset = f.load("ptr", b), f.load("i64", a_offset)
+        if scattered:
+            here = f.offset("%b", f.load("i64", f.offset("%b_rows", p, "i64")))
         row = [memory.read(here, j) for j in range(vectors)]
         for i in range(rows):
             factor = spread(f, tile, f.load(tile.element, f.offset(a_rows[i], offset)))
             for j in range(vectors):
                 f.store(tile.vector, fused(f, tile, factor, row[j], f.load(tile.vector, sums[i, j])), sums[i, j])
-        f.store("ptr", f.offset(here, "%b_step"), b)
+        if not scattered:
+            f.store("ptr", f.offset(here, "%b_step"), b)
         f.store("i64", f.value(f"add i64 {offset}, %a_step"), a_offset)
     for i, j in places:
         memory.write(f.load(tile.vector, sums[i, j]), c_rows[i], j)
@@ -76,11 +81,24 @@ def fmuladd(tile: Tile) -> Definition:
 
 def lane_mask(f: Function, lanes: int, count: str) -> str:
     """Write the mask of the lanes below `count`."""
-    vector = f"<{lanes} x i64>"
-    first = f.value(f"insertelement {vector} poison, i64 {count}, i32 0")
-    counts = f.value(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
-    numbers = ", ".join(f"i64 {i}" for i in range(lanes))
-    return f.value(f"icmp slt {vector} <{numbers}>, {counts}")
+    return _as_mask(f, lanes, _low_bits(f, lanes, count))
+
+
+def span_mask(f: Function, lanes: int, low: str, high: str) -> str:
+    """Write the mask of the lanes from `low` on and below `high`."""
+    outside = f.value(f"xor i64 {_low_bits(f, lanes, low)}, -1")
+    return _as_mask(f, lanes, f.value(f"and i64 {outside}, {_low_bits(f, lanes, high)}"))
+
+
+def _low_bits(f: Function, lanes: int, count: str) -> str:
+    """Write an integer whose first `count` bits are set, at most `lanes`."""
+    least = f.value(f"select i1 {f.value(f'icmp slt i64 {count}, {lanes}')}, i64 {count}, i64 {lanes}")
+    bits = f.value(f"select i1 {f.value(f'icmp sgt i64 {least}, 0')}, i64 {least}, i64 0")
+    return f.value(f"sub i64 {f.value(f'shl i64 1, {bits}')}, 1")
+
+
+def _as_mask(f: Function, lanes: int, bits: str) -> str:
+    return f.value(f"bitcast i{lanes} {f.value(f'trunc i64 {bits} to i{lanes}')} to <{lanes} x i1>")
 
 
 class _Memory:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory
@@ -42,33 +44,36 @@ def _packing_rows(tile: Tile) -> Definition:
 
 
 def _packing_columns(tile: Tile) -> Definition:
-    """Square blocks of a vector's width are transposed in registers, the last block over again what it overlaps.
+    """Square blocks are transposed in registers, the last one along k over again what it overlaps.
 
-    Columns past the last are copies of the last; their results are never stored.
+    Columns past the last are copies of the last; their results are never stored. A block is 8 wide at most: a larger
+    one would save few instructions and cost much time to compile.
     """
     name = f"dy2st.gemm.{tile.dtype}.pack.t"
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
-    v, size, lanes = tile.vector, tile.size, tile.lanes
+    square = replace(tile, lanes=min(tile.lanes, 8))
+    v, size, side = square.vector, tile.size, square.lanes
     last = f.value("sub i64 %n, 1")
-    last_block = f.value(f"sub i64 %k, {lanes}")
-    short = f.value(f"icmp slt i64 %k, {lanes}")
+    last_block = f.value(f"sub i64 %k, {side}")
+    short = f.value(f"icmp slt i64 %k, {side}")
     with panel_loop(f, tile) as (j, vectors, _):
         out = f.offset("%out", f.value(f"mul i64 {f.value(f'mul i64 {j}, %k')}, {size}"))
-        row_bytes = f.value(f"mul i64 {vectors}, {lanes * size}")
+        width = f.value(f"mul i64 {vectors}, {tile.lanes}")
+        row_bytes = f.value(f"mul i64 {width}, {size}")
         with f.when(short):
-            _one_by_one(f, tile, out, (j, f.value(f"mul i64 {vectors}, {lanes}"), last), row_bytes)
-        with f.when(f.value(f"xor i1 {short}, true")), f.loop(vectors) as block:
-            first = f.value(f"add i64 {j}, {f.value(f'mul i64 {block}, {lanes}')}")
-            there = f.offset(out, f.value(f"mul i64 {block}, {lanes * size}"))
-            columns = [_column(f, f.value(f"add i64 {first}, {i}"), last) for i in range(lanes)]
-            with f.loop("%k", step=lanes) as turn:
+            _one_by_one(f, tile, out, (j, width, last), row_bytes)
+        with f.when(f.value(f"xor i1 {short}, true")), f.loop(width, step=side) as block:
+            first = f.value(f"add i64 {j}, {block}")
+            there = f.offset(out, block, tile.element)
+            columns = [_column(f, f.value(f"add i64 {first}, {i}"), last) for i in range(side)]
+            with f.loop("%k", step=side) as turn:
                 past = f.value(f"icmp sgt i64 {turn}, {last_block}")
                 p = f.value(f"select i1 {past}, i64 {last_block}, i64 {turn}")
                 at = f.value(f"mul i64 {p}, {size}")
                 block_rows = [f.value(f"load {v}, ptr {f.offset(c, at)}, align {size}") for c in columns]
                 place = f.slot("ptr")
                 f.store("ptr", f.offset(there, f.value(f"mul i64 {p}, {row_bytes}")), place)
-                for row in transposed(f, tile, block_rows):
+                for row in transposed(f, square, block_rows):
                     here = f.load("ptr", place)
                     f.do(f"store {v} {row}, ptr {here}, align {size}")
                     f.store("ptr", f.offset(here, row_bytes), place)

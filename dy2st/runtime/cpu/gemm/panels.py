@@ -11,19 +11,20 @@ from contextlib import contextmanager
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import PARAMETERS as KERNEL_PARAMETERS
-from dy2st.runtime.cpu.gemm.micro import micro_kernel
+from dy2st.runtime.cpu.gemm.micro import SCATTERED, micro_kernel
 from dy2st.runtime.cpu.gemm.tile import Tile
 
 _WIDE = 8
 """The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""
-_OPERANDS = KERNEL_PARAMETERS[:7]
+_SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"))
 
 
 def panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B that fits the cache, packed or as it lies."""
     name = f"dy2st.gemm.{tile.dtype}.panels"
-    parameters = (*_OPERANDS, ("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"), ("i1", "%packed"))
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    f = Function(
+        name, (*KERNEL_PARAMETERS[:7], *_SHAPE, ("i1", "%packed")), linkage="internal", also="noinline nounwind"
+    )
     wide = micro_kernel(tile, 1, _WIDE, masked=False)
     groups = {width: _rows(tile, width) for width in range(tile.vectors, 0, -1)}
     needs = [wide, *groups.values()]
@@ -34,19 +35,13 @@ def panels(tile: Tile) -> Definition:
         step = _WIDE * tile.lanes
         whole = f.value(f"mul i64 {f.value(f'sdiv i64 %n, {step}')}, {step}")
         with f.loop(whole, step=step) as j:
-            f.call("void", f"@{wide.name}", *_at_column(f, tile, j, "%b_step", packed=None), "i64 1", f"i64 {step}",
+            f.call("void", f"@{wide.name}", *_at_column(f, tile, j, "i64 %b_step", packed=None), "i64 1", f"i64 {step}",
                    "i64 %k", "i1 %accumulate")  # fmt: skip
         f.store("i64", whole, start)
     with panel_loop(f, tile, f.load("i64", start)) as (j, vectors, left):
         packed_step = f.value(f"mul i64 {vectors}, {tile.lanes * tile.size}")
         step = f.value(f"select i1 %packed, i64 {packed_step}, i64 %b_step")
-        operands = (
-            *_at_column(f, tile, j, step, packed="%packed"),
-            "i64 %m",
-            f"i64 {left}",
-            "i64 %k",
-            "i1 %accumulate",
-        )
+        operands = _at_column(f, tile, j, f"i64 {step}", packed="%packed")
         for width, function in groups.items():
             with f.when(f.value(f"icmp eq i64 {vectors}, {width}")):
                 _call_masked_or_not(f, tile, function, width, left, operands, needs)
@@ -54,13 +49,29 @@ def panels(tile: Tile) -> Definition:
     return Definition(name, f.text(), tuple(needs))
 
 
-def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: int, left: str,
-                        operands: tuple[str, ...], needs: list[Definition]) -> None:  # fmt: skip
+def scattered_panels(tile: Tile) -> Definition:
+    """Return the function that multiplies A with a B whose rows stand anywhere: `b_rows` holds where."""
+    name = f"dy2st.gemm.{tile.dtype}.scattered.panels"
+    f = Function(name, (*SCATTERED[:7], *_SHAPE), linkage="internal", also="noinline nounwind")
+    groups = {width: _rows(tile, width, scattered=True) for width in range(tile.vectors, 0, -1)}
+    needs = list(groups.values())
+    with panel_loop(f, tile) as (j, vectors, left):
+        operands = _at_column(f, tile, j, "ptr %b_rows", packed=None)
+        for width, function in groups.items():
+            with f.when(f.value(f"icmp eq i64 {vectors}, {width}")):
+                _call_masked_or_not(f, tile, function, width, left, operands, needs, scattered=True)
+    f.ret()
+    return Definition(name, f.text(), tuple(needs))
+
+
+def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: int, left: str, operands: tuple[str, ...],
+                        needs: list[Definition], scattered: bool = False) -> None:  # fmt: skip
+    operands = (*operands, "i64 %m", f"i64 {left}", "i64 %k", "i1 %accumulate")
     if width > 1 or tile.lanes == 1:
         f.call("void", f"@{function.name}", *operands)
         return
     narrow = f.value(f"icmp slt i64 {left}, {tile.lanes}")
-    masked = _rows(tile, 0)
+    masked = _rows(tile, 0, scattered)
     needs.append(masked)
     with f.when(narrow):
         f.call("void", f"@{masked.name}", *operands)
@@ -104,21 +115,25 @@ def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -
     b_offset = bytes_along
     if packed is not None:
         b_offset = f.value(f"select i1 {packed}, i64 {f.value(f'mul i64 {bytes_along}, %k')}, i64 {bytes_along}")
-    return ("ptr %a", "i64 %a_row", "i64 %a_step", f"ptr {f.offset('%b', b_offset)}", f"i64 {step}",
+    return ("ptr %a", "i64 %a_row", "i64 %a_step", f"ptr {f.offset('%b', b_offset)}", step,
             f"ptr {f.offset('%c', bytes_along)}", "i64 %c_row")  # fmt: skip
 
 
-def _rows(tile: Tile, width: int) -> Definition:
+def _rows(tile: Tile, width: int, scattered: bool = False) -> Definition:
     """Return the function that runs the kernels of one width (0: one masked vector) down the rows."""
-    name = f"dy2st.gemm.{tile.dtype}.rows.{width or 'masked'}"
-    f = Function(name, KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
+    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}rows.{width or 'masked'}"
+    f = Function(name, SCATTERED if scattered else KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
     few_rows = tile.few_rows if width == tile.vectors else 1  # narrow products are cheap anyhow
-    kernels = {rows: micro_kernel(tile, rows, width or 1, masked=width == 0) for rows in (tile.rows, few_rows, 1)}
+    kernels = {
+        rows: micro_kernel(tile, rows, width or 1, masked=width == 0, scattered=scattered)
+        for rows in (tile.rows, few_rows, 1)
+    }
     with f.loop("%rows", step=tile.rows) as i:
         left = f.value(f"sub i64 %rows, {i}")
         a = f.offset("%a", f.value(f"mul i64 {i}, %a_row"))
         c = f.offset("%c", f.value(f"mul i64 {i}, %c_row"))
-        operands = (f"ptr {a}", "i64 %a_row", "i64 %a_step", "ptr %b", "i64 %b_step", f"ptr {c}", "i64 %c_row",
+        b_rows = "ptr %b_rows" if scattered else "i64 %b_step"
+        operands = (f"ptr {a}", "i64 %a_row", "i64 %a_step", "ptr %b", b_rows, f"ptr {c}", "i64 %c_row",
                     f"i64 {left}", "i64 %columns", "i64 %k", "i1 %accumulate")  # fmt: skip
         one = f.value(f"icmp eq i64 {left}, 1")
         many = f.value(f"icmp sgt i64 {left}, {few_rows}")

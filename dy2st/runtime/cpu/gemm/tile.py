@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dy2st.runtime.cpu.target import Target
 
-ELEMENTS = {"f32": "float", "f64": "double", "i64": "i64"}
-SIZES = {"f32": 4, "f64": 8, "i64": 8}
+ELEMENTS = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64"}
+SIZES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     f.start(turn)
     carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
     body = operation.blocks[0]
+    w.loops += 1
     again, *made = w.block(body, [*carried, *((c, False) for c in operands[count + 1 :])])
+    w.loops -= 1
     for slots, t, components in zip(kept, types, made, strict=True):
         w.put(slots, t, components)
     f.store("i1", truth(w, body.results[0], again, operation), going)
@@ -96,8 +98,10 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         arguments = [((number,), False), *carried, *((c, False) for c in operands[count + 1 :])]
+        w.loops += 1
         for slots, t, components in zip(kept, types, w.block(operation.blocks[0], arguments), strict=True):
             w.put(slots, t, components)
+        w.loops -= 1
     return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 
 
@@ -130,12 +134,12 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     w.write(given, types, operands)
     depth = f.offset("%context", DEPTH)
     deeper = f.value(f"add i64 {f.load('i64', depth)}, 1")
-    with f.when(f.value(f"icmp sgt i64 {deeper}, {DEEPEST}"), "deep"):
+    with w.unlikely(f.value(f"icmp sgt i64 {deeper}, {DEEPEST}"), "deep"):
         w.host(_deep(operation, name), [])
     f.store("i64", deeper, depth)
     status = f.call("i32", f"@dy2st.f.{name}", "ptr %context", f"ptr {given}", f"ptr {made}")
     f.store("i64", f.value(f"sub i64 {f.load('i64', depth)}, 1"), depth)
-    with f.when(f.value(f"icmp eq i32 {status}, {RAISED}"), "raised"):
+    with w.unlikely(f.value(f"icmp eq i32 {status}, {RAISED}"), "raised"):
         w.host(HostCall(_again, (), (), operation.location, calling=True), [])
     w.check(status)
     results, at = [], 0
@@ -170,7 +174,7 @@ def attempt(w: Writer, operation: Operation, operands: list[Components]) -> Made
     w.failed = outer
     f.jump(join)
     f.start(raised)
-    with f.when(f.value(f"icmp ne i32 {f.load('i32', w.status)}, {RAISED}"), "through"):
+    with w.unlikely(f.value(f"icmp ne i32 {f.load('i32', w.status)}, {RAISED}"), "through"):
         w.check(f.load("i32", w.status))
     given = handler.arguments[: len(handler.arguments) - len(operands)]
     taken = w.host(_caught(operation, [v for v in given]), [])
@@ -204,6 +208,6 @@ def assertion(w: Writer, operation: Operation, operands: list[Components]) -> Ma
     """Write a check; Python makes the text of the error."""
     f = w.f
     fails = f.value(f"xor i1 {truth(w, operation.operands[0], operands[0], operation)}, true")
-    with f.when(fails, "wrong"):
+    with w.unlikely(fails, "wrong"):
         w.host(host_call(operation), operands)
     return []

@@ -54,7 +54,7 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     fine = f.value(f"icmp eq i64 {a.columns}, {b.rows}")
     for one, other in zip(a.batch, b.batch, strict=True):
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {one}, {other}')}")
-    with f.when(f.value(f"xor i1 {fine}, true"), "wrong"):
+    with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
         host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     made = allocate(w, t.dtype, [*a.batch, a.rows, b.columns])
     _products(w, "f32" if t.dtype.bits == 32 else "f64", a, b, made[1], t.dtype.itemsize)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
 from dy2st.runtime.cpu.literals import element
@@ -66,6 +66,11 @@ def viewed(w: Writer, value: Value, components: Components, data: str, shape: Se
     """Return a tensor on the memory of another, held by the result."""
     w.owned(value, components)
     return (components[0], data, *shape)
+
+
+def _are_ints(values: Sequence[Value]) -> bool:
+    """Say whether values can be extents; `eval` refuses others."""
+    return all(isinstance(v.type, ScalarType) and v.type.kind == "int" for v in values)
 
 
 # ---- constants and numbers -------------------------------------------------------------------------------------------
@@ -168,6 +173,8 @@ def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> M
 @rule("reshape")
 def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the same elements under other extents; `eval` says that their number is another."""
+    if not _are_ints(operation.operands[1:]):
+        return host_rule(w, operation, operands)
     value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
     dims = iter(operands[1:])
     target = [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
@@ -192,6 +199,8 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
 @rule("broadcast", "sum_to")
 def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write what only the run tells to repeat (or to sum) anything or nothing; where nothing, it is the operand."""
+    if not _are_ints(operation.operands[1:]):
+        return host_rule(w, operation, operands)
     value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
     dims = iter(operands[1:])
     target = [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]

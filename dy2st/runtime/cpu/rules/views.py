@@ -55,7 +55,7 @@ def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp sge i64 {section}, 0')}")
         total = f.value(f"add i64 {total}, {section}")
     fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {total}, {shape[axis]}')}")
-    with f.when(f.value(f"xor i1 {fine}, true"), "wrong"):
+    with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
         dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
         host_rule(w, operation, [dense, *operands[1:]])
     made: list[Components] = []
@@ -158,7 +158,7 @@ def region(
 def _view(w: Writer, operation: Operation, operands: list[Components], where: Region) -> Made:
     value, f = operation.operands[0], w.f
     if where.inside != "true":
-        with f.when(f.value(f"xor i1 {where.inside}, true"), "outside"):
+        with w.unlikely(f.value(f"xor i1 {where.inside}, true"), "outside"):
             dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
             host_rule(w, operation, [dense, *operands[1:]])
     data = f.offset(operands[0][1], f.value(f"mul i64 {where.first}, {tensor_type(value).dtype.itemsize}"))

@@ -1,0 +1,67 @@
+"""Functions of `math` on symbolic numbers, text written with `%` and `format`, and starred targets."""
+
+import math
+
+from conversion_constructs.cases import NEG, POS, case, f, n, s
+
+
+@case(POS, f(4, 0, 9), holds="sqrt")
+def math_of_numbers_of_the_run(x):
+    scale = 1 / math.sqrt(x.shape[0])
+    return x * math.sqrt(x.sum()) + math.exp(-float(x[0])), scale, math.floor(x[1] * 1.5), math.ceil(x.shape[0] / 2)
+
+
+@case(s(4), s(-4), s(0))
+def math_domain(t):
+    return math.sqrt(t), math.log(t)
+
+
+@case(s(1), s(1000))
+def math_range(t):
+    return math.exp(t)
+
+
+@case(s(0.5), s(float("inf")))
+def math_of_infinity(t):
+    return math.sin(t), math.fabs(-t), math.floor(3)
+
+
+@case((POS, n(3)), (NEG, n(12)))
+def percent_text(x, k):
+    print("%d|%5d|%-5d|%05d|%+d of %s" % (k, k, k, k, k, k))
+    print("%.2f|%8.3e|%g|%%|%x|%s" % (x.sum(), x[0], x[1], k, k))
+    print("%(a)d and %(b)r" % {"a": k, "b": k})
+    print("only %s" % k, "plain %d" % 3)
+    return x
+
+
+@case((POS, n(3)), (NEG, n(12)))
+def format_text(x, k):
+    print(f"{k} {x.sum():.3f} {k:4d}|{k!r}")
+    print(f"{k} and {2}", f"plain {3}")
+    return x
+
+
+@case(n(3), same_message=False)
+def percent_with_too_few_values(k):
+    return "%d %d" % (k,)  # noqa: F507
+
+
+@case(n(3))
+def percent_with_too_many_values(k):
+    return "%d" % (k, k)  # noqa: F507
+
+
+@case(POS, f(1, 2, 3), f(7))
+def starred_rows_of_unknown_number(x):
+    first, *rest = x
+    total = first
+    for v in rest:
+        total = total + v * 2
+    return total, len(rest)
+
+
+@case(f([[1, 2], [3, 4], [5, 6]]), f([[1, 2], [3, 4]]))
+def starred_in_the_middle(x):
+    first, *middle, last = x
+    return first, middle, last

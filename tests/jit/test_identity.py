@@ -1,0 +1,90 @@
+"""A result that is an argument, or a tensor from outside, is that very tensor, as in eager mode."""
+
+import dy2st as paddle
+
+T = paddle.to_tensor
+
+
+class Box:
+    """Holds a tensor and a list."""
+
+    def __init__(self) -> None:
+        self.state = T([0.5])
+        self.kept = []
+
+
+def test_a_returned_argument_is_that_tensor() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x, y):
+        return x, y * 2, [y, {"x": x}]
+
+    x, y = T([1.0], stop_gradient=False), T([2.0])
+    for _ in range(3):
+        first, double, (second, more) = function(x, y)
+        assert first is x
+        assert second is y
+        assert more["x"] is x
+        assert double.tolist() == [4.0]
+
+
+def test_an_argument_that_a_branch_left_alone_is_that_tensor() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x, y):
+        if y.sum() > 0:
+            y = y * 2
+        else:
+            y = y - 1
+        return x, y
+
+    x = T([1.0])
+    assert function(x, T([1.0]))[0] is x
+
+
+def test_a_stored_argument_is_that_tensor() -> None:
+    box = Box()
+
+    @paddle.jit.to_static(full_graph=True)
+    def function(x):
+        box.state = x
+        box.kept.append(x)
+        return x * 2
+
+    for _ in range(2):
+        x = T([1.0], stop_gradient=False)
+        function(x).sum().backward()
+        assert box.state is x
+        assert box.kept[-1] is x
+        assert x.grad.tolist() == [2.0]
+
+
+def test_an_argument_that_is_written_is_that_tensor_after_it() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x):
+        x[0] = 5.0
+        return x
+
+    x = T([1.0, 2.0])
+    assert function(x) is x
+    assert x.tolist() == [5.0, 2.0]
+
+
+def test_a_returned_parameter_is_that_parameter() -> None:
+    layer = paddle.nn.Linear(2, 2)
+
+    @paddle.jit.to_static(full_graph=True)
+    def function(x):
+        return layer(x).sum(), layer.weight
+
+    loss, weight = function(T([[1.0, 2.0]]))
+    assert weight is layer.weight
+    loss.backward()
+    assert weight.grad is not None
+
+
+def test_a_detached_argument_is_another_tensor() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x):
+        return x.detach(), x.clone(), x + 0
+
+    x = T([1.0], stop_gradient=False)
+    assert all(y is not x for y in function(x))
