@@ -175,6 +175,8 @@ def _over(
     if s is not None and len(s) != len(found):
         raise ValueError(f"fft: {len(s)} lengths for {len(found)} axes")
     lengths = dict(zip(found, [None] * len(found) if s is None else s, strict=True))
+    if not found:
+        raise ValueError(f"fft: there is no axis to transform in a tensor of shape {x.shape}")
     *others, final = found
     x = (first or transform)(x, lengths[final], final, norm) if last is None else x
     for axis in others:

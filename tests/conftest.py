@@ -1,8 +1,12 @@
 """What every test may use: fixed random numbers, golden files, and skips that say what is missing."""
 
+import atexit
 import difflib
 import importlib
+import os
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +16,10 @@ import pytest
 
 import dy2st as paddle
 from tests.round_trips import RoundTrips
+
+if "DY2ST_CACHE_DIR" not in os.environ:  # processes that this one starts share the folder and do not come here
+    os.environ["DY2ST_CACHE_DIR"] = tempfile.mkdtemp(prefix="dy2st-tests-")
+    atexit.register(shutil.rmtree, os.environ["DY2ST_CACHE_DIR"], ignore_errors=True)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -107,7 +115,8 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 SHARES = {"test_registry.py": 4, "test_jet.py": 4, "test_derivatives.py": 3, "test_constructs.py": 2,
-          "test_same_as_python.py": 3, "test_rows.py": 4, "test_every_op.py": 6}  # fmt: skip
+          "test_same_as_interpreter.py": 8,
+          "test_constructs_natively.py": 6, "test_same_as_python.py": 3, "test_rows.py": 4, "test_every_op.py": 6}  # fmt: skip
 """Files of which `dev.py test --fast` runs every n-th case; the whole suite runs all."""
 
 

@@ -59,18 +59,16 @@ class LazyMatrix:
     def __getitem__(self, index: Any) -> Tensor:
         """Return the part of the matrix that a NumPy index of ints and slices names."""
         batch, row, column = self._parts(index)
-        axis = 1 if self._batched else 0
+        axis, rest = 1 if self._batched else 0, list[Any]()
         if isinstance(row, slice) and not isinstance(self._height, int):
-            rows, rest = (
-                moveaxis(self._pulled_together(eye(self._height, dtype=self._flat.dtype)), 0, axis),
-                [row, column],
-            )
+            every = self._pulled_together(eye(self._height, dtype=self._flat.dtype))
+            rows, rest = moveaxis(every, 0, axis), [row, column]
         elif isinstance(row, slice):
             numbers = range(*row.indices(self._height))
             if not numbers:
                 return self._row(0).unsqueeze(axis)[(*([slice(None)] if self._batched else []), slice(0, 0))]
             rows = stack(self._listed(numbers), axis=axis)
-            rest: list[Any] = [slice(None), column]
+            rest = [slice(None), column]
         else:
             rows, rest = self._row(self._number(row)), [column]
         if self._batched:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.functions import math
 from dy2st.functions.broadcasting import broadcast_tensors
+from dy2st.functions.creation import to_tensor
 from dy2st.functions.operands import cast_to, floating
 from dy2st.functions.random import rand
 from dy2st.ir.context import replaced
@@ -15,7 +16,7 @@ from dy2st.runtime.tensor import Tensor
 
 def parameters(*values: Any, name: str) -> list[Tensor]:
     """Return numbers and tensors as float tensors of one shape."""
-    made = [floating(v, name) for v in values]
+    made = [floating(to_tensor(v) if isinstance(v, (list, tuple)) else v, name) for v in values]
     return list(broadcast_tensors([cast_to(t, made[0].dtype) for t in made])) if len(made) > 1 else made
 
 

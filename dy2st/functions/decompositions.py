@@ -40,6 +40,8 @@ def lu(x: Any, pivot: bool = True, get_infos: bool = False, name: str | None = N
     if not pivot:
         raise ValueError("lu: pivot=False is not supported: rows are exchanged")
     x = floating(x, "lu")
+    if x.ndim < 2:
+        raise ValueError(f"lu needs matrices, not a tensor of shape {x.shape}")
     if current().grad and not x.stop_gradient:
         raise AutodiffError("lu has no derivative here; call it on x.detach(), or use solve, det or inverse")
     packed, pivots = apply(op("lu"), x)

@@ -72,6 +72,8 @@ lgamma = _float_function("lgamma", "the logarithm of the absolute value of the g
 gammaln = _float_function("gammaln", "the logarithm of the absolute value of the gamma function", "lgamma")
 digamma = _float_function("digamma", "the derivative of lgamma")
 sigmoid = _float_function("sigmoid", "1 / (1 + e ** -x)")
+i0e = _float_function("i0e", "the modified Bessel function of order 0 times e ** -|x|")
+i1e = _float_function("i1e", "the modified Bessel function of order 1 times e ** -|x|")
 square = _function("square", "x * x")
 sign = _function("sign", "-1, 0 or 1 by the sign of x")
 sgn = _function("sgn", "-1, 0 or 1 by the sign of x", "sign")
@@ -266,6 +268,23 @@ def polygamma(x: Any, n: int, name: str | None = None) -> Tensor:
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"polygamma: n must be an int that is not negative, not {n!r}")
     return digamma(x) if n == 0 else apply(op("polygamma"), floating(x, "polygamma"), n=n)
+
+
+def i0(x: Any, name: str | None = None) -> Tensor:
+    """Return the modified Bessel function of order 0.
+
+    >>> import dy2st as paddle
+    >>> round(paddle.i0(paddle.to_tensor(1.0)).item(), 4)
+    1.2661
+    """
+    x = floating(x, "i0")
+    return i0e(x) * exp(abs(x))
+
+
+def i1(x: Any, name: str | None = None) -> Tensor:
+    """Return the modified Bessel function of order 1."""
+    x = floating(x, "i1")
+    return i1e(x) * exp(abs(x))
 
 
 def frexp(x: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -48,7 +48,8 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     """),
     (math, """
         abs acos acosh asin asinh atan atan2 atanh ceil clamp clip copysign cos cosh deg2rad digamma erf erfinv exp
-        expm1 floor fmax fmin frac frexp gammaln heaviside hypot ldexp lerp lgamma log log10 log1p log2 logaddexp logit
+        expm1 floor fmax fmin frac frexp gammaln heaviside hypot i0 i0e i1 i1e ldexp lerp lgamma log log10 log1p log2
+        logaddexp logit
         maximum minimum nan_to_num polygamma rad2deg reciprocal round rsqrt scale sgn sigmoid sign sin sinh sqrt
         square stanh tan tanh
     """),

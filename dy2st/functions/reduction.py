@@ -259,6 +259,9 @@ def median(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", n
 def _middle(x: Tensor, axis: int, mode: str) -> tuple[Tensor, Tensor]:
     """Return the lower middle element, its axis kept, and the median, NaN where there is one."""
     count = x.shape[axis]
+    if isinstance(count, int) and count == 0:
+        nothing = _of_nothing(x, axis)
+        return apply(op("expand_dims"), nothing, axes=(axis,)), nothing
     ordered = apply(op("sort"), x, axis=axis, descending=False)
     found = lower = _pick(ordered, axis, (count - 1) // 2)
     if mode == "avg":
@@ -304,7 +307,15 @@ def quantile(
     return found.reshape(shape or [1 if i == axis_of else e for i, e in enumerate(x.shape)])
 
 
+def _of_nothing(x: Tensor, axis: int) -> Tensor:
+    """Return the NaN that stand for the middle of an empty axis."""
+    dtype = dtypes.true_divide(x.dtype, default_dtype())
+    return cast_to(apply(_SUM, x, axis=(axis,), keepdim=False), dtype) * float("nan")
+
+
 def _quantile(x: Tensor, axis: int, q: float, interpolation: str) -> Tensor:
+    if isinstance(x.shape[axis], int) and x.shape[axis] == 0:
+        return _of_nothing(x, axis)
     ordered = apply(op("sort"), x, axis=axis, descending=False)
     place = (whole(x.shape[axis], "quantile") - 1) * float(q)
     low, high = _pick(ordered, axis, math.floor(place)), _pick(ordered, axis, math.ceil(place))

@@ -10,6 +10,7 @@ import numpy as np
 from dy2st.ir.context import current
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
+from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.guards import ArgumentSlot, Guard, StateSlot
 from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Branch, Fixed, Flattened
@@ -136,6 +137,8 @@ class ConcreteProgram:
         except Exception as error:
             raised = getattr(error, "raised", None)
             if raised is None:
+                if traced.writes or self._random:
+                    note_unwritten(error)
                 raise
             label, operands = raised
             found = traced.raised[label]

@@ -14,7 +14,7 @@ from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loo
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
-from dy2st.runtime.impure import refuse_outside
+from dy2st.runtime.impure import refusal, refuse_outside
 from dy2st.runtime.text import fstring
 from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
@@ -202,6 +202,8 @@ class Helper:
             return convert_if.switch(trace, value, lambda x: self.aug(op, target, x))
         if isinstance(target, list):
             return self.aug_list(trace, op, target, value)
+        if id(target) in trace.arrays:
+            raise refusal(f"`{op}` writes an argument that is a NumPy array: give the function a tensor")
         if isinstance(target, (dict, set, deque)):
             trace.store(target, IN_PLACE[op](trace.writable(target), trace.content(value)))
             return target

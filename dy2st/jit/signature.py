@@ -29,7 +29,19 @@ CONTAINERS = (list, dict, OrderedDict, set, deque)
 class Flattened:
     """One call's arguments: `leaves` in order, and a `key` of everything else."""
 
-    __slots__ = ("containers", "iterators", "key", "leaves", "names", "numbers", "objects", "opened", "sharing", "tree")
+    __slots__ = (
+        "arrays",
+        "containers",
+        "iterators",
+        "key",
+        "leaves",
+        "names",
+        "numbers",
+        "objects",
+        "opened",
+        "sharing",
+        "tree",
+    )
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -43,6 +55,8 @@ class Flattened:
         """Objects that are told apart by identity, by place, and that could be taken apart."""
         self.opened: list[str] = []
         """The places of objects that were taken apart."""
+        self.arrays: set[int] = set()
+        """The leaves that are NumPy arrays: tensors in a Program, which writes none of them."""
         self.sharing: set[int] = set()
         """The leaves that share memory with another one."""
         self.key: Any = None
@@ -73,7 +87,8 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         return _leaf(x, name, made)
     if kind is np.ndarray:
         dtypes.of_array(x)
-        keys.append((x.dtype, x.ndim, True))
+        keys.append((x.dtype, x.ndim, "array"))
+        made.arrays.add(len(made.leaves))
         return _leaf(Tensor(x), name, made)
     if kind in (int, float) and name in opened:
         keys.append(("number", kind))

@@ -14,16 +14,16 @@ import numpy as np
 from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, current
-from dy2st.ir.program import Program, Value
+from dy2st.ir.program import Program
+from dy2st.jit.as_eager import leave_as_eager
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
-from dy2st.jit.concrete_program import ConcreteProgram, fixed_values
+from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import Recogniser, recogniser
 from dy2st.jit.named_calls import named_call
-from dy2st.jit.outside import mark
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.signature import (
     Flattened,
@@ -31,15 +31,13 @@ from dy2st.jit.signature import (
     call_arguments,
     check_specs,
     flatten,
-    rebuild,
     signature_of,
-    type_of_leaf,
 )
-from dy2st.jit.trace import Trace, trace
+from dy2st.jit.trace import Trace
+from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.places import namespace_of
-from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.static.input_spec import InputSpec
 from dy2st.transformers import convert
@@ -121,8 +119,10 @@ class StaticFunction:
         context = current()
         if context.trace is not None:
             return context.trace.callable(self)(*args, **keywords)
-        if context.amp is None and context.process.to_static_enabled:
-            for program, recognise, xp in self._seen.get((len(args), context.grad, context.checkpoint, *keywords), ()):
+        if context.process.to_static_enabled:
+            for program, recognise, xp in self._seen.get(
+                (len(args), context.grad, context.amp, context.checkpoint, *keywords), ()
+            ):
                 inputs = recognise(args, keywords)
                 if inputs is None:
                     continue
@@ -133,6 +133,7 @@ class StaticFunction:
                         return self._named(program.run_quietly, inputs, xp)
                     return self._named(program.run_on, inputs[0], inputs[1], inputs[2], xp)
                 except Exception as error:
+                    leave_as_eager(self.dygraph_function, error, args, keywords)
                     error.__traceback__ = user_traceback(error.__traceback__)
                     raise  # a bare `raise` adds no frame of this file
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
@@ -148,11 +149,14 @@ class StaticFunction:
                 if made.iterators:  # some items may have been pulled
                     args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
                 return self.dygraph_function(*args, **keywords)
-            if program.calls and context.amp is None:
-                self._remember((len(args), context.grad, context.checkpoint, *keywords), program, args, keywords, made)
+            if program.calls:
+                self._remember(
+                    (len(args), context.grad, context.amp, context.checkpoint, *keywords), program, args, keywords, made
+                )
             program.calls += 1
             return self._named(program.run, made.leaves, made.containers)
         except Exception as error:
+            leave_as_eager(self.dygraph_function, error, args, keywords)
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
 
@@ -236,42 +240,16 @@ class StaticFunction:
         return program, made
 
     def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
-        def make_inputs(t: Trace) -> tuple[list[Value], Any, Any]:
-            inputs: list[Value] = []
-            leaves: list[Any] = []
-            for x, name in zip(made.leaves, made.names, strict=True):
-                value = t.root.argument(type_of_leaf(x, name, specs.get(name)), name)
-                inputs.append(value)
-                leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else Scalar(value))
-            containers: dict[int, Any] = {}
-            iterators = [t.iterator(x) for x in made.iterators]
-            values = {name: rebuild(tree, leaves, containers, iterators) for name, tree in made.tree.items()}
-            t.note_arguments(leaves, containers)
-            for x in fixed_values(made).values():  # the function may read and write them, but not while it is traced
-                mark(t, x)
-            return inputs, *call_arguments(self._signature, values)
-
         made_trace = Trace(frozenset(self._open_state))
         try:
             with chosen_policy(self.checkpoint):
-                traced = trace(self.__dy2st_function__, make_inputs, made_trace)
+                traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)
         except TraceError:
             if not made_trace.opened:
                 raise
             self._open_state -= made_trace.opened  # the function needs them as Python values
             self._closed_state |= made_trace.opened
             return self._traced(made, specs)
-        for i in traced.grad_free:
-            if made.leaves[i]._grad is not None:
-                raise TraceError(
-                    f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
-                    "clear it before"
-                )
-        if not made.sharing.isdisjoint(traced.written_leaves):
-            raise TraceError(
-                "two arguments share memory and one of them is written, which a Program takes for two tensors: "
-                "give it a clone of one"
-            )
         for note in traced.notes:
             self._history.fall_back(note)
         return ConcreteProgram(traced, made)

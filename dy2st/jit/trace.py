@@ -16,6 +16,7 @@ from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
 from dy2st.ir.verifier import verify
 from dy2st.jit import code_log
+from dy2st.jit.afterwards import Afterwards
 from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.leaves import Leaves
@@ -33,7 +34,6 @@ from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.convert_try import functions_inside
 from dy2st.runtime.faults import refuse_fault
-from dy2st.runtime.impure import refusal
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, encode
@@ -77,7 +77,7 @@ class Traced:
         return {owner.index for owner in owners if owner.kind == "leaf"}
 
 
-class Trace(Leaves):
+class Trace(Leaves, Afterwards):
     """Trace a function; converted functions that it calls become part of the Program."""
 
     of_function = True
@@ -337,24 +337,6 @@ class Trace(Leaves):
         made = convert(function)
         code_log.converted(made)
         return self.rebound.of_trace(function, made.make(HELPER))
-
-    # ---- what is done when a run is over ---------------------------------------------------------------------------
-    def after_run(self, owner: Any, action: Callable[[], None]) -> None:
-        """Let each call do something to a Python object at its end; nothing in the function may read that after this."""
-        if self.builder is not self.root or self.attempts:
-            raise refusal(
-                "a Python object is changed in a branch, loop or `try` of which only the run will tell whether it runs",
-                "do this at the end of the function, or outside of it",
-            )
-        self.log.set(("done", id(owner), len(self.log.overlays[0])), owner, action)
-
-    def actions(self) -> list[Callable[[], None]]:
-        """Return what a call does at its end."""
-        return [action for key, action in self.log.overlays[0].items() if key[0] == "done"]
-
-    def is_behind(self, owner: Any) -> bool:
-        """Say whether an object is changed at the end of the call, after what the trace does now."""
-        return any(key[:2] == ("done", id(owner)) for key in self.log.overlays[0])
 
     # ---- the end ---------------------------------------------------------------------------------------------------
     def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:

@@ -134,9 +134,7 @@ class Reshape(Op):
         elif None not in target:
             total, wanted = product(x.shape), product(tuple(target))  # type: ignore[arg-type]
             if isinstance(total, int) and isinstance(wanted, int) and total != wanted:
-                raise ValueError(
-                    f"cannot reshape a tensor of shape {_listed(x.shape)} ({total} elements) into {_listed(target)}"
-                )
+                raise ValueError(f"cannot reshape a tensor of shape {_listed(x.shape)} into {_listed(target)}")
         return TensorType(x.dtype, tuple(target))  # type: ignore[arg-type]
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:

@@ -5,7 +5,8 @@ Before                                    After
     return %y                                 %e = exp(%x - %top), broadcasts apart
                                               return %e / sum(%e)
 
-Only where the types say that the operation cannot raise and that it works along the last axes. Results are equal to rounding.
+Only where the types say that the operation cannot raise and that it works along the last axes. Results are equal to
+rounding.
 """
 
 from __future__ import annotations

@@ -36,6 +36,9 @@ def header(node: Any) -> Place:
         return Place(node.lineno, node.col_offset, node.iter.end_lineno, node.iter.end_col_offset)
     if kind == "Match":
         return place(node.subject)
+    if kind == "With":
+        manager = node.items[0].context_expr
+        return Place(node.lineno, node.col_offset, manager.end_lineno, manager.end_col_offset)
     return place(node)
 
 

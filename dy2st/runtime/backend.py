@@ -2,13 +2,13 @@
 
 `DY2ST_BACKEND` chooses:
 
-    auto          native code on the CPU where it is likely to be faster: at once for a Program with loops, from the second
-                  run on for others, so that what runs once is not compiled (the default)
+    auto          native code on the CPU where it is likely to be faster: at once for a Program with loops, from
+                  the second run on for others, so that what runs once is not compiled (the default)
     native        native code on the CPU, always
     interpreter   operation by operation
 
-A Program whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with one
-warning.
+A Program whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do,
+with one warning.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Automatic:
 
 
 def _native(program: Program) -> Any:
-    from dy2st.runtime.cpu.native import NativePlan  # noqa: PLC0415  loads llvmlite
+    from dy2st.runtime.cpu.native import NativePlan
 
     return NativePlan(program)
 
@@ -95,7 +95,7 @@ def _has_llvm() -> bool:
     global _found
     if _found is None:
         try:
-            import llvmlite.binding  # noqa: F401, PLC0415  loaded on first use
+            import llvmlite.binding  # noqa: F401  loaded on first use
 
             _found = True
         except ImportError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +36,7 @@ from dy2st.runtime.variant import SymbolicList, Variant
 def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
            flush: bool = False) -> None:  # fmt: skip
     """Print when the Program runs."""
-    if file is not None:
+    if file is not None and file is not sys.stdout:
         raise needs_value("print(file=...) inside a Program", "print without `file`, or return the value and print it")
     template: list[Part] = []
     operands: list[Value] = []

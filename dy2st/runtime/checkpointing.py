@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dy2st.ir.checkpoint import KEEP_ALL, wrong_checkpoint
-from dy2st.ir.context import current, replaced
+from dy2st.ir.context import current, replaced, switch
 
 Policy = str | int
 
 
-@contextmanager
-def checkpoint_policy(policy: Policy) -> Generator[None]:
+class checkpoint_policy:  # noqa: N801 (it reads as a statement: `with checkpoint_policy("sqrt"):`)
     """Choose what gradients keep of the turns of loops that become part of a Program in this `with`.
 
     Parameters
@@ -21,11 +20,11 @@ def checkpoint_policy(policy: Policy) -> Generator[None]:
     policy
         "all": what gradients need of every turn; "sqrt": the loop's variables at about sqrt(2 t) of t turns; a number
         n: the variables at every n-th turn. What was not kept is computed again when gradients need it, so that each
-        turn runs twice. Values and gradients are the same to the bit, random numbers included. A loop whose turns call
-        Python functions out of the Program keeps all.
+        turn runs twice. Values are the same to the bit, random numbers included. A loop whose turns call Python
+        functions out of the Program keeps all.
 
-    It decorates a function as well. A Python loop on eager tensors is no loop of a Program; there `recompute` (and
-    `static.nn.while_loop(..., checkpoint=)`) does the same.
+    A Python loop on eager tensors is no loop of a Program; there `recompute` does the same, and
+    `static.nn.while_loop(..., checkpoint=)`.
 
     Raises
     ------
@@ -44,8 +43,17 @@ def checkpoint_policy(policy: Policy) -> Generator[None]:
     >>> "checkpoint" in str(grow.concrete_program.main_program)
     True
     """
-    with replaced(checkpoint=valid_policy(policy)):
-        yield
+
+    def __init__(self, policy: Policy):
+        self.policy = valid_policy(policy)
+        self._before: list[Policy] = []
+
+    def __enter__(self) -> None:
+        self._before.append(current().checkpoint)
+        switch(checkpoint=self.policy)
+
+    def __exit__(self, *error: object) -> None:
+        switch(checkpoint=self._before.pop())
 
 
 def valid_policy(policy: Policy) -> Policy:
@@ -62,7 +70,14 @@ def chosen_policy(policy: Policy | None) -> AbstractContextManager[Any]:
 
 def under_policy(policy: Policy | None, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with a policy in force while it runs."""
-    return function if policy is None else checkpoint_policy(policy)(function)
+    if policy is None:
+        return function
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        with replaced(checkpoint=policy):
+            return function(*args, **keywords)
+
+    return call
 
 
 def loop_attributes(policy: Policy | None) -> dict[str, Policy]:

@@ -51,7 +51,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     return functools.partial(foreign_call, trace, f)
 
 
-def _call_of(trace: Any, f: types.FunctionType) -> Callable[..., Any]:
+def _call_of(trace: Any, f: Any) -> Callable[..., Any]:
     """Return the call of a function of the user's in its converted form."""
     if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
         return contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))

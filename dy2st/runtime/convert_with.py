@@ -2,7 +2,7 @@
 
 A manager with `__enter__` and `__exit__` of the user's is a `try`: `__exit__` stands in its handler and at its end.
 What `@contextmanager` makes runs once while tracing, and cannot both be thrown into and go on: where it has a `try` and
-the body raises on a path that only the run will take, it is refused. Managers of libraries belong to the trace and not to the run.
+the body raises on a path that only the run will take, it is refused. Managers of libraries belong to the trace.
 """
 
 from __future__ import annotations

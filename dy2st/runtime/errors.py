@@ -1,8 +1,9 @@
 """Errors that an operation raises while a Program runs end at the user's line, not in the code that runs Programs.
 
 The exception object stays the one that the op raised; only its traceback is replaced: the frames of this package and of
-the array library go, and a synthetic frame named after the user's function, file and line takes their place, so that
-Python prints the user's source line. A call of a function of the Program adds the frame of the calling line in front.
+the array library go, and synthetic frames take their place, one for each of the user's functions that were running when
+the operation was recorded. They are named after function, file and line, and their line tables say the columns, so that
+Python prints the user's source with carets. A call of a function of the Program adds the frames of its own in front.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _HOUSE = __name__.partition(".")[0]
 _LIBRARIES = frozenset({"numpy", "cupy", "cupyx"})
 _DEEP = "maximum recursion depth exceeded"
 _SYNTHETIC = "__dy2st_line__"
+"""The global of a synthetic frame: the code that it stands for."""
 _ENTRY, _NO_COLUMNS, _LONG_FORM = 0x80, 13, 14  # of CPython's line table (Objects/locations.md)
 
 

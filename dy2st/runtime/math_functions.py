@@ -1,4 +1,4 @@
-"""Functions of `math` on numbers that only the run will tell: float64 operations, with the errors that `math` raises."""
+"""Functions of `math` on numbers that only the run will tell: float64 operations, with the errors of `math`."""
 
 from __future__ import annotations
 

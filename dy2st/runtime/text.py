@@ -17,7 +17,8 @@ def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tupl
         tags = range(1, len(x.alternatives))
         return ("one of", ("", *(trace.text_of_alternative(x, i, conversion, spec) for i in tags))), [x.value]
     if isinstance(x, Tensor):
-        return (f"{type(x)._printed_as}:{trace.stops(x)}", conversion, spec), [trace.value_of(x)]
+        head = "" if id(x) in trace.arrays else f"{type(x)._printed_as}:{trace.stops(x)}"
+        return (head, conversion, spec), [trace.value_of(x)]
     if isinstance(x, Scalar):
         return ("", conversion if not spec else "", spec), [x.value]
     if isinstance(x, Text):

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.batching.each import lane_numbers
-from dy2st.batching.lanes import NUMBERS, Form, Lane
+from dy2st.batching.lanes import NUMBERS, Form, Lane, tells
 from dy2st.batching.programs import vmap_block
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.convert_if import Diverged
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.made_in_branch import old_objects, was_there
@@ -102,16 +102,18 @@ def _spread_draws(
     """Let each lane draw where the lane before it stopped; the generator goes on behind the last one."""
     b: Builder = trace.builder
     start = Scalar(trace.rng_draw()) if drawn is MISSING else drawn
-    entered, count = child.use(start.value), 0
-    value = last.value
+    entered, value, count = child.use(start.value), last.value, 0
     while value is not entered:
         made = value.operation
-        step = None if made is None or made.name != "scalar_add" else made.operands[1].operation
-        if made is None or step is None or step.name != "scalar_constant":
+        step = made.operands[1].type if made is not None and made.name == "scalar_add" else None
+        extent = step.extent if isinstance(step, ScalarType) else None
+        if made is None or extent is None or not tells(b, extent):
             raise StructureError("a branch or loop decides how many random numbers the function under vmap draws")
-        value, count = made.operands[0], count + step.attributes["value"]
-    steps = b.mul(lane_numbers(b, lanes), count)
-    first = b.scalar_to_tensor(b.use(start.value), dtype=NUMBERS["int"])
+        value, count = made.operands[0], count + extent
+    each = b.extent(count)
+    dtype = NUMBERS["int"]
+    steps = b.mul(lane_numbers(b, lanes), b.scalar_to_tensor(each, dtype=dtype) if isinstance(each, Value) else each)
+    first = b.scalar_to_tensor(b.use(start.value), dtype=dtype)
     known[entered] = Lane(b.add(steps, first), Form.STACKED)
-    total = b.scalar_mul(b.scalar(b.extent(lanes)), count)
+    total = b.scalar_mul(b.scalar(b.extent(lanes)), b.scalar(each))
     trace.log.set(RNG, None, Scalar(b.scalar_add(b.use(start.value), total)))

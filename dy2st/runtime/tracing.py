@@ -53,6 +53,8 @@ class Tracer(Contents, Recorder):
         """Objects that exist in the trace only."""
         self.stand_in_objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         """What stands for objects among the arguments, by id, and the attributes that they came with."""
+        self.arrays: set[int] = set()
+        """What stands for NumPy arrays among the arguments, by id."""
         self.attempts: list[Any] = []
         """The `try` statements in whose bodies the trace stands (convert_try)."""
         self.raised_at: dict[int, tuple[BaseException, Any]] = {}

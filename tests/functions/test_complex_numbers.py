@@ -62,6 +62,7 @@ def test_the_slope_of_a_part_is_a_difference(part):
     (lambda: paddle.fft.fft(paddle.zeros([3]), n=0), ValueError, "a length must be positive, not 0"),
     (lambda: paddle.fft.fft(paddle.zeros([3]), norm="x"), ValueError, "norm is 'x', not 'backward', 'forward' or"),
     (lambda: paddle.fft.fftn(paddle.zeros([3, 2]), [2], [0, 1]), ValueError, "1 lengths for 2 axes"),
+    (lambda: paddle.fft.fftn(paddle.to_tensor(1.0)), ValueError, r"no axis to transform in a tensor of shape \[\]"),
     (lambda: paddle.fft.fft(paddle.zeros([0])), ValueError, "axis 0 of .* is empty"),
 ])  # fmt: skip
 def test_wrong_use_is_named(call, kind, text):

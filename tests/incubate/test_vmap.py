@@ -149,6 +149,16 @@ def test_random_numbers_are_those_of_a_loop(run):
     assert after.tolist() == then.tolist()
 
 
+def test_random_numbers_in_lanes_of_lanes():
+    def noisy(x):
+        return x + paddle.rand([])
+
+    paddle.seed(3)
+    found = paddle.vmap(paddle.vmap(noisy))(paddle.zeros([2, 3]))
+    paddle.seed(3)
+    assert found.tolist() == [[float(paddle.rand([])) for _ in range(3)] for _ in range(2)]
+
+
 def test_a_function_with_a_state_runs_item_by_item():
     seen = []
 

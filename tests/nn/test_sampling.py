@@ -69,6 +69,17 @@ def test_unpooling_is_undone_by_pooling(rng):
     np.testing.assert_array_equal(F.max_pool2d(again, 2).numpy(), pooled.numpy())
 
 
+def test_empty_batches_grids_and_labels():
+    assert F.grid_sample(Z([0, 2, 3, 3]), Z([0, 2, 2, 2])).shape == [0, 2, 2, 2]
+    assert F.grid_sample(Z([1, 2, 3, 3]), Z([1, 0, 2, 2])).shape == [1, 2, 0, 2]
+    assert F.max_unpool2d(Z([0, 1, 2, 2]), Z([0, 1, 2, 2], "int64"), 2).shape == [0, 1, 4, 4]
+    lengths = Z([0], "int64")
+    assert F.ctc_loss(Z([3, 0, 4]), Z([0, 2], "int32"), lengths, lengths, reduction="none").shape == [0]
+    nothing = (Z([2, 0], "int32"), paddle.to_tensor([3, 2]), paddle.to_tensor([0, 0]))
+    found = F.ctc_loss(Z([3, 2, 4]), *nothing, reduction="none").numpy()
+    np.testing.assert_allclose(found, [3 * np.log(4), 2 * np.log(4)], rtol=1e-6)
+
+
 @pytest.mark.parametrize(("call", "kind", "text"), [
     (lambda: F.affine_grid(Z([1, 2, 2]), [1, 1, 2, 2]), ValueError, r"theta of shape \[1, 2, 2\] does not"),
     (lambda: F.grid_sample(Z([1, 1, 2, 2]), Z([1, 2, 2, 3])), ValueError, r"a grid of shape \[1, 2, 2, 3\] does"),

@@ -112,7 +112,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "only a tensor of one element has a Python value, this one has shape [2]"),
     (lambda: evaluate("unreachable", type=BOOL), RuntimeError, "a value that no run reaches was computed"),
     (lambda: infer("reshape", MATRIX, shape=(4,)), ValueError,
-     "cannot reshape a tensor of shape [2, 3] (6 elements) into [4]"),
+     "cannot reshape a tensor of shape [2, 3] into [4]"),
     (lambda: REGISTRY["list_append"].transpose(Builder(), [], [], []), TypeError,  # type: ignore[attr-defined]
      "list_append is linearised into list_put, which has the transpose"),
 ]  # fmt: skip

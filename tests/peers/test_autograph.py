@@ -10,10 +10,6 @@ from tests.peers import autograph
 DIRECTORY = os.environ.get("DY2ST_AUTOGRAPH")
 KNOWN = {
     "call_to_numpy_function_test.test_basic",
-    "call_to_print_function_test.test_lone_print",
-    "call_to_print_function_test.test_multiple_prints",
-    "call_to_print_function_test.test_print_multiple_values",
-    "call_to_print_function_test.test_print_with_nontf_values",
     "generator_test.test_basic_generator",
     "generator_test.test_generator_in_for",
     "generator_test.test_generator_in_while",

@@ -61,6 +61,40 @@ def test_conv2d_transpose_undoes_a_stride(main):
     assert run({"x": np.ones((1, 3, 4, 4), F32)}, out)[0].shape == (1, 2, 8, 8)
 
 
+@pytest.mark.proves("static.nn.conv3d static.nn.conv3d_transpose")
+@pytest.mark.parametrize("kind", ["conv3d", "conv3d_transpose"])
+def test_volumes_are_convolved(main, rng, kind):
+    x = rng.normal(size=(2, 4, 3, 4, 5)).astype(F32)
+    how = {"filter_size": (2, 1, 2), "stride": 2, "groups": 2, "param_attr": "w", "bias_attr": "b"}
+    out = getattr(nn, kind)(data(None, 4, 3, 4, 5), 6, act="relu", **how)
+    got, w, b = run({"x": x}, out, "w", "b")
+    paddle.disable_static()
+    want = getattr(paddle.nn.functional, kind)(*map(paddle.to_tensor, (x, w, b)), stride=2, groups=2)
+    assert w.shape == ((6, 2, 2, 1, 2) if kind == "conv3d" else (4, 3, 2, 1, 2))
+    np.testing.assert_allclose(got, np.maximum(want.numpy(), 0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.proves("static.nn.group_norm static.nn.instance_norm")
+def test_groups_and_channels_are_normalised(main, rng):
+    x = rng.normal(size=(2, 4, 5)).astype(F32)
+    v = data(None, 4, 5)
+    half = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.5))
+    group = nn.group_norm(v, 2, epsilon=0.1, bias_attr=half)
+    instance = nn.instance_norm(v, epsilon=0.1)
+    got = run({"x": x}, group, instance)
+    for found, parts, shift in ((got[0], x.reshape(2, 2, 10), 0.5), (got[1], x, 0.0)):
+        want = (parts - parts.mean(-1, keepdims=True)) / np.sqrt(parts.var(-1, keepdims=True) + 0.1) + shift
+        np.testing.assert_allclose(found, want.reshape(x.shape), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.proves("static.nn.bilinear_tensor_product")
+def test_a_bilinear_product_has_a_matrix_for_each_result(main, rng):
+    x, y = rng.normal(size=(3, 2)).astype(F32), rng.normal(size=(3, 4)).astype(F32)
+    out = nn.bilinear_tensor_product(data(None, 2), data(None, 4, name="y"), 5, param_attr="w", bias_attr="b")
+    got, w, b = run({"x": x, "y": y}, out, "w", "b")
+    np.testing.assert_allclose(got, np.einsum("bi,oij,bj->bo", x, w, y) + b, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.proves("static.nn.embedding")
 def test_embedding_takes_rows(main):
     out = nn.embedding(data(None, dtype="int64"), [5, 3], param_attr="table")

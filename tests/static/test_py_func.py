@@ -24,7 +24,7 @@ def run(fetch, **feed):
     return static.Executor().run(static.default_main_program(), feed=feed, fetch_list=fetch)
 
 
-@pytest.mark.proves("static.py_func")
+@pytest.mark.proves("static.py_func static.nn.py_func")
 def test_a_function_is_called_at_each_run():
     calls = []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.creation import arange, full_like
+from dy2st.functions.creation import arange, full, full_like
 from dy2st.functions.gathering import take_along_axis
 from dy2st.functions.joining import concat, stack
 from dy2st.functions.manipulation import reshape
@@ -73,10 +73,11 @@ def ctc_loss(
 def _log_probability(logs: Tensor, labels: Tensor, steps: Tensor, sizes: Tensor, blank: int) -> Tensor:
     batch, longest = labels.shape
     blanks = full_like(labels, blank)
-    between = reshape(stack([blanks, labels], 2), [batch, -1])
-    path = concat([between, blanks[:, :1]], 1)  # a blank before, between and after the labels
+    between = reshape(stack([blanks, labels], 2), [batch, 2 * longest])
+    end = full([batch, 1], blank, labels.dtype)
+    path = concat([between, end], 1)  # a blank before, between and after the labels
     never = full_like(cast_to(path, logs.dtype), _NEVER)
-    before = concat([full_like(path[:, :2], blank), path[:, :-2]], 1)
+    before = concat([end, end, path], 1)[:, :-2]
     may_skip = (path != blank) & (path != before)
     place = arange(2 * longest + 1)
     start = piecewise(place < 2, take_along_axis(logs[0], path, 1), never)
@@ -93,7 +94,7 @@ def walk(logs: Tensor, path: Tensor, scores: Tensor, never: Tensor, may_skip: Te
     """Return the scores of all beginnings of the path after the last step; under a trace this source is converted."""
     for t in range(1, logs.shape[0]):
         step = concat([never[:, :1], scores[:, :-1]], 1)
-        skip = piecewise(may_skip, concat([never[:, :2], scores[:, :-2]], 1), never)
+        skip = piecewise(may_skip, concat([never[:, :1], step[:, :-1]], 1), never)
         found = logsumexp(stack([scores, step, skip], 0), 0) + take_along_axis(logs[t], path, 1)
         scores = piecewise(steps.unsqueeze(1) > t, found, scores)
     return scores

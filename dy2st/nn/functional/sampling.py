@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import prod
 from typing import Any
 
 from dy2st import dtypes
@@ -135,6 +136,8 @@ def _read(x: Tensor, places: list[Tensor]) -> Tensor:
         within = there if within is None else within & there
     assert flat is not None
     assert within is not None
-    found = take_along_axis(reshape(x, [x.shape[0], x.shape[1], -1]), reshape(flat, [x.shape[0], 1, -1]), 2)
-    shaped = reshape(found, [x.shape[0], x.shape[1], *flat.shape[1:]])
+    batch, channels = x.shape[:2]
+    rows = reshape(x, [batch, channels, prod(extents)])
+    found = take_along_axis(rows, reshape(flat, [batch, 1, prod(flat.shape[1:])]), 2)
+    shaped = reshape(found, [batch, channels, *flat.shape[1:]])
     return piecewise(within.unsqueeze(1), shaped, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from dy2st import dtypes
@@ -60,12 +61,8 @@ def _unpool(
         extents = [(e - 1) * s - 2 * p + k for e, s, p, k in zip(x.shape[2:], steps, sides, kernel, strict=True)]
     else:
         extents = list(output_size)[-rank:]
-    count: Any = 1
-    for extent in extents:
-        count = count * extent
     batch, channels = x.shape[:2]
-    flat = put_along_axis(
-        zeros([batch, channels, count], x.dtype), reshape(cast_to(indices, dtypes.int64), [batch, channels, -1]),
-        reshape(x, [batch, channels, -1]), 2,
-    )  # fmt: skip
+    pooled = [batch, channels, prod(x.shape[2:])]
+    places = reshape(cast_to(indices, dtypes.int64), pooled)
+    flat = put_along_axis(zeros([batch, channels, prod(extents)], x.dtype), places, reshape(x, pooled), 2)
     return reshape(flat, [batch, channels, *extents])

@@ -1,7 +1,8 @@
 """Object files on disk, by the hash of what they were made from; any number of processes may share a folder.
 
-`DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. A file is written
-under another name and then renamed, and carries the hash of its content: one that is cut short or changed is made again.
+`DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. A file is
+written under another name and then renamed, and carries the hash of its content: one that is cut short or changed is
+made again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contexts of native runs: the memory that a run allocates from. One run has a context at a time; they are used again."""
+"""Contexts of native runs: the memory that a run allocates from. One run at a time has a context."""
 
 from __future__ import annotations
 
@@ -52,4 +52,3 @@ class Context:
     def __del__(self) -> None:
         if hasattr(self, "run"):
             self.clear()
-

@@ -21,7 +21,13 @@ class Function:
     """One LLVM function that is being written; registers are named, slots on the stack stand in its first block."""
 
     def __init__(
-        self, name: str, parameters: Sequence[tuple[str, str]], result: str = "void", *, linkage: str = "", also: str = ""
+        self,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        result: str = "void",
+        *,
+        linkage: str = "",
+        also: str = "",
     ):
         self.name, self.result = name, result
         shown = ", ".join(f"{kind} {register}" for kind, register in parameters)
@@ -51,7 +57,9 @@ class Function:
         register = f"%s{self._count}"
         self._count += 1
         many = f", i64 {count}" if count != 1 else ""
-        self._slots.append(f"  {register} = alloca {kind}{many}, align 64" if count != 1 else f"  {register} = alloca {kind}")
+        self._slots.append(
+            f"  {register} = alloca {kind}{many}, align 64" if count != 1 else f"  {register} = alloca {kind}"
+        )
         return register
 
     def load(self, kind: str, address: str) -> str:
@@ -64,7 +72,9 @@ class Function:
 
     def offset(self, address: str, count: str | int, kind: str = "i8") -> str:
         """Write the address `count` values of a type behind another."""
-        return address if str(count) == "0" else self.value(f"getelementptr inbounds {kind}, ptr {address}, i64 {count}")
+        return (
+            address if str(count) == "0" else self.value(f"getelementptr inbounds {kind}, ptr {address}, i64 {count}")
+        )
 
     def call(self, result: str, function: str, *arguments: str) -> str:
         """Write a call; the arguments come with their types. A call of a `void` function has no register."""

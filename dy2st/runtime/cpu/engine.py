@@ -1,7 +1,7 @@
 """LLVM IR text to machine code in this process.
 
-A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Loaded code is
-never freed: it may be running in another thread.
+A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Loaded
+code is never freed: it may be running in another thread.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def load_objects(data: Sequence[bytes], target: Target) -> Code:
 
 @functools.cache
 def compile_text(text: str, target: Target | None = None, level: int = 1) -> Code:
-    """Compile LLVM IR text and load it; the same text is compiled once, also by other processes (cache.py).
+    r"""Compile LLVM IR text and load it; the same text is compiled once, also by other processes (cache.py).
 
-    >>> code = compile_text("define i64 @twice(i64 %x) {\\n  %y = add i64 %x, %x\\n  ret i64 %y\\n}")
+    >>> code = compile_text("define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}")
     >>> import ctypes
     >>> ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("twice"))(21)
     42

@@ -1,10 +1,11 @@
-"""The native function that Python calls: reads its arguments where they stand, runs the Program, makes arrays of the results.
+"""The native function that Python calls: it reads arguments where they stand and makes arrays of the results.
 
     PyObject *dy2st.call(PyObject *plate, PyObject **arguments, Py_ssize_t count)
 
-It gives a list of results; False when arguments are not as they must be for this path (the caller converts them, or lets the
-interpreter run); an int, 4 * number of the run + status, when the run ended otherwise. `plate` is an array of addresses: how many
-contexts are free, where they stand, and `python_api.NAMES`. All of it runs under the interpreter's lock.
+It gives a list of results; False when arguments are not as they must be for this path (the caller converts them, or
+lets the interpreter run); an int, 4 * number of the run + status, when the run ended otherwise. `plate` is an array
+of addresses: how many contexts are free, where they stand, and `python_api.NAMES`. All of it runs under the
+interpreter's lock.
 
 Memory of a large result goes over to the array, which gives it back when it goes.
 """
@@ -27,6 +28,7 @@ FREE_COUNT, FREE_CONTEXTS, API = 0, 8, 16
 """Where the fields of the plate stand, in bytes."""
 _LARGE = 4096
 """Results of more bytes keep their memory; smaller ones are copied, which takes less time than giving it away."""
+
 
 def takes(program: Program) -> bool:
     """Say whether the arguments and results of a Program are numbers and tensors of native elements only."""
@@ -79,7 +81,7 @@ class Entry:
         f.ret("ptr", "null")
         self.module.add("dy2st.call", f.text())
 
-    # ---- small things ------------------------------------------------------------------------------------------------
+    # ---- small things ----------------------------------------------------------------------------------------------
     def _address(self, name: str) -> str:
         return self.f.load("ptr", self.f.offset(self.table, API + 8 * api.NAMES.index(name)))
 
@@ -95,7 +97,7 @@ class Entry:
     def _is(self, value: str, name: str) -> str:
         return self.f.value(f"icmp eq ptr {value}, {self._address(name)}")
 
-    # ---- arguments ---------------------------------------------------------------------------------------------------
+    # ---- arguments -------------------------------------------------------------------------------------------------
     def _read(self, row: str, types: Sequence[Type]) -> None:
         f = self.f
         self._only(f.value(f"icmp eq i64 %count, {len(types)}"))
@@ -136,7 +138,9 @@ class Entry:
         data = f.load("ptr", f.offset(value, api.DATA))
         if in_register(t):
             kind = kinds(t)[0]
-            f.store(kind, f.value(f"icmp ne i8 {f.load('i8', data)}, 0") if t.dtype.is_bool else f.load(kind, data), place)
+            f.store(
+                kind, f.value(f"icmp ne i8 {f.load('i8', data)}, 0") if t.dtype.is_bool else f.load(kind, data), place
+            )
             return
         f.store("ptr", "null", place)
         f.store("ptr", data, f.offset(place, 8))
@@ -148,7 +152,7 @@ class Entry:
             if wanted != found:
                 self._only(f.value(f"icmp eq i64 {found}, {wanted}"))
 
-    # ---- results -----------------------------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------------------------
     def _results(self, context: str, row: str, types: Sequence[Type]) -> str:
         f, at = self.f, 0
         results = self._sure(self._call("ptr", "PyList_New", f"i64 {len(types)}"))
@@ -188,7 +192,9 @@ class Entry:
             made = self._sure(self._new(t.dtype, 0, "null", "null"))
             kind, data = kinds(t)[0], f.load("ptr", f.offset(made, api.DATA))
             number = f.load(kind, place)
-            f.store("i8" if kind == "i1" else kind, f.value(f"zext i1 {number} to i8") if kind == "i1" else number, data)
+            f.store(
+                "i8" if kind == "i1" else kind, f.value(f"zext i1 {number} to i8") if kind == "i1" else number, data
+            )
             return made
         block, data, shape = f.load("ptr", place), f.load("ptr", f.offset(place, 8)), f.offset(place, 16)
         size = str(t.dtype.itemsize)
@@ -201,7 +207,9 @@ class Entry:
         f.start(give)
         whole = self._sure(self._new(t.dtype, t.rank, shape, data))
         f.call("void", "@dy2st.leave", f"ptr {context}", f"ptr {block}")
-        capsule = self._sure(self._call("ptr", "PyCapsule_New", f"ptr {block}", "ptr null", f"ptr {self._given_back()}"))
+        capsule = self._sure(
+            self._call("ptr", "PyCapsule_New", f"ptr {block}", "ptr null", f"ptr {self._given_back()}")
+        )
         self._call("i32", "PyArray_SetBaseObject", f"ptr {whole}", f"ptr {capsule}")
         f.store("ptr", whole, kept)
         f.jump(join)

@@ -150,7 +150,9 @@ def _fusible(operation: Operation) -> bool:
         return False
     if name in REDUCTIONS:
         source = operation.operands[0].type
-        return isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
+        return (
+            isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
+        )
     if in_register(made):
         return False
     if any(isinstance(v.type, ScalarType) and v.type.kind != "int" for v in operation.operands):
@@ -163,7 +165,7 @@ def _fusible(operation: Operation) -> bool:
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)
 
 
-# ---- axis maps ---------------------------------------------------------------------------------------------------------
+# ---- axis maps -----------------------------------------------------------------------------------------------------
 def _place(operation: Operation, group: Group) -> AxisMap | None:
     """Return the axis map of an operation's result in a group, after noting its operands'; None where it has none."""
     name = operation.op.name
@@ -211,7 +213,7 @@ def _identity(shape: Shape, group: Group) -> AxisMap | None:
         return None
     if any(e not in (f, 1) for e, f in zip(shape, group.space, strict=True)):
         return None
-    return tuple(i if e == f else None for i, (e, f) in enumerate(zip(shape, group.space, strict=True)))
+    return tuple(None if e == 1 else i for i, e in enumerate(shape))
 
 
 def _agrees(shape: Shape, map_: AxisMap, group: Group) -> bool:

@@ -134,4 +134,3 @@ def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
 def _result(w: Writer, value: Value, room: Components) -> Components:
     t = tensor_type(value)
     return (load_element(w, t.dtype, room[1]),) if in_register(t) else room
-

@@ -89,7 +89,7 @@ class Run:
             self._write(call.results, made, results)
         except NoNativeForm:
             return ELSEWHERE
-        except BaseException as error:  # noqa: BLE001  it goes on in `NativePlan.run`
+        except BaseException as error:
             if self.handled and error is not self.handled[-1] and hasattr(error, "raised"):
                 error.__context__ = self.handled[-1]  # what Python itself set there is what the caller is handling
             self.error = located(error, call.location, call.calling)
@@ -125,7 +125,7 @@ def entry_address() -> int:
     return int(ctypes.cast(_enter, ctypes.c_void_p).value or 0)
 
 
-# ---- rows of components ------------------------------------------------------------------------------------------------
+# ---- rows of components --------------------------------------------------------------------------------------------
 Row = list[tuple[str, Any]]
 Copy = Callable[[Any, int], tuple[int, int]]
 
@@ -181,7 +181,9 @@ def _encode_tensor(t: TensorType, value: Any, copied: Copy) -> Row:
 
 def _check(t: TensorType, array: Any) -> None:
     """Refuse an array that is not what its type says: native code would go outside of its memory."""
-    if array.ndim != t.rank or any(isinstance(e, int) and e != found for e, found in zip(t.shape, array.shape, strict=True)):
+    if array.ndim != t.rank or any(
+        isinstance(e, int) and e != found for e, found in zip(t.shape, array.shape, strict=True)
+    ):
         raise NoNativeForm
 
 
@@ -243,7 +245,5 @@ def _array(address: int, t: TensorType, shape: Sequence[int]) -> Any:
     size = int(np.prod(shape, dtype=np.int64)) * t.dtype.itemsize
     if size == 0:
         return np.zeros(shape, t.dtype.numpy)
-    memory = (ctypes.c_char * size).from_address(address)
+    memory: Any = (ctypes.c_char * size).from_address(address)
     return np.frombuffer(memory, t.dtype.numpy).reshape(shape)
-
-

@@ -1,8 +1,9 @@
 """A group as a native function: loops over the space, vectors along its rows.
 
-Outside stand loops over the first axes of the space, one an axis; inside, a row is run through in sweeps. A sweep computes
-elements in vectors, and the last few under a mask. A reduction of a row ends its sweep: what depends on its result is
-computed in the next one, from the group's operands again or from a copy of the row (`scratch`) where that is dear.
+Outside stand loops over the first axes of the space, one an axis; inside, a row is run through in sweeps. A sweep
+computes elements in vectors, and the last few under a mask. A reduction of a row ends its sweep: what depends on its
+result is computed in the next one, from the group's operands again or from a copy of the row (`scratch`) where that
+is dear.
 
     void @dy2st.k.<key>(<pointers and numbers read>, <pointers written>, <scratch>, <extents>)
 """
@@ -32,7 +33,7 @@ class Layout:
     outer: int
     sweeps: int = 1
     at: dict[Value, int] = field(default_factory=dict[Value, int])
-    """The sweep that first computes a value; for a value that is the same along a row, the one before which it is known."""
+    """The sweep that first computes a value; for one that is the same along a row, that before which it is known."""
     kept: list[Value] = field(default_factory=list[Value])
     """Rows that are copied to scratch memory."""
     reads: dict[Value, int] = field(default_factory=dict[Value, int])
@@ -132,7 +133,10 @@ class _Kernel:
         self.scratch = {v: f"%c{i}" for i, v in enumerate(made.kept)}
         self.extents = [f"%e{i}" for i in range(len(made.group.space))]
         parameters = [
-            *((element_kind(tensor_type(v).dtype) if in_register(v.type) else "ptr", r) for v, r in self.reading.items()),
+            *(
+                (element_kind(tensor_type(v).dtype) if in_register(v.type) else "ptr", r)
+                for v, r in self.reading.items()
+            ),
             *(("ptr", r) for r in self.writing.values()),
             *(("ptr", r) for r in self.scratch.values()),
             *(("i64", e) for e in self.extents),
@@ -233,7 +237,9 @@ class _Kernel:
             if result in self.row or result in self.group.columns or not self.made.is_row(result):
                 continue
             if self.made.at[result] == sweep and operation.op.name not in REDUCTIONS:
-                self.row[result] = self._member(lanes, operation, [self._row_value(v) for v in operation.operands[: _read(operation)]])
+                self.row[result] = self._member(
+                    lanes, operation, [self._row_value(v) for v in operation.operands[: _read(operation)]]
+                )
 
     def _row_value(self, value: Value) -> str:
         if value not in self.row:
@@ -433,7 +439,9 @@ class _Kernel:
         name = f"llvm.masked.store.v{self.count}{_short(kind)}.p0"
         masks = f"<{self.count} x i1>"
         self.module.add(name, f"declare void @{name}({full}, ptr, i32, {masks})")
-        f.call("void", f"@{name}", f"{full} {register}", f"ptr {address}", f"i32 {dtype.itemsize}", f"{masks} {self.mask}")
+        f.call(
+            "void", f"@{name}", f"{full} {register}", f"ptr {address}", f"i32 {dtype.itemsize}", f"{masks} {self.mask}"
+        )
 
     # ---- columns ---------------------------------------------------------------------------------------------------
     def _column_loop(self, value: Value, write: Any) -> None:

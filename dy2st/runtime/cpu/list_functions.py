@@ -1,9 +1,11 @@
 """LLVM functions on lists of one element type.
 
-The content of a list's block is its length, its capacity and the block of its elements; an element is a row of components.
+The content of a list's block is its length, its capacity and the block of its elements; an element is a row of
+components.
 
     void @dy2st.list.release.<key>(ptr context, ptr list)            one holder less
-    ptr  @dy2st.list.grown.<key>(ptr context, ptr list)              the list, held once, with room for one more element;
+    ptr  @dy2st.list.grown.<key>(ptr context, ptr list)              the list, held once, with room for one
+                                                                     element more;
                                                                      takes the list over; null when there is no memory
     ptr  @dy2st.list.writable.<key>(ptr context, ptr list)           the same without more room
 """

@@ -1,11 +1,12 @@
 """Memory of native code: blocks that count who holds them, from free lists of the run's context.
 
 A block is 64 bytes of head and then its content, which therefore is aligned to 64 bytes. A context belongs to one run
-at a time, so counting needs no atomic instructions. A null block is somebody else's memory (an argument, a constant): it is
-never counted, never written into and never freed.
+at a time, so counting needs no atomic instructions. A null block is somebody else's memory (an argument, a constant):
+it is never counted, never written into and never freed.
 
     context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
-              40 blocks ever made  48 addresses of library kernels  56 where the stack began  64... free blocks, one list a size class
+              40 blocks ever made  48 addresses of library kernels  56 where the stack began  64... free blocks,
+              one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
@@ -177,7 +178,6 @@ count:
 no:
   ret i1 false
 }}"""
-
 
 
 def _parts(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu import entry, library, python_api, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load_objects, made_object
-from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall, Row, decode, encode, write_row
+from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall, NoNativeForm, Row, decode, encode, write_row
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.representation import in_register, kinds
 from dy2st.runtime.cpu.target import current_target
@@ -119,7 +119,7 @@ class NativePlan:
             self._interpreted = compile_plan(self.program)
         return self._interpreted.run(inputs)
 
-    # ---- arguments and results that the builtin function does not take ------------------------------------------------
+    # ---- arguments and results that the builtin function does not take ---------------------------------------------
     def _by_rows(self, inputs: Sequence[Any]) -> list[Any]:
         names = [v.name for v in self.program.block.arguments]
         if len(inputs) != len(names):
@@ -153,8 +153,11 @@ class NativePlan:
                     return None
                 keep.append(array)
                 row += [("ptr", 0), ("ptr", array.ctypes.data), *(("i64", e) for e in array.shape)]
-            else:
+                continue
+            try:
                 row += encode(t, value, context.run.copied)
+            except NoNativeForm:
+                return None
         return row
 
 

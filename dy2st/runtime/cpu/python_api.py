@@ -1,13 +1,14 @@
 """Addresses of the functions and objects of CPython and NumPy that native code uses to be called as a builtin function.
 
-The places in NumPy's tables are those of its stable C API (numpy/core/code_generators/numpy_api.py), the places in array
-objects those of `PyArrayObject_fields`; `available` looks at a real array before anything relies on them.
+The places in NumPy's tables are those of its stable C API (numpy/core/code_generators/numpy_api.py), the places in
+array objects those of `PyArrayObject_fields`; `available` looks at a real array before anything relies on them.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ OWN_FLAGS = BEHAVED | 0x400
 NATIVE = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
 
 _PYTHON = (
-    "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong", "PyFloat_FromDouble",
-    "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
+    "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
+    "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
 )  # fmt: skip
 _OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None}
 
@@ -80,7 +81,12 @@ def builtin_function(address: int, name: str, owner: Any, keep: list[Any]) -> An
 
 
 class _MethodDef(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
 
 
 def _word(address: int) -> int:
@@ -89,9 +95,9 @@ def _word(address: int) -> int:
 
 @functools.cache
 def _numpy_table() -> Any:
-    from numpy._core import _multiarray_umath as core  # noqa: PLC0415  private, so only where it is needed
+    from numpy._core import _multiarray_umath as core
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = get(core._ARRAY_API, None)  # pyright: ignore[reportPrivateUsage]
+    table = get(core._ARRAY_API, None)
     return ctypes.cast(table, ctypes.POINTER(ctypes.c_uint64))

@@ -1,4 +1,4 @@
-"""Native helpers that are the same for all Programs: memory from Python's side, contexts that are free, memory given back."""
+"""Native helpers that are the same for all Programs: memory for Python's side, free contexts, memory given back."""
 
 from __future__ import annotations
 

@@ -34,15 +34,17 @@ class Target:
 
     def machine(self, level: int = 1) -> Any:
         """Return LLVM's machine for this target."""
-        return binding().Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault", jit=True
+        return (
+            binding()
+            .Target.from_triple(self.triple)
+            .create_target_machine(cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault", jit=True)
         )
 
 
 @functools.cache
 def binding() -> Any:
     """Return llvmlite's binding with the targets of this machine ready."""
-    import llvmlite.binding as llvm  # noqa: PLC0415  loaded on first use
+    import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -1,7 +1,7 @@
 """Writes the blocks of a function: who holds which memory, where failures go, calls back into Python.
 
-Blocks of memory count their holders: a value is held by the block that made it until its last use, which may take it over.
-Rules write one operation each; an operation without a rule is a call back into Python (host.py).
+Blocks of memory count their holders: a value is held by the block that made it until its last use, which may take it
+over. Rules write one operation each; an operation without a rule is a call back into Python (host.py).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
-from dy2st.ir.types import ListType, Type
+from dy2st.ir.types import Type
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.grouping import Group, Step, schedule
+from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
 from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall
 from dy2st.runtime.cpu.list_functions import list_function
 from dy2st.runtime.cpu.memory import HOST, LIBRARY, RUN
@@ -126,7 +126,7 @@ class Writer:
         copy = Operation(lookup("detach"), [value], {}, [], None)
         made = Value(value.type, value.block, copy)
         copy.results.append(made)
-        every = tuple(range(tensor_type(value).rank))
+        every: AxisMap = tuple(range(tensor_type(value).rank))
         maps = {value: every, made: every}
         group = Group(tensor_type(value).shape, len(every) - 1, [copy], maps, operands=[value], results=[made])
         dying, self._dying = self._dying, set()
@@ -203,7 +203,7 @@ class Writer:
         """Read components from places on the stack."""
         return tuple(self.f.load(kind, slot) for kind, slot in zip(kinds(t), slots, strict=True))
 
-    # ---- failures and Python -----------------------------------------------------------------------------------------
+    # ---- failures and Python ---------------------------------------------------------------------------------------
     def check(self, status: str) -> None:
         """Write that a status other than OK ends the function, or goes to the `try` around."""
         fails, goes_on = self.f.label("fails"), self.f.label("on")

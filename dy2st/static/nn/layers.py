@@ -64,17 +64,35 @@ def conv2d(
     act: str | None = None, name: str | None = None, data_format: str = "NCHW",
 ) -> Tensor:  # fmt: skip
     """Return the convolution of images with `num_filters` filters, plus a bias."""
-    owner = _Owner("conv2d", name, _floating(input, "conv2d"))
-    channels = _channels(input, data_format, "conv2d")
+    how = (stride, padding, dilation)
+    return _convolution(2, input, num_filters, filter_size, how, groups, param_attr, bias_attr, act, name, data_format)
+
+
+def conv3d(
+    input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
+    act: str | None = None, name: str | None = None, data_format: str = "NCDHW",
+) -> Tensor:  # fmt: skip
+    """Return the convolution of volumes with `num_filters` filters, plus a bias."""
+    how = (stride, padding, dilation)
+    return _convolution(3, input, num_filters, filter_size, how, groups, param_attr, bias_attr, act, name, data_format)
+
+
+def _convolution(
+    rank: int, input: Tensor, num_filters: int, filter_size: Any, how: tuple[Any, ...], groups: int | None,
+    param_attr: Any, bias_attr: Any, act: str | None, name: str | None, data_format: str,
+) -> Tensor:  # fmt: skip
+    what = f"conv{rank}d"
+    owner = _Owner(what, name, _floating(input, what))
+    channels = _channels(input, data_format, what)
     groups = groups or 1
     if channels % groups or num_filters % groups:
-        raise ValueError(f"conv2d: groups={groups} does not divide {channels} channels and {num_filters} filters")
-    size = _pair(filter_size)
-    shape = [num_filters, channels // groups, *size]
-    std = math.sqrt(2.0 / (size[0] * size[1] * channels))
-    weight = owner.parameter(shape, param_attr, default=Normal(0.0, std))
+        raise ValueError(f"{what}: groups={groups} does not divide {channels} channels and {num_filters} filters")
+    size = _each(filter_size, rank)
+    std = math.sqrt(2.0 / (math.prod(size) * channels))
+    weight = owner.parameter([num_filters, channels // groups, *size], param_attr, default=Normal(0.0, std))
     bias = owner.parameter([num_filters], bias_attr, is_bias=True)
-    return _activated(F.conv2d(input, weight, bias, stride, padding, dilation, groups, data_format), act)
+    return _activated(getattr(F, what)(input, weight, bias, *how, groups, data_format), act)
 
 
 def conv2d_transpose(
@@ -83,18 +101,33 @@ def conv2d_transpose(
     use_cudnn: bool = True, act: str | None = None, name: str | None = None, data_format: str = "NCHW",
 ) -> Tensor:  # fmt: skip
     """Return the transposed convolution of images with `num_filters` filters, plus a bias."""
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "output_size": output_size}
+    return _transposed(2, input, num_filters, filter_size, how, groups, param_attr, bias_attr, act, name, data_format)
+
+
+def conv3d_transpose(
+    input: Tensor, num_filters: int, output_size: Any = None, filter_size: Any = None, padding: Any = 0,
+    stride: Any = 1, dilation: Any = 1, groups: int | None = None, param_attr: Any = None, bias_attr: Any = None,
+    use_cudnn: bool = True, act: str | None = None, name: str | None = None, data_format: str = "NCDHW",
+) -> Tensor:  # fmt: skip
+    """Return the transposed convolution of volumes with `num_filters` filters, plus a bias."""
+    how = {"stride": stride, "padding": padding, "dilation": dilation, "output_size": output_size}
+    return _transposed(3, input, num_filters, filter_size, how, groups, param_attr, bias_attr, act, name, data_format)
+
+
+def _transposed(
+    rank: int, input: Tensor, num_filters: int, filter_size: Any, how: dict[str, Any], groups: int | None,
+    param_attr: Any, bias_attr: Any, act: str | None, name: str | None, data_format: str,
+) -> Tensor:  # fmt: skip
+    what = f"conv{rank}d_transpose"
     if filter_size is None:
-        raise ValueError("conv2d_transpose: give filter_size")
-    owner = _Owner("conv2d_transpose", name, _floating(input, "conv2d_transpose"))
-    channels = _channels(input, data_format, "conv2d_transpose")
+        raise ValueError(f"{what}: give filter_size")
+    owner = _Owner(what, name, _floating(input, what))
+    channels = _channels(input, data_format, what)
     groups = groups or 1
-    weight = owner.parameter([channels, num_filters // groups, *_pair(filter_size)], param_attr)
+    weight = owner.parameter([channels, num_filters // groups, *_each(filter_size, rank)], param_attr)
     bias = owner.parameter([num_filters], bias_attr, is_bias=True)
-    out = F.conv2d_transpose(
-        input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups,
-        output_size=output_size, data_format=data_format,
-    )  # fmt: skip
-    return _activated(out, act)
+    return _activated(getattr(F, what)(input, weight, bias, groups=groups, data_format=data_format, **how), act)
 
 
 def embedding(
@@ -139,6 +172,41 @@ def layer_norm(
     return _activated(F.layer_norm(input, shape, weight, bias, epsilon), act)
 
 
+def group_norm(
+    input: Tensor, groups: int, epsilon: float = 1e-5, param_attr: Any = None, bias_attr: Any = None,
+    act: str | None = None, data_layout: str = "NCHW", name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the input normalised over each of `groups` groups of channels."""
+    owner = _Owner("group_norm", name, _floating(input, "group_norm"))
+    width = [_channels(input, data_layout, "group_norm")]
+    weight = owner.parameter(width, param_attr, default=Constant(1.0))
+    bias = owner.parameter(width, bias_attr, is_bias=True)
+    return _activated(F.group_norm(input, groups, epsilon, weight, bias, data_layout), act)
+
+
+def instance_norm(
+    input: Tensor, epsilon: float = 1e-5, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
+) -> Tensor:
+    """Return the input normalised over each channel of each sample."""
+    owner = _Owner("instance_norm", name, _floating(input, "instance_norm"))
+    width = [_channels(input, "NCHW", "instance_norm")]
+    weight = owner.parameter(width, param_attr, default=Constant(1.0))
+    bias = owner.parameter(width, bias_attr, is_bias=True)
+    return F.instance_norm(input, weight=weight, bias=bias, eps=epsilon)
+
+
+def bilinear_tensor_product(
+    x: Tensor, y: Tensor, size: int, act: str | None = None, name: str | None = None, param_attr: Any = None,
+    bias_attr: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return x W y + bias for [batch, m] and [batch, n], with a matrix W for each of `size` results."""
+    owner = _Owner("bilinear_tensor_product", name, _floating(x, "bilinear_tensor_product"))
+    widths = _known([x.shape[1], y.shape[1]], "bilinear_tensor_product", "the last axes")
+    weight = owner.parameter([size, *widths], param_attr)
+    bias = owner.parameter([1, size], bias_attr, is_bias=True)
+    return _activated(F.bilinear(x, y, weight, bias), act)
+
+
 def prelu(
     x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:  # fmt: skip
@@ -178,5 +246,5 @@ def _channels(x: Tensor, data_format: str, what: str) -> int:
     return _known([x.shape[axis]], what, "the channels")[0]
 
 
-def _pair(size: Any) -> list[int]:
-    return list(size) if isinstance(size, (list, tuple)) else [int(size)] * 2
+def _each(size: Any, rank: int) -> list[int]:
+    return list(size) if isinstance(size, (list, tuple)) else [int(size)] * rank

@@ -1,13 +1,17 @@
 """The elementary functions: accuracy, special values, one result for any number of lanes, and all targets."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 
 from dy2st.runtime.cpu.definition import gathered
 from dy2st.runtime.cpu.engine import assembly
-from dy2st.runtime.cpu.math import FORMULAS, function
+from dy2st.runtime.cpu.math import FORMULAS, coefficients, function
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.target import host_target
 from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, edges, numbers, pairs
@@ -114,6 +118,28 @@ def test_no_function_calls_a_library(dtype, target):
     addressed = re.findall(r"movabsq\s+\$([A-Za-z_.][\w.]*)", assembly(text, host_target(target)))
     assert addressed
     assert [name for name in addressed if not name.startswith((".LC", "dy2st."))] == []
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_numbers_next_to_multiples_of_half_pi(name):
+    # nearest of all float64 to a multiple of pi / 2, and others that leave few bits of the fraction
+    x = np.array([6381956970095103 * 2.0**797, 2.0**1023, 1e22, 2.0**20 * np.pi / 2, 3 * np.pi / 2, np.pi], np.float64)
+    with mpmath.workdps(700):
+        exact_values = [getattr(mpmath, name)(mpmath.mpf(float(v))) for v in x]
+        wanted = np.array([np.longdouble(mpmath.nstr(v, 25)) for v in exact_values])
+    for lanes in (1, 8):
+        found = mapped(function(name, "f64", lanes), "f64", lanes, 1)(x)
+        assert ulps(found, wanted).max() <= BOUND
+
+
+@pytest.mark.slow
+def test_coefficients_are_those_that_the_script_computes():
+    script = Path(__file__).parents[3] / "benchmarks" / "minimax.py"
+    printed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
+    computed: dict[str, object] = {}
+    exec(printed, computed)
+    kept = {name: value for name, value in vars(coefficients).items() if name.isupper()}
+    assert kept == {name: value for name, value in computed.items() if name.isupper()}
 
 
 def test_an_unknown_name_is_a_key_error():

@@ -31,6 +31,9 @@ _BINARY = {
 
 ROWS = [
     *(r for name, f in _UNARY.items() for r in everywhere(name, f, A)),
+    *(r for n in ("i0e", "i1e", "i0", "i1") for r in everywhere(n, getattr(special, n), C * 3)),
+    row("i0e", (V * 100,), special.i0e(V * 100)),
+    row("i1e", (-V * 100,), special.i1e(-V * 100)),
     *everywhere("acosh", np.arccosh, A + 1),
     *(r for name, f in _BINARY.items() for r in everywhere(name, f, A, B)),
     *(row(name, (I, J), f(I, J)) for name, f in {

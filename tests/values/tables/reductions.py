@@ -67,6 +67,8 @@ ROWS = [
     row("std", (C,), C.std((0, 2), ddof=1, keepdims=True), axis=[0, 2], keepdim=True),
     row("median", (C,), np.median(C, 1), axis=1),
     row("median", (V,), np.asarray(2.5)),
+    row("median", (EMPTY,), np.full(2, np.nan), axis=1).but(known_extents=True),
+    row("quantile", (EMPTY, 0.5), np.full((2, 1), np.nan), axis=1, keepdim=True).but(known_extents=True),
     row("median", (HOLED,), np.full((2, 1), np.nan), axis=1, keepdim=True),
     row("median", (TIES,), (np.array([1.0, 0.0]), None), axis=1, mode="min"),
     row("nanmedian", (HOLED,), np.nanmedian(HOLED, 1), axis=1),

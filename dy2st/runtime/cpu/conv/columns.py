@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, inside, least, minus, most, source
+from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, source
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 
 _PARAMETERS = (
     ("ptr", "%image"), ("ptr", "%block"), ("i64", "%row_bytes"), ("i64", "%first_row"), ("i64", "%rows"),
@@ -57,13 +58,13 @@ def _walk(tile: Tile, what: str, run: _WriteRun) -> Definition:
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     shape = Shape(f, axis_fields("in", "kernel", "out", "stride", "low", "dilation"))
     with f.loop("%rows") as i:
-        number = f.value(f"add i64 {i}, %first_row")
+        number = plus(f, i, "%first_row")
         taps: list[str] = []
         for axis in (2, 1, 0):
             taps.insert(0, f.value(f"urem i64 {number}, {shape[f'kernel{axis}']}"))
             number = f.value(f"udiv i64 {number}, {shape[f'kernel{axis}']}")
         channel = number
-        block = f.offset("%block", f.value(f"mul i64 {i}, %row_bytes"))
+        block = f.offset("%block", times(f, i, "%row_bytes"))
         _runs(f, tile, shape, (channel, taps, block), run)
     f.ret()
     return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
@@ -81,28 +82,28 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     head, body, done = f.label("runs"), f.label("run"), f.label("ran")
     f.start(head)
     at = f.load("i64", along)
-    f.branch(f.value(f"icmp slt i64 {at}, %count"), body, done)
+    f.branch(compare(f, "slt", at, "%count"), body, done)
     f.start(body)
     z, y, x = (f.load("i64", place) for place in column)
-    count = least(f, f.value(f"sub i64 {shape['out2']}, {x}"), f.value(f"sub i64 %count, {at}"))
+    count = least(f, minus(f, shape["out2"], x), minus(f, "%count", at))
     iz, iy = source(f, shape, 0, z, taps[0]), source(f, shape, 1, y, taps[1])
-    exists = all_of(f, [inside(f, iz, shape["in0"]), inside(f, iy, shape["in1"])])
+    exists = all_of(f, inside(f, iz, shape["in0"]), inside(f, iy, shape["in1"]))
     start = source(f, shape, 2, x, taps[2])
     low, high = _valid(f, shape, start, count)
     low = f.value(f"select i1 {exists}, i64 {low}, i64 0")
     high = f.value(f"select i1 {exists}, i64 {high}, i64 0")
     extents = shape.axes("in")
-    rows_before = f.value(f"add i64 {f.value(f'mul i64 {channel}, {extents[0]}')}, {iz}")
-    rows_before = f.value(f"add i64 {f.value(f'mul i64 {rows_before}, {extents[1]}')}, {iy}")
+    rows_before = plus(f, times(f, channel, extents[0]), iz)
+    rows_before = plus(f, times(f, rows_before, extents[1]), iy)
     # not inbounds: a row that does not exist has no valid elements, but an address
-    elements_before = f.value(f"mul i64 {rows_before}, {extents[2]}")
+    elements_before = times(f, rows_before, extents[2])
     image_row = f.value(f"getelementptr {tile.element}, ptr %image, i64 {elements_before}")
     there = f.offset(block, at, tile.element)
     run(f, tile, Run(image_row, there, start, count, low, high, shape["stride2"]))
-    f.store("i64", f.value(f"add i64 {at}, {count}"), along)
+    f.store("i64", plus(f, at, count), along)
     f.store("i64", "0", column[2])
-    y_next = f.value(f"add i64 {y}, 1")
-    wraps = f.value(f"icmp eq i64 {y_next}, {shape['out1']}")
+    y_next = plus(f, y, 1)
+    wraps = compare(f, "eq", y_next, shape["out1"])
     f.store("i64", f.value(f"select i1 {wraps}, i64 0, i64 {y_next}"), column[1])
     f.store("i64", f.value(f"add i64 {z}, {f.value(f'zext i1 {wraps} to i64')}"), column[0])
     f.jump(head)
@@ -112,15 +113,15 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
 def _valid(f: Function, shape: Shape, start: str, count: str) -> tuple[str, str]:
     """Write the t in [0, count) for which start + t stride lies inside: a first one and one past the last."""
     stride = shape["stride2"]
-    before = most(f, f.value(f"sub i64 0, {start}"), 0)
-    behind = most(f, f.value(f"sub i64 {shape['in2']}, {start}"), 0)
+    before = most(f, minus(f, 0, start), 0)
+    behind = most(f, minus(f, shape["in2"], start), 0)
     ends = [f.slot("i64") for _ in range(2)]
     f.store("i64", before, ends[0])
     f.store("i64", behind, ends[1])
-    with f.when(f.value(f"icmp ne i64 {stride}, 1")):
-        rounding = f.value(f"sub i64 {stride}, 1")
+    with f.when(compare(f, "ne", stride, 1)):
+        rounding = minus(f, stride, 1)
         for value, end in zip((before, behind), ends, strict=True):
-            f.store("i64", f.value(f"udiv i64 {f.value(f'add i64 {value}, {rounding}')}, {stride}"), end)
+            f.store("i64", f.value(f"udiv i64 {plus(f, value, rounding)}, {stride}"), end)
     low, high = (least(f, f.load("i64", end), count) for end in ends)
     return low, most(f, high, low)
 
@@ -128,13 +129,13 @@ def _valid(f: Function, shape: Shape, start: str, count: str) -> tuple[str, str]
 def gather_run(f: Function, tile: Tile, run: Run) -> None:
     """Write the elements inside and zeros elsewhere; past `count`, what is written is written over later."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
-    dense = f.value(f"icmp eq i64 {run.stride}, 1")
-    with f.when(f.value(f"xor i1 {dense}, true") if lanes > 1 else "true"), f.loop(run.count) as i:
+    dense = compare(f, "eq", run.stride, 1)
+    with f.when(negation(f, dense) if lanes > 1 else "true"), f.loop(run.count) as i:
         value = f.slot(t)
         f.store(t, "0.0", value)
-        valid = all_of(f, [f.value(f"icmp sge i64 {i}, {run.low}"), f.value(f"icmp slt i64 {i}, {run.high}")])
+        valid = all_of(f, compare(f, "sge", i, run.low), compare(f, "slt", i, run.high))
         with f.when(valid):
-            place = f.value(f"add i64 {run.start}, {f.value(f'mul i64 {i}, {run.stride}')}")
+            place = plus(f, run.start, times(f, i, run.stride))
             f.store(t, f.load(t, f.offset(run.image_row, place, t)), value)
         f.store(t, f.load(t, value), f.offset(run.block, i, t))
     if lanes == 1:
@@ -151,9 +152,9 @@ def gather_run(f: Function, tile: Tile, run: Run) -> None:
 def _scatter_run(f: Function, tile: Tile, run: Run) -> None:
     """Add the elements that lie inside."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
-    dense = f.value(f"icmp eq i64 {run.stride}, 1")
-    with f.when(f.value(f"xor i1 {dense}, true") if lanes > 1 else "true"), f.loop(run.high, start=run.low) as i:
-        place = f.value(f"add i64 {run.start}, {f.value(f'mul i64 {i}, {run.stride}')}")
+    dense = compare(f, "eq", run.stride, 1)
+    with f.when(negation(f, dense) if lanes > 1 else "true"), f.loop(run.high, start=run.low) as i:
+        place = plus(f, run.start, times(f, i, run.stride))
         there = f.offset(run.image_row, place, t)
         f.store(t, f.value(f"fadd {t} {f.load(t, there)}, {f.load(t, f.offset(run.block, i, t))}"), there)
     if lanes == 1:

@@ -15,15 +15,16 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, each_group, fill_zeros
-from dy2st.runtime.cpu.conv.shape import Shape, all_of, axis_fields, least, minus, most, plus, product
+from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
 from dy2st.runtime.cpu.conv.sliding import EXTENTS, sliding, sliding_scratch, turned_filters
 from dy2st.runtime.cpu.conv.sliding_weights import sliding_weights
-from dy2st.runtime.cpu.conv.together import small_places, together, together_bytes
+from dy2st.runtime.cpu.conv.together import small_places, together, together_bytes, together_images, together_weights
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, rounded_down, times
 from dy2st.runtime.cpu.target import Target
 
 _MANY_VECTORS = 24
@@ -38,12 +39,10 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, whole, windows, slide = panels(t), matmul_kernel(dtype, False, False, target), gather(t), sliding(t)
     side_by_side = together(t)
-    with f.when(_small(f, t, extents)):
-        f.call("void", f"@{side_by_side.name}", *(f"ptr {register}" for _, register in PARAMETERS))
-        f.ret()
+    _small_images(f, t, extents, side_by_side)
     direct, slides = _takes_every_element(f, extents.shape), _slides(f, extents.shape)
-    laid_out = f.value(f"xor i1 {f.value(f'or i1 {direct}, {slides}')}, true")
-    slides = f.value(f"and i1 {slides}, {f.value(f'xor i1 {direct}, true')}")
+    laid_out = negation(f, any_of(f, direct, slides))
+    slides = all_of(f, slides, negation(f, direct))
     with each_group(f, t, extents) as (x, w, c):
         with f.when(slides):
             f.call("void", f"@{slide.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch",
@@ -55,9 +54,9 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
         with f.when(laid_out):
             with _blocks(f, t, extents) as (j, columns, p, steps):
                 _call_windows(f, windows, x, extents, (p, steps, j, columns))
-                later = f.value(f"icmp sgt i64 {p}, 0")
-                c_row = f.value(f"mul i64 {extents.places}, {t.size}")
-                w_row = f.value(f"mul i64 {extents.depth}, {t.size}")
+                later = compare(f, "sgt", p, 0)
+                c_row = times(f, extents.places, t.size)
+                w_row = times(f, extents.depth, t.size)
                 f.call("void", f"@{multiply.name}", f"ptr {f.offset(w, p, t.element)}", f"i64 {w_row}", f"i64 {t.size}",
                        "ptr %scratch", f"i64 {extents.row_bytes}", f"ptr {f.offset(c, j, t.element)}", f"i64 {c_row}",
                        f"i64 {extents.filters}", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
@@ -74,11 +73,12 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     f = Function(f"dy2st.conv_input_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
     extents = Extents(f, t)
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
-    slide, turned = sliding(t), turned_filters(t)
+    slide, turned, side_by_side = sliding(t), turned_filters(t), together_images(t, target)
+    _small_images(f, t, extents, side_by_side)
     with f.when(_slides(f, extents.shape)):
         _slide_back(f, t, extents, slide, turned)
         f.ret()
-    pixels = product(f, [extents.batch, extents.groups, extents.image])
+    pixels = times(f, extents.batch, extents.groups, extents.image)
     fill_zeros(f, t, "%x", pixels)
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
     with each_group(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
@@ -88,7 +88,7 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"ptr {behind}", "i1 false")  # fmt: skip
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
     f.ret()
-    return Definition(f.name, f.text(), (multiply, windows, slide, turned))
+    return Definition(f.name, f.text(), (multiply, windows, slide, turned, side_by_side))
 
 
 @functools.cache
@@ -98,8 +98,10 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     f = Function(f"dy2st.conv_weight_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
     extents = Extents(f, t)
     multiply, windows, slide = matmul_kernel(dtype, False, True, target), gather(t), sliding_weights(t)
-    fill_zeros(f, t, "%w", product(f, [extents.groups, extents.group_filters]))
-    with f.when(all_of(f, [_slides(f, extents.shape), _dots_pay(f, t, extents)])):
+    side_by_side = together_weights(t, target)
+    fill_zeros(f, t, "%w", times(f, extents.groups, extents.group_filters))
+    _small_images(f, t, extents, side_by_side)
+    with f.when(all_of(f, _slides(f, extents.shape), _dots_pay(f, t, extents))):
         with each_group(f, t, extents) as (x, w, c):
             f.call("void", f"@{slide.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch",
                    *_sliding_extents(extents))  # fmt: skip
@@ -111,7 +113,7 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"i64 {extents.row_bytes // t.size}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"i64 {extents.filters}", f"i64 {steps}", f"i64 {columns}", f"ptr {behind}", "i1 true")  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (multiply, windows, slide))
+    return Definition(f.name, f.text(), (multiply, windows, slide, side_by_side))
 
 
 @functools.cache
@@ -131,7 +133,7 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
         scratch = scratch_kernel(dtype, *transposes, target)
         needs.append(scratch)
         size = f.call("i64", f"@{scratch.name}", f"i64 {m}", f"i64 {n}", f"i64 {k}")
-        worst = f.value(f"select i1 {f.value(f'icmp sgt i64 {size}, {worst}')}, i64 {size}, i64 {worst}")
+        worst = most(f, size, worst)
     worst = plus(f, worst, block)
     slides = sliding_scratch(t)
     room = f.call("i64", f"@{slides.name}", *_sliding_extents(extents))
@@ -139,7 +141,7 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
     back = f.call("i64", f"@{slides.name}", *_sliding_back_extents(f, extents))
     needs.append(slides)
     room = most(f, room, plus(f, back, _turned_bytes(f, t, extents)))
-    small = f.value(f"icmp sle i64 {extents.places}, {small_places(t)}")
+    small = compare(f, "sle", extents.places, small_places(t))
     f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {together_bytes(f, t, extents)}, i64 0")))
     return Definition(f.name, f.text(), tuple(needs))
 
@@ -148,8 +150,8 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
 def _blocks(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str, str]]:
     """Write loops over blocks of the matrix of windows: first column, columns, first row, rows."""
     with f.loop(extents.places, step=t.width) as j, f.loop(extents.depth, step=t.depth) as p:
-        columns = least(f, f.value(f"sub i64 {extents.places}, {j}"), t.width)
-        steps = least(f, f.value(f"sub i64 {extents.depth}, {p}"), t.depth)
+        columns = least(f, minus(f, extents.places, j), t.width)
+        steps = least(f, minus(f, extents.depth, p), t.depth)
         yield j, columns, p, steps
 
 
@@ -161,34 +163,36 @@ def _call_windows(f: Function, windows: Definition, x: str, extents: Extents, bl
 
 def _takes_every_element(f: Function, shape: Shape) -> str:
     """Write whether the columns are the image: kernel 1, stride 1, and a result of the image's extents."""
-    conditions = [f.value(f"icmp eq i64 {shape[name]}, 1") for name in axis_fields("kernel", "stride")]
-    conditions += [f.value(f"icmp eq i64 {shape[name]}, 0") for name in axis_fields("low")]
+    conditions = [compare(f, "eq", shape[name], 1) for name in axis_fields("kernel", "stride")]
+    conditions += [compare(f, "eq", shape[name], 0) for name in axis_fields("low")]
     pairs = zip(shape.axes("in"), shape.axes("out"), strict=True)
-    return all_of(f, [*conditions, *(f.value(f"icmp eq i64 {n}, {m}") for n, m in pairs)])
+    return all_of(f, *conditions, *(compare(f, "eq", n, m) for n, m in pairs))
 
 
-def _small(f: Function, t: Tile, extents: Extents) -> str:
-    """Write whether there are several images with few places each, and filters have elements."""
-    few = f.value(f"icmp sle i64 {extents.places}, {small_places(t)}")
-    several = f.value(f"icmp sgt i64 {extents.batch}, 1")
-    return all_of(f, [few, several, f.value(f"icmp sgt i64 {extents.depth}, 0")])
+def _small_images(f: Function, t: Tile, extents: Extents, side_by_side: Definition) -> None:
+    """Write the case of several images with few places each."""
+    few = compare(f, "sle", extents.places, small_places(t))
+    several, some = compare(f, "sgt", extents.batch, 1), compare(f, "sgt", extents.depth, 0)
+    with f.when(all_of(f, few, several, some)):
+        f.call("void", f"@{side_by_side.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+        f.ret()
 
 
 def _slides(f: Function, shape: Shape) -> str:
     """Write whether windows move by 1 over at most two axes, and filters have elements."""
-    needed = [f.value(f"icmp eq i64 {shape[name]}, 1") for name in ("in0", "kernel0", "out0", "stride1", "stride2")]
-    needed.append(f.value(f"icmp eq i64 {shape['low0']}, 0"))
-    some = [f.value(f"icmp sgt i64 {shape[name]}, 0") for name in ("channels", "kernel1", "kernel2")]
-    return all_of(f, [*needed, *some])
+    needed = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0", "stride1", "stride2")]
+    needed.append(compare(f, "eq", shape["low0"], 0))
+    some = [compare(f, "sgt", shape[name], 0) for name in ("channels", "kernel1", "kernel2")]
+    return all_of(f, *needed, *some)
 
 
 def _dots_pay(f: Function, t: Tile, extents: Extents) -> str:
     """Write whether lines fill at least half of their vectors, and are many."""
     count = extents.shape["out2"]
-    whole = f.value(f"and i64 {plus(f, count, t.lanes - 1)}, {-t.lanes}")
-    full = f.value(f"icmp sle i64 {whole}, {product(f, [count, 2])}")
-    vectors = f.value(f"sdiv i64 {product(f, [extents.shape['out1'], whole])}, {t.lanes}")
-    return all_of(f, [full, f.value(f"icmp sge i64 {vectors}, {_MANY_VECTORS}")])
+    whole = rounded_down(f, plus(f, count, t.lanes - 1), t.lanes)
+    full = compare(f, "sle", whole, times(f, count, 2))
+    vectors = f.value(f"sdiv i64 {times(f, extents.shape['out1'], whole)}, {t.lanes}")
+    return all_of(f, full, compare(f, "sge", vectors, _MANY_VECTORS))
 
 
 def _sliding_extents(extents: Extents) -> list[str]:
@@ -199,17 +203,17 @@ def _sliding_extents(extents: Extents) -> list[str]:
 
 def _slide_back(f: Function, t: Tile, extents: Extents, slide: Definition, turned: Definition) -> None:
     """Write the gradient by the image as a convolution of the cotangent, where windows move by 1."""
-    kernel = product(f, extents.shape.axes("kernel"))
+    kernel = times(f, *extents.shape.axes("kernel"))
     behind = f.offset("%scratch", _turned_bytes(f, t, extents))
     operands = _sliding_back_extents(f, extents)
     with f.loop(extents.groups) as g:
-        w = f.offset("%w", product(f, [g, extents.group_filters]), t.element)
+        w = f.offset("%w", times(f, g, extents.group_filters), t.element)
         f.call("void", f"@{turned.name}", f"ptr {w}", "ptr %scratch", f"i64 {extents.filters}",
                f"i64 {extents.channels}", f"i64 {kernel}")  # fmt: skip
         with f.loop(extents.batch) as b:
-            number = plus(f, product(f, [b, extents.groups]), g)
-            x = f.offset("%x", product(f, [number, extents.image]), t.element)
-            c = f.offset("%c", product(f, [number, extents.group_result]), t.element)
+            number = plus(f, times(f, b, extents.groups), g)
+            x = f.offset("%x", times(f, number, extents.image), t.element)
+            c = f.offset("%c", times(f, number, extents.group_result), t.element)
             f.call("void", f"@{slide.name}", f"ptr {c}", "ptr %scratch", f"ptr {x}", f"ptr {behind}", *operands)
 
 
@@ -219,17 +223,17 @@ def _sliding_back_extents(f: Function, extents: Extents) -> list[str]:
     swapped = {"channels": extents.filters, "filters": extents.channels}
     for axis in (1, 2):
         swapped |= {f"in{axis}": shape[f"out{axis}"], f"out{axis}": shape[f"in{axis}"]}
-        reach = product(f, [minus(f, shape[f"kernel{axis}"], 1), shape[f"dilation{axis}"]])
+        reach = times(f, minus(f, shape[f"kernel{axis}"], 1), shape[f"dilation{axis}"])
         swapped[f"low{axis}"] = minus(f, reach, shape[f"low{axis}"])
     return [f"i64 {swapped[name] if name in swapped else shape[name]}" for name in EXTENTS]
 
 
 def _turned_bytes(f: Function, t: Tile, extents: Extents) -> str:
     """Write the bytes of one group's filters, up to a multiple of 64."""
-    return f.value(f"and i64 {plus(f, product(f, [extents.group_filters, t.size]), 63)}, -64")
+    return rounded_down(f, plus(f, times(f, extents.group_filters, t.size), 63), 64)
 
 
 def _zero_without_steps(f: Function, t: Tile, extents: Extents, c: str) -> None:
     """Write the result of filters without elements."""
-    with f.when(f.value(f"icmp eq i64 {extents.depth}, 0")):
+    with f.when(compare(f, "eq", extents.depth, 0)):
         fill_zeros(f, t, c, extents.group_result)

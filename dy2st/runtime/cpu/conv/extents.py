@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, most, product
+from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import compare, minus, most, plus, rounded_down, times
 
 PARAMETERS = (("ptr", "%x"), ("ptr", "%w"), ("ptr", "%c"), ("ptr", "%shape"), ("ptr", "%scratch"))
 """Image, filters and result (or its cotangent), dense; the shape row of shape.py; scratch aligned to 64."""
@@ -24,11 +25,11 @@ class Extents:
         groups = most(f, self.groups, 1)
         self.filters = f.value(f"sdiv i64 {shape['filters']}, {groups}")
         self.channels = f.value(f"sdiv i64 {shape['channels']}, {groups}")
-        self.depth = product(f, [self.channels, *shape.axes("kernel")])
-        self.places = product(f, shape.axes("out"))
-        self.image = product(f, [self.channels, *shape.axes("in")])
-        self.group_filters = f.value(f"mul i64 {self.filters}, {self.depth}")
-        self.group_result = f.value(f"mul i64 {self.filters}, {self.places}")
+        self.depth = times(f, self.channels, *shape.axes("kernel"))
+        self.places = times(f, *shape.axes("out"))
+        self.image = times(f, self.channels, *shape.axes("in"))
+        self.group_filters = times(f, self.filters, self.depth)
+        self.group_result = times(f, self.filters, self.places)
         self.row_bytes = (t.width + t.lanes) * t.size
         """A row of a block of windows; the product's own scratch stands behind `depth` such rows and a vector."""
 
@@ -37,16 +38,16 @@ class Extents:
 def each_group(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str]]:
     """Write loops over batch and groups: gives the addresses of image, filters and result."""
     with f.loop(extents.batch) as b, f.loop(extents.groups) as g:
-        number = f.value(f"add i64 {f.value(f'mul i64 {b}, {extents.groups}')}, {g}")
-        x = f.offset("%x", f.value(f"mul i64 {number}, {extents.image}"), t.element)
-        w = f.offset("%w", f.value(f"mul i64 {g}, {extents.group_filters}"), t.element)
-        c = f.offset("%c", f.value(f"mul i64 {number}, {extents.group_result}"), t.element)
+        number = plus(f, times(f, b, extents.groups), g)
+        x = f.offset("%x", times(f, number, extents.image), t.element)
+        w = f.offset("%w", times(f, g, extents.group_filters), t.element)
+        c = f.offset("%c", times(f, number, extents.group_result), t.element)
         yield x, w, c
 
 
 def fill_zeros(f: Function, t: Tile, address: str, count: str) -> None:
     """Write zeros."""
-    whole = f.value(f"and i64 {count}, {-t.lanes}")
+    whole = rounded_down(f, count, t.lanes)
     with f.loop(whole, step=t.lanes) as i:
         f.do(f"store {t.vector} zeroinitializer, ptr {f.offset(address, i, t.element)}, align {t.size}")
     with f.loop(count, start=whole) as i:
@@ -55,13 +56,13 @@ def fill_zeros(f: Function, t: Tile, address: str, count: str) -> None:
 
 def copy_elements(f: Function, tile: Tile, source: str, target: str, count: str) -> None:
     """Write a copy of `count` elements."""
-    whole = f.value(f"and i64 {count}, {-tile.lanes}")
+    whole = rounded_down(f, count, tile.lanes)
     with f.loop(whole, step=tile.lanes) as i:
         value = f.value(f"load {tile.vector}, ptr {f.offset(source, i, tile.element)}, align {tile.size}")
         f.do(f"store {tile.vector} {value}, ptr {f.offset(target, i, tile.element)}, align {tile.size}")
     if tile.lanes > 1:
-        left = f.value(f"sub i64 {count}, {whole}")
-        with f.when(f.value(f"icmp sgt i64 {left}, 0")):
+        left = minus(f, count, whole)
+        with f.when(compare(f, "sgt", left, 0)):
             mask = lane_mask(f, tile.lanes, left)
             value = masked_load(f, tile, f.offset(source, whole, tile.element), mask)
             masked_store(f, tile, value, f.offset(target, whole, tile.element), mask)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, least, minus, most, plus, product
+from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store, span_mask, spread
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
+from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.target import Target
 
 _MAX = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%places"), ("ptr", "%shape"))
@@ -42,7 +43,7 @@ def mean_pool_gradient_kernel(dtype: str, target: Target) -> Definition:
     t = replace(tile(dtype, target), lanes=1)
     f = Function(f"dy2st.avg_pool_grad.{dtype}", _MEAN, linkage="internal", also="nounwind")
     walk = _Walk(f, t)
-    with f.loop(product(f, [walk.planes, *walk.shape.axes("in")])) as i:
+    with f.loop(times(f, walk.planes, *walk.shape.axes("in"))) as i:
         f.store(t.element, "0.0", f.offset("%x", i, t.element))
     with walk.windows() as window:
         here = f.load(t.element, f.offset("%out", window.number, t.element))
@@ -77,7 +78,7 @@ class _Walk:
     def __init__(self, f: Function, t: Tile):
         self.f, self.tile = f, t
         self.shape = Shape(f, _FIELDS)
-        self.planes = f.value(f"mul i64 {self.shape['batch']}, {self.shape['channels']}")
+        self.planes = times(f, self.shape["batch"], self.shape["channels"])
 
     @contextmanager
     def windows(self) -> Iterator[_Window]:
@@ -85,13 +86,13 @@ class _Walk:
         f, shape = self.f, self.shape
         extents = shape.axes("out")
         with f.loop(self.planes) as plane, f.loop(extents[0]) as z, f.loop(extents[1]) as y:
-            row = f.value(f"add i64 {f.value(f'mul i64 {plane}, {extents[0]}')}, {z}")
-            row = f.value(f"add i64 {f.value(f'mul i64 {row}, {extents[1]}')}, {y}")
-            before = f.value(f"mul i64 {row}, {extents[2]}")
+            row = plus(f, times(f, plane, extents[0]), z)
+            row = plus(f, times(f, row, extents[1]), y)
+            before = times(f, row, extents[2])
             outer = (self._start(0, z), self._start(1, y))
             with f.loop(extents[2], step=self.tile.lanes) as x:
-                left = f.value(f"sub i64 {extents[2]}, {x}")
-                yield _Window(plane, f.value(f"add i64 {before}, {x}"), left, outer, self._start(2, x))
+                left = minus(f, extents[2], x)
+                yield _Window(plane, plus(f, before, x), left, outer, self._start(2, x))
 
     def _start(self, axis: int, out: str) -> str:
         strided = self.f.value(f"mul i64 {out}, {self.shape[f'stride{axis}']}")
@@ -107,11 +108,11 @@ class _Walk:
         """Write loops over the rows of the input that meet a window: their addresses and their numbers in the plane."""
         f, extents = self.f, self.shape.axes("in")
         spans = [(most(f, start, 0), self.end(axis, start)) for axis, start in enumerate(window.outer)]
-        plane = f.value(f"mul i64 {window.plane}, {product(f, extents)}")
+        plane = times(f, window.plane, *extents)
         with f.loop(spans[0][1], start=spans[0][0]) as z, f.loop(spans[1][1], start=spans[1][0]) as y:
-            number = f.value(f"add i64 {f.value(f'mul i64 {z}, {extents[1]}')}, {y}")
-            before = f.value(f"mul i64 {number}, {extents[2]}")
-            yield f.offset("%x", f.value(f"add i64 {plane}, {before}"), self.tile.element), before
+            number = plus(f, times(f, z, extents[1]), y)
+            before = times(f, number, extents[2])
+            yield f.offset("%x", plus(f, plane, before), self.tile.element), before
 
 
 def _by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
@@ -130,9 +131,9 @@ def _by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
         return written(name, 1)
     many, one = written(f"{name}.vectors", t.lanes), written(f"{name}.elements", 1)
     f = Function(name, parameters, linkage="internal", also="nounwind")
-    short = f.value(f"icmp sle i64 {Shape(f, ['stride2'])['stride2']}, 2")
+    short = compare(f, "sle", Shape(f, ["stride2"])["stride2"], 2)
     operands = [f"{kind} {register}" for kind, register in parameters]
-    for condition, function in ((short, many), (f.value(f"xor i1 {short}, true"), one)):
+    for condition, function in ((short, many), (negation(f, short), one)):
         with f.when(condition):
             f.call("void", f"@{function.name}", *operands)
     f.ret()
@@ -173,7 +174,7 @@ def _mean_of_window(walk: _Walk, window: _Window) -> None:
     total = f.slot(t.vector)
     f.store(t.vector, "zeroinitializer", total)
     with walk.rows(window) as (row, _), f.loop(walk.shape["kernel2"]) as tap:
-        found = _strided(walk, row, f.value(f"add i64 {window.start}, {tap}"), "zeroinitializer")
+        found = _strided(walk, row, plus(f, window.start, tap), "zeroinitializer")
         f.store(t.vector, f.value(f"fadd {t.vector} {f.load(t.vector, total)}, {found}"), total)
     mean = f.value(f"fdiv {t.vector} {f.load(t.vector, total)}, {_size(walk, window)}")
     _write(walk, window, "%out", mean)
@@ -184,16 +185,16 @@ def _size(walk: _Walk, window: _Window) -> str:
     f, shape, wide = walk.f, walk.shape, _integers(walk.tile.lanes)
     ends: list[tuple[str, str]] = []
     for axis in range(3):
-        padding = f.value(f"sub i64 0, {shape[f'low{axis}']}")
-        behind = f.value(f"add i64 {shape[f'in{axis}']}, {shape[f'high{axis}']}")
+        padding = minus(f, 0, shape[f"low{axis}"])
+        behind = plus(f, shape[f"in{axis}"], shape[f"high{axis}"])
         begin = f.value(f"select i1 %exclusive, i64 0, i64 {padding}")
         end = f.value(f"select i1 %exclusive, i64 {shape[f'in{axis}']}, i64 {behind}")
         ends.append((begin, end))
     spans: list[str] = []
     for axis, start in enumerate(window.outer):
-        stop = least(f, f.value(f"add i64 {start}, {shape[f'kernel{axis}']}"), ends[axis][1])
-        spans.append(f.value(f"sub i64 {stop}, {most(f, start, ends[axis][0])}"))
-    outer, starts = product(f, spans), _numbers(walk, window.start)
+        stop = least(f, plus(f, start, shape[f"kernel{axis}"]), ends[axis][1])
+        spans.append(minus(f, stop, most(f, start, ends[axis][0])))
+    outer, starts = times(f, *spans), _numbers(walk, window.start)
     stops = f.value(f"add {wide} {starts}, {_wide(walk, shape['kernel2'])}")
     stops, starts = _bounded(walk, "slt", stops, ends[2][1]), _bounded(walk, "sgt", starts, ends[2][0])
     along = f.value(f"sub {wide} {stops}, {starts}")
@@ -211,7 +212,7 @@ def _first_row(walk: _Walk, window: _Window) -> str:
     """Write how many elements of the plane stand before the first row of the input that meets a window."""
     f, extents = walk.f, walk.shape.axes("in")
     z, y = (most(f, start, 0) for start in window.outer)
-    return product(f, [plus(f, product(f, [z, extents[1]]), y), extents[2]])
+    return times(f, plus(f, times(f, z, extents[1]), y), extents[2])
 
 
 def _numbers(walk: _Walk, first: str) -> str:
@@ -240,8 +241,8 @@ def _strided(walk: _Walk, row: str, at: str, otherwise: str) -> str:
         return f.load(t.vector, found)
     first = _contiguous(walk, row, at, otherwise)
     f.store(t.vector, first, found)
-    with f.when(f.value(f"icmp eq i64 {walk.shape['stride2']}, 2")):
-        second = _contiguous(walk, row, f.value(f"add i64 {at}, {t.lanes}"), otherwise)
+    with f.when(compare(f, "eq", walk.shape["stride2"], 2)):
+        second = _contiguous(walk, row, plus(f, at, t.lanes), otherwise)
         evens = ", ".join(f"i32 {2 * i}" for i in range(t.lanes))
         both = f"{t.vector} {first}, {t.vector} {second}"
         f.store(t.vector, f.value(f"shufflevector {both}, <{t.lanes} x i32> <{evens}>"), found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.integers import compare, minus, plus, times
 
 FIELDS = (
     "batch", "channels", "filters", "groups",
@@ -48,52 +49,13 @@ def axis_fields(*names: str) -> list[str]:
     return [f"{name}{axis}" for name in names for axis in range(3)]
 
 
-def product(f: Function, numbers: Sequence[str | int]) -> str:
-    """Write a product."""
-    total = numbers[0]
-    for number in numbers[1:]:
-        total = f.value(f"mul i64 {total}, {number}")
-    return str(total)
-
-
-def plus(f: Function, *numbers: str | int) -> str:
-    """Write a sum."""
-    total = numbers[0]
-    for number in numbers[1:]:
-        total = f.value(f"add i64 {total}, {number}")
-    return str(total)
-
-
-def minus(f: Function, x: str | int, y: str | int) -> str:
-    """Write x - y."""
-    return f.value(f"sub i64 {x}, {y}")
-
-
-def least(f: Function, x: str, y: str | int) -> str:
-    """Write min(x, y)."""
-    return f.value(f"select i1 {f.value(f'icmp slt i64 {x}, {y}')}, i64 {x}, i64 {y}")
-
-
-def most(f: Function, x: str, y: str | int) -> str:
-    """Write max(x, y)."""
-    return f.value(f"select i1 {f.value(f'icmp sgt i64 {x}, {y}')}, i64 {x}, i64 {y}")
-
-
 def source(f: Function, shape: Shape, axis: int, out: str, tap: str) -> str:
     """Write the input's place, maybe outside, that meets place `tap` of the kernel for place `out` of the result."""
-    strided = f.value(f"mul i64 {out}, {shape[f'stride{axis}']}")
-    dilated = f.value(f"mul i64 {tap}, {shape[f'dilation{axis}']}")
-    return f.value(f"sub i64 {f.value(f'add i64 {strided}, {dilated}')}, {shape[f'low{axis}']}")
+    strided = times(f, out, shape[f"stride{axis}"])
+    dilated = times(f, tap, shape[f"dilation{axis}"])
+    return minus(f, plus(f, strided, dilated), shape[f"low{axis}"])
 
 
 def inside(f: Function, place: str, extent: str) -> str:
     """Write whether 0 <= place < extent."""
-    return f.value(f"icmp ult i64 {place}, {extent}")
-
-
-def all_of(f: Function, conditions: Sequence[str]) -> str:
-    """Write the conjunction."""
-    total = conditions[0]
-    for condition in conditions[1:]:
-        total = f.value(f"and i1 {total}, {condition}")
-    return total
+    return compare(f, "ult", place, extent)

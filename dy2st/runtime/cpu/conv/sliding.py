@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.columns import Run, gather_run
 from dy2st.runtime.cpu.conv.extents import copy_elements
-from dy2st.runtime.cpu.conv.shape import all_of, inside, least, minus, most, plus, product
+from dy2st.runtime.cpu.conv.shape import inside
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.panels import scattered_panels
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, rounded_down, times
 
 EXTENTS = (
     "channels",
@@ -54,24 +55,24 @@ def sliding(tile: Tile) -> Definition:
     results = f.offset(image, sizes.image_bytes)
     write_rows(f, tile, sizes, rows)
     padded = padded_image(f, tile, sizes, image)
-    w_row, places = product(f, [sizes.depth, size]), product(f, ["%out1", "%out2"])
-    places_bytes = product(f, [places, size])
+    w_row, places = times(f, sizes.depth, size), times(f, "%out1", "%out2")
+    places_bytes = times(f, places, size)
     with f.loop("%out1", step=sizes.together) as y:
         lines = least(f, minus(f, "%out1", y), sizes.together)
-        columns = plus(f, product(f, [minus(f, lines, 1), sizes.width]), "%out2")
-        here = f.offset("%out", product(f, [y, "%out2"]), element)
-        start = f.offset(padded, product(f, [y, sizes.width]), element)
-        single, bare = f.value(f"icmp eq i64 {lines}, 1"), f.value(f"icmp eq i64 {sizes.width}, %out2")
-        dense = f.value(f"or i1 {single}, {bare}")
-        columns_bytes = product(f, [columns, size])
+        columns = plus(f, times(f, minus(f, lines, 1), sizes.width), "%out2")
+        here = f.offset("%out", times(f, y, "%out2"), element)
+        start = f.offset(padded, times(f, y, sizes.width), element)
+        single, bare = compare(f, "eq", lines, 1), compare(f, "eq", sizes.width, "%out2")
+        dense = any_of(f, single, bare)
+        columns_bytes = times(f, columns, size)
         c = f.value(f"select i1 {dense}, ptr {here}, ptr {results}")
         c_row = f.value(f"select i1 {dense}, i64 {places_bytes}, i64 {columns_bytes}")
         f.call("void", f"@{multiply.name}", "ptr %w", f"i64 {w_row}", f"i64 {size}", f"ptr {start}", f"ptr {rows}",
                f"ptr {c}", f"i64 {c_row}", "i64 %filters", f"i64 {columns}", f"i64 {sizes.depth}",
                "i1 false")  # fmt: skip
-        with f.when(f.value(f"xor i1 {dense}, true")), f.loop("%filters") as i, f.loop(lines) as line:
-            source = plus(f, product(f, [i, columns]), product(f, [line, sizes.width]))
-            target = plus(f, product(f, [i, places]), product(f, [line, "%out2"]))
+        with f.when(negation(f, dense)), f.loop("%filters") as i, f.loop(lines) as line:
+            source = plus(f, times(f, i, columns), times(f, line, sizes.width))
+            target = plus(f, times(f, i, places), times(f, line, "%out2"))
             copy_elements(f, tile, f.offset(results, source, element), f.offset(here, target, element), "%out2")
     f.ret()
     return Definition(name, f.text(), (multiply, *(masked_memory(tile) if tile.lanes > 1 else ())))
@@ -82,7 +83,7 @@ def sliding_scratch(tile: Tile) -> Definition:
     name = f"dy2st.conv.{tile.dtype}.sliding.scratch"
     f = Function(name, [("i64", f"%{e}") for e in EXTENTS], "i64", linkage="internal", also="nounwind")
     sizes = Sizes(f, tile)
-    results = product(f, ["%filters", sizes.together, sizes.width, tile.size])
+    results = times(f, "%filters", sizes.together, sizes.width, tile.size)
     f.ret("i64", plus(f, results, sizes.rows_bytes, sizes.image_bytes))
     return Definition(name, f.text())
 
@@ -94,8 +95,8 @@ def turned_filters(tile: Tile) -> Definition:
     f = Function(name, parameters, linkage="internal", also="noinline nounwind")
     element, last = tile.element, minus(f, "%kernel", 1)
     with f.loop("%channels") as channel, f.loop("%filters") as number:
-        source = product(f, [plus(f, product(f, [number, "%channels"]), channel), "%kernel"])
-        target = product(f, [plus(f, product(f, [channel, "%filters"]), number), "%kernel"])
+        source = times(f, plus(f, times(f, number, "%channels"), channel), "%kernel")
+        target = times(f, plus(f, times(f, channel, "%filters"), number), "%kernel")
         with f.loop("%kernel") as k:
             value = f.load(element, f.offset("%w", plus(f, source, minus(f, last, k)), element))
             f.store(element, value, f.offset("%out", plus(f, target, k), element))
@@ -108,14 +109,14 @@ class Sizes:
 
     def __init__(self, f: Function, tile: Tile):
         self.height, self.width = (
-            plus(f, f"%out{axis}", product(f, [minus(f, f"%kernel{axis}", 1), f"%dilation{axis}"])) for axis in (1, 2)
+            plus(f, f"%out{axis}", times(f, minus(f, f"%kernel{axis}", 1), f"%dilation{axis}")) for axis in (1, 2)
         )
-        self.depth = product(f, ["%channels", "%kernel1", "%kernel2"])
+        self.depth = times(f, "%channels", "%kernel1", "%kernel2")
         fitting = f.value(f"sdiv i64 {tile.width}, {most(f, self.width, 1)}")
         self.together = most(f, least(f, fitting, "%out1"), 1)
-        self.rows_bytes = f.value(f"and i64 {plus(f, product(f, [self.depth, 8]), 63)}, -64")
-        room = product(f, ["%channels", self.height, self.width, tile.size])
-        self.image_bytes = f.value(f"and i64 {plus(f, room, tile.lanes * tile.size + 63)}, -64")
+        self.rows_bytes = rounded_down(f, plus(f, times(f, self.depth, 8), 63), 64)
+        room = times(f, "%channels", self.height, self.width, tile.size)
+        self.image_bytes = rounded_down(f, plus(f, room, tile.lanes * tile.size + 63), 64)
 
 
 def write_rows(f: Function, tile: Tile, sizes: Sizes, rows: str) -> None:
@@ -123,10 +124,10 @@ def write_rows(f: Function, tile: Tile, sizes: Sizes, rows: str) -> None:
     at = f.slot("ptr")
     f.store("ptr", rows, at)
     with f.loop("%channels") as channel, f.loop("%kernel1") as i, f.loop("%kernel2") as j:
-        line = plus(f, product(f, [channel, sizes.height]), product(f, [i, "%dilation1"]))
-        place = plus(f, product(f, [line, sizes.width]), product(f, [j, "%dilation2"]))
+        line = plus(f, times(f, channel, sizes.height), times(f, i, "%dilation1"))
+        place = plus(f, times(f, line, sizes.width), times(f, j, "%dilation2"))
         here = f.load("ptr", at)
-        f.store("i64", product(f, [place, tile.size]), here)
+        f.store("i64", times(f, place, tile.size), here)
         f.store("ptr", f.offset(here, 8), at)
 
 
@@ -134,13 +135,13 @@ def padded_image(f: Function, tile: Tile, sizes: Sizes, image: str) -> str:
     """Write the copy of the image with its padding, and return it, or the image itself where it has none."""
     conditions = [f.value(f"icmp eq i64 %low{a}, 0") for a in (1, 2)]
     pairs = zip((1, 2), (sizes.height, sizes.width), strict=True)
-    bare = all_of(f, [*conditions, *(f.value(f"icmp eq i64 %in{a}, {extent}") for a, extent in pairs)])
-    with f.when(f.value(f"xor i1 {bare}, true")), f.loop("%channels") as channel, f.loop(sizes.height) as y:
-        number = plus(f, product(f, [channel, sizes.height]), y)
-        there = f.offset(image, product(f, [number, sizes.width]), tile.element)
+    bare = all_of(f, *conditions, *(f.value(f"icmp eq i64 %in{a}, {extent}") for a, extent in pairs))
+    with f.when(negation(f, bare)), f.loop("%channels") as channel, f.loop(sizes.height) as y:
+        number = plus(f, times(f, channel, sizes.height), y)
+        there = f.offset(image, times(f, number, sizes.width), tile.element)
         row = minus(f, y, "%low1")
         exists = inside(f, row, "%in1")
-        elements_before = product(f, [plus(f, product(f, [channel, "%in1"]), row), "%in2"])
+        elements_before = times(f, plus(f, times(f, channel, "%in1"), row), "%in2")
         image_row = f.value(f"getelementptr {tile.element}, ptr %x, i64 {elements_before}")
         low = least(f, most(f, "%low2", 0), sizes.width)
         high = most(f, least(f, plus(f, "%in2", "%low2"), sizes.width), low)

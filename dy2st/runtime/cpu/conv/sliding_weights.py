@@ -6,13 +6,13 @@ crosses the end of a line is masked, so that nothing outside of a window meets t
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.conv.shape import minus, plus, product
 from dy2st.runtime.cpu.conv.sliding import EXTENTS, Sizes, padded_image, write_rows
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import DotBlock, clamped, dot_needs
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import compare, minus, plus, rounded_down, times
 
 _KERNEL = (
     ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_line"), ("ptr", "%b"), ("ptr", "%b_rows"), ("i64", "%b_line"),
@@ -33,11 +33,11 @@ def sliding_weights(tile: Tile) -> Definition:
     kernel = _kernel(tile)
     write_rows(f, tile, sizes, "%scratch")
     image = padded_image(f, tile, sizes, f.offset("%scratch", sizes.rows_bytes))
-    line, padded_line = product(f, ["%out2", size]), product(f, [sizes.width, size])
-    plane, w_row = product(f, ["%out1", line]), product(f, [sizes.depth, size])
+    line, padded_line = times(f, "%out2", size), times(f, sizes.width, size)
+    plane, w_row = times(f, "%out1", line), times(f, sizes.depth, size)
     with f.loop(sizes.depth, step=columns) as j, f.loop("%filters", step=rows) as i:
-        c, w = f.offset("%c", product(f, [i, plane])), f.offset("%w", product(f, [i, w_row]))
-        table, here = f.offset("%scratch", j, "i64"), f.offset(w, product(f, [j, size]))
+        c, w = f.offset("%c", times(f, i, plane)), f.offset("%w", times(f, i, w_row))
+        table, here = f.offset("%scratch", j, "i64"), f.offset(w, times(f, j, size))
         f.call("void", f"@{kernel.name}", f"ptr {c}", f"i64 {plane}", f"i64 {line}", f"ptr {image}", f"ptr {table}",
                f"i64 {padded_line}", f"ptr {here}", f"i64 {w_row}", f"i64 {size}", f"i64 {minus(f, '%filters', i)}",
                f"i64 {minus(f, sizes.depth, j)}", "i64 %out1", "i64 %out2")  # fmt: skip
@@ -55,15 +55,15 @@ def _kernel(tile: Tile) -> Definition:
     _, numbers = clamped(f, "%b", "0", "%n", columns)
     b_rows = [f.offset("%b", f.load("i64", f.offset("%b_rows", j, "i64"))) for j in numbers]
     block = DotBlock(f, tile, a_rows, b_rows)
-    whole = f.value(f"and i64 %count, {-lanes}")
+    whole = rounded_down(f, "%count", lanes)
     left = minus(f, "%count", whole)
     with f.loop("%lines") as line:
-        a_line, b_line = product(f, [line, "%a_line"]), product(f, [line, "%b_line"])
+        a_line, b_line = times(f, line, "%a_line"), times(f, line, "%b_line")
         with f.loop(whole, step=lanes) as p:
-            at = product(f, [p, tile.size])
+            at = times(f, p, tile.size)
             block.add(plus(f, a_line, at), plus(f, b_line, at))
-        with f.when(f.value(f"icmp sgt i64 {left}, 0")):
-            at = product(f, [whole, tile.size])
+        with f.when(compare(f, "sgt", left, 0)):
+            at = times(f, whole, tile.size)
             block.add(plus(f, a_line, at), plus(f, b_line, at), left)
     block.write("true")
     f.ret()

@@ -9,6 +9,7 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, rounded_down, times
 
 PARAMETERS = (
     ("ptr", "%a"), ("i64", "%a_row"), ("ptr", "%b"), ("i64", "%b_row"), ("ptr", "%c"), ("i64", "%c_row"),
@@ -23,19 +24,19 @@ def dot_product(tile: Tile) -> Definition:
     f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
     many, one = _kernel(tile, rows), _kernel(tile, 1)
-    single = f.value("icmp eq i64 %m, 1")
+    single = compare(f, "eq", "%m", 1)
     with f.loop("%n", step=columns) as j:
-        b = f.offset("%b", f.value(f"mul i64 {j}, %b_row"))
-        c = f.offset("%c", f.value(f"mul i64 {j}, %c_column"))
-        n = f.value(f"sub i64 %n, {j}")
+        b = f.offset("%b", times(f, j, "%b_row"))
+        c = f.offset("%c", times(f, j, "%c_column"))
+        n = minus(f, "%n", j)
         shared = (f"ptr {b}", "i64 %b_row")
         rest = ("i64 %c_row", "i64 %c_column", "i64 %m", f"i64 {n}", "i64 %k", "i1 %accumulate")
         with f.when(single):
             f.call("void", f"@{one.name}", "ptr %a", "i64 %a_row", *shared, f"ptr {c}", *rest)
-        with f.when(f.value(f"xor i1 {single}, true")), f.loop("%m", step=rows) as i:
-            a = f.offset("%a", f.value(f"mul i64 {i}, %a_row"))
-            c_here = f.offset(c, f.value(f"mul i64 {i}, %c_row"))
-            m = f.value(f"sub i64 %m, {i}")
+        with f.when(negation(f, single)), f.loop("%m", step=rows) as i:
+            a = f.offset("%a", times(f, i, "%a_row"))
+            c_here = f.offset(c, times(f, i, "%c_row"))
+            m = minus(f, "%m", i)
             f.call("void", f"@{many.name}", f"ptr {a}", "i64 %a_row", *shared, f"ptr {c_here}", *rest[:2],
                    f"i64 {m}", *rest[3:])  # fmt: skip
     f.ret()
@@ -50,13 +51,13 @@ def _kernel(tile: Tile, rows: int) -> Definition:
     a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
     b_rows, _ = clamped(f, "%b", "%b_row", "%n", columns)
     block = DotBlock(f, tile, a_rows, b_rows)
-    whole = f.value(f"and i64 %k, {-lanes}")
+    whole = rounded_down(f, "%k", lanes)
     with f.loop(whole, step=lanes) as p:
-        at = f.value(f"mul i64 {p}, {tile.size}")
+        at = times(f, p, tile.size)
         block.add(at, at)
-    left = f.value(f"sub i64 %k, {whole}")
-    with f.when(f.value(f"icmp sgt i64 {left}, 0")):
-        at = f.value(f"mul i64 {whole}, {tile.size}")
+    left = minus(f, "%k", whole)
+    with f.when(compare(f, "sgt", left, 0)):
+        at = times(f, whole, tile.size)
         block.add(at, at, left)
     block.write("%accumulate")
     f.ret()
@@ -65,12 +66,12 @@ def _kernel(tile: Tile, rows: int) -> Definition:
 
 def clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
     """Write the addresses and numbers of the first rows, those past the last made the last."""
-    last = f.value(f"sub i64 {count}, 1")
+    last = minus(f, count, 1)
     addresses, numbers = [base], ["0"]
     for i in range(1, rows):
-        below = f.value(f"icmp slt i64 {last}, {i}")
+        below = compare(f, "slt", last, i)
         numbers.append(f.value(f"select i1 {below}, i64 {last}, i64 {i}"))
-        addresses.append(f.offset(base, f.value(f"mul i64 {numbers[-1]}, {stride}")))
+        addresses.append(f.offset(base, times(f, numbers[-1], stride)))
     return addresses, numbers
 
 
@@ -109,12 +110,12 @@ class DotBlock:
         memory = f.slot(tile.vector, len(flat))
         for i, place in enumerate(flat):
             f.store(tile.vector, f.load(tile.vector, place), f.offset(memory, i, tile.vector))
-        with f.loop(_least(f, "%m", len(self._a_rows))) as i, f.loop(_least(f, "%n", columns)) as j:
-            number = f.value(f"add i64 {f.value(f'mul i64 {i}, {columns}')}, {j}")
+        with f.loop(least(f, "%m", len(self._a_rows))) as i, f.loop(least(f, "%n", columns)) as j:
+            number = plus(f, times(f, i, columns), j)
             total = f.slot(t)
             f.store(t, _across(f, tile, f.load(tile.vector, f.offset(memory, number, tile.vector))), total)
-            row = f.offset("%c", f.value(f"mul i64 {i}, %c_row"))
-            there = f.offset(row, f.value(f"mul i64 {j}, %c_column"))
+            row = f.offset("%c", times(f, i, "%c_row"))
+            there = f.offset(row, times(f, j, "%c_column"))
             with f.when(accumulate):
                 f.store(t, f.value(f"fadd {t} {f.load(t, there)}, {f.load(t, total)}"), total)
             f.store(t, f.load(t, total), there)
@@ -135,7 +136,3 @@ def _across(f: Function, tile: Tile, vector: str) -> str:
         return vector
     t, v = tile.element, tile.vector
     return f.call(f"reassoc {t}", f"@llvm.vector.reduce.fadd.{tile.suffix}", f"{t} -0.0", f"{v} {vector}")
-
-
-def _least(f: Function, x: str, limit: int) -> str:
-    return f.value(f"select i1 {f.value(f'icmp slt i64 {x}, {limit}')}, i64 {x}, i64 {limit}")

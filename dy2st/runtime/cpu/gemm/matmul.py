@@ -10,6 +10,7 @@ from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
 
 _SKINNY = 8
@@ -40,16 +41,16 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
     dots, by_panels = dot_product(t), panels(t)
     _matrix_times_vector(f, dots, by_panels, transpose_a, transpose_b)
     if not transpose_a and transpose_b:
-        skinny = f.value(f"icmp sle i64 %m, {_SKINNY}")
+        skinny = compare(f, "sle", "%m", _SKINNY)
         with f.when(skinny):
             f.call("void", f"@{dots.name}", "ptr %a", "i64 %lda_bytes", "ptr %b", "i64 %ldb_bytes", "ptr %c",
                    "i64 %ldc_bytes", "i64 %size", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate")  # fmt: skip
             f.ret()
-    as_it_lies = f.value("icmp eq i64 %k, 0")
+    as_it_lies = compare(f, "eq", "%k", 0)
     if not transpose_b:
-        small = f.value(f"icmp sle i64 {f.value('mul i64 %n, %k')}, {_SMALL}")
-        skinny = f.value(f"icmp sle i64 %m, {_SKINNY}")
-        as_it_lies = f.value(f"or i1 {f.value(f'or i1 {small}, {skinny}')}, {as_it_lies}")
+        small = compare(f, "sle", times(f, "%n", "%k"), _SMALL)
+        skinny = compare(f, "sle", "%m", _SKINNY)
+        as_it_lies = any_of(f, any_of(f, small, skinny), as_it_lies)
     with f.when(as_it_lies):
         f.call("void", f"@{by_panels.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
                "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
@@ -65,9 +66,9 @@ def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Tar
     t = tile(dtype, target)
     name = f"{_name(dtype, transpose_a, transpose_b)}.scratch"
     f = Function(name, _SHAPE, "i64", linkage="internal", also="nounwind alwaysinline")
-    columns = _least(f, _rounded_up(f, "%n", t.lanes), t.width)
-    steps = _least(f, "%k", t.depth)
-    f.ret("i64", f.value(f"mul i64 {f.value(f'mul i64 {columns}, {steps}')}, {t.size}"))
+    columns = least(f, rounded_up(f, "%n", t.lanes), t.width)
+    steps = least(f, "%k", t.depth)
+    f.ret("i64", times(f, times(f, columns, steps), t.size))
     return Definition(name, f.text())
 
 
@@ -81,7 +82,7 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
     name = f"dy2st.gemm.{dtype}.pack_b.{'t' if transpose_b else 'n'}"
     parameters = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
     f = Function(name, parameters, linkage="internal", also="nounwind")
-    row = f.value(f"mul i64 %ldb, {t.size}")
+    row = times(f, "%ldb", t.size)
     f.call("void", f"@{pack.name}", "ptr %b", f"i64 {row}", "i64 %n", "i64 %k", "ptr %packed")
     f.ret()
     return Definition(name, f.text(), (pack,))
@@ -94,13 +95,13 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
     name = f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}"
     parameters = (*_MATRICES[:2], ("ptr", "%packed"), *_MATRICES[4:], ("i1", "%accumulate"))
     f = Function(name, parameters, linkage="internal", also="nounwind")
-    row = f.value(f"mul i64 %lda, {t.size}")
-    c_row = f.value(f"mul i64 %ldc, {t.size}")
+    row = times(f, "%lda", t.size)
+    c_row = times(f, "%ldc", t.size)
     strides = (str(t.size), row) if transpose_a else (row, str(t.size))
     with f.loop("%m", step=_BLOCK_ROWS) as i:
-        rows = _least(f, f.value(f"sub i64 %m, {i}"), _BLOCK_ROWS)
-        a = f.offset("%a", f.value(f"mul i64 {i}, {strides[0]}"))
-        c = f.offset("%c", f.value(f"mul i64 {i}, {c_row}"))
+        rows = least(f, minus(f, "%m", i), _BLOCK_ROWS)
+        a = f.offset("%a", times(f, i, strides[0]))
+        c = f.offset("%c", times(f, i, c_row))
         f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {strides[0]}", f"i64 {strides[1]}", "ptr %packed",
                "i64 0", f"ptr {c}", f"i64 {c_row}", f"i64 {rows}", "i64 %n", "i64 %k", "i1 %accumulate",
                "i1 true")  # fmt: skip
@@ -115,16 +116,16 @@ def _name(dtype: str, transpose_a: bool, transpose_b: bool) -> str:
 def _matrix_times_vector(f: Function, dots: Definition, by_panels: Definition, transpose_a: bool,
                          transpose_b: bool) -> None:  # fmt: skip
     """Write the case n = 1 as the vector times the transposed matrix, where the vector and the result allow it."""
-    column = f.value("icmp eq i64 %n, 1")
+    column = compare(f, "eq", "%n", 1)
     if transpose_a:
-        dense = f.value(f"and i1 {column}, {f.value('icmp eq i64 %ldc, 1')}")
+        dense = all_of(f, column, compare(f, "eq", "%ldc", 1))
         b_step = "%size" if transpose_b else "%ldb_bytes"
         with f.when(dense):
             f.call("void", f"@{by_panels.name}", "ptr %b", "i64 0", f"i64 {b_step}", "ptr %a", "i64 %lda_bytes",
                    "ptr %c", "i64 0", "i64 1", "i64 %m", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
             f.ret()
         return
-    dense = column if transpose_b else f.value(f"and i1 {column}, {f.value('icmp eq i64 %ldb, 1')}")
+    dense = column if transpose_b else all_of(f, column, compare(f, "eq", "%ldb", 1))
     with f.when(dense):
         f.call("void", f"@{dots.name}", "ptr %b", "i64 0", "ptr %a", "i64 %lda_bytes", "ptr %c", "i64 0",
                "i64 %ldc_bytes", "i64 1", "i64 %m", "i64 %k", "i1 %accumulate")  # fmt: skip
@@ -137,26 +138,15 @@ def _blocked(f: Function, t: Tile, pack: Definition, by_panels: Definition, a_st
     a_row, a_step = a_strides
     b_along_k, b_along_n = ("%size", "%ldb_bytes") if transpose_b else ("%ldb_bytes", "%size")
     with f.loop("%n", step=t.width) as j, f.loop("%k", step=t.depth) as p:
-        columns = _least(f, f.value(f"sub i64 %n, {j}"), t.width)
-        steps = _least(f, f.value(f"sub i64 %k, {p}"), t.depth)
-        b = f.offset(f.offset("%b", f.value(f"mul i64 {p}, {b_along_k}")), f.value(f"mul i64 {j}, {b_along_n}"))
+        columns = least(f, minus(f, "%n", j), t.width)
+        steps = least(f, minus(f, "%k", p), t.depth)
+        b = f.offset(f.offset("%b", times(f, p, b_along_k)), times(f, j, b_along_n))
         f.call("void", f"@{pack.name}", f"ptr {b}", "i64 %ldb_bytes", f"i64 {columns}", f"i64 {steps}", "ptr %scratch")
-        later = f.value(f"or i1 {f.value(f'icmp sgt i64 {p}, 0')}, %accumulate")
+        later = any_of(f, compare(f, "sgt", p, 0), "%accumulate")
         with f.loop("%m", step=_BLOCK_ROWS) as i:
-            rows = _least(f, f.value(f"sub i64 %m, {i}"), _BLOCK_ROWS)
-            a = f.offset(f.offset("%a", f.value(f"mul i64 {i}, {a_row}")), f.value(f"mul i64 {p}, {a_step}"))
-            c = f.offset(f.offset("%c", f.value(f"mul i64 {i}, %ldc_bytes")), f.value(f"mul i64 {j}, %size"))
+            rows = least(f, minus(f, "%m", i), _BLOCK_ROWS)
+            a = f.offset(f.offset("%a", times(f, i, a_row)), times(f, p, a_step))
+            c = f.offset(f.offset("%c", times(f, i, "%ldc_bytes")), times(f, j, "%size"))
             f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", "ptr %scratch", "i64 0",
                    f"ptr {c}", "i64 %ldc_bytes", f"i64 {rows}", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
                    "i1 true")  # fmt: skip
-
-
-def _least(f: Function, x: str, limit: int) -> str:
-    """Write min(x, limit)."""
-    below = f.value(f"icmp slt i64 {x}, {limit}")
-    return f.value(f"select i1 {below}, i64 {x}, i64 {limit}")
-
-
-def _rounded_up(f: Function, x: str, multiple: int) -> str:
-    """Write the next multiple, a power of two, of `multiple`."""
-    return f.value(f"and i64 {f.value(f'add i64 {x}, {multiple - 1}')}, {-multiple}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, times
 
 PARAMETERS = (
     ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr", "%b"), ("i64", "%b_step"), ("ptr", "%c"),
@@ -24,13 +25,13 @@ def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: b
     name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{'masked' if masked else vectors}"
     f = Function(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also="noinline nounwind")
     memory = _Memory(f, tile, masked)
-    last = f.value("sub i64 %rows, 1")
+    last = minus(f, "%rows", 1)
     a_rows, c_rows = ["%a"], ["%c"]
     for i in range(1, rows):
-        below = f.value(f"icmp slt i64 {last}, {i}")
+        below = compare(f, "slt", last, i)
         row = f.value(f"select i1 {below}, i64 {last}, i64 {i}")
-        a_rows.append(f.offset("%a", f.value(f"mul i64 {row}, %a_row")))
-        c_rows.append(f.offset("%c", f.value(f"mul i64 {row}, %c_row")))
+        a_rows.append(f.offset("%a", times(f, row, "%a_row")))
+        c_rows.append(f.offset("%c", times(f, row, "%c_row")))
     places = [(i, j) for i in range(rows) for j in range(vectors)]
     sums = {place: f.slot(tile.vector) for place in places}
     for place in places:
@@ -52,7 +53,7 @@ def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: b
                 f.store(tile.vector, fused(f, tile, factor, row[j], f.load(tile.vector, sums[i, j])), sums[i, j])
         if not scattered:
             f.store("ptr", f.offset(here, "%b_step"), b)
-        f.store("i64", f.value(f"add i64 {offset}, %a_step"), a_offset)
+        f.store("i64", plus(f, offset, "%a_step"), a_offset)
     for i, j in places:
         memory.write(f.load(tile.vector, sums[i, j]), c_rows[i], j)
     f.ret()
@@ -92,8 +93,7 @@ def span_mask(f: Function, lanes: int, low: str, high: str) -> str:
 
 def _low_bits(f: Function, lanes: int, count: str) -> str:
     """Write an integer whose first `count` bits are set, at most `lanes`."""
-    least = f.value(f"select i1 {f.value(f'icmp slt i64 {count}, {lanes}')}, i64 {count}, i64 {lanes}")
-    bits = f.value(f"select i1 {f.value(f'icmp sgt i64 {least}, 0')}, i64 {least}, i64 0")
+    bits = most(f, least(f, count, lanes), 0)
     return f.value(f"sub i64 {f.value(f'shl i64 1, {bits}')}, 1")
 
 

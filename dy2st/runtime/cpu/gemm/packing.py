@@ -9,6 +9,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.panels import panel_loop
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import compare, minus, negation, plus, times
 
 _PARAMETERS = (("ptr", "%b"), ("i64", "%b_row"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%out"))
 """`b_row` is in bytes."""
@@ -24,18 +25,18 @@ def _packing_rows(tile: Tile) -> Definition:
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     v, size, width = tile.vector, tile.size, tile.lanes * tile.size
     with panel_loop(f, tile) as (j, vectors, left):
-        source = f.offset("%b", f.value(f"mul i64 {j}, {size}"))
-        out = f.offset("%out", f.value(f"mul i64 {f.value(f'mul i64 {j}, %k')}, {size}"))
-        row_bytes = f.value(f"mul i64 {vectors}, {width}")
+        source = f.offset("%b", times(f, j, size))
+        out = f.offset("%out", times(f, times(f, j, "%k"), size))
+        row_bytes = times(f, vectors, width)
         mask = lane_mask(f, tile.lanes, left) if tile.lanes > 1 else ""
-        narrow = f.value(f"icmp slt i64 {left}, {tile.lanes}")
+        narrow = compare(f, "slt", left, tile.lanes)
         with f.when(narrow) if mask else f.when("false"), f.loop("%k") as p:
-            here = f.offset(source, f.value(f"mul i64 {p}, %b_row"))
+            here = f.offset(source, times(f, p, "%b_row"))
             row = masked_load(f, tile, here, mask) if mask else "zeroinitializer"
-            f.do(f"store {v} {row}, ptr {f.offset(out, f.value(f'mul i64 {p}, {width}'))}, align {size}")
-        with f.when(f.value(f"xor i1 {narrow}, true")), f.loop("%k") as p:
-            here = f.offset(source, f.value(f"mul i64 {p}, %b_row"))
-            there = f.offset(out, f.value(f"mul i64 {p}, {row_bytes}"))
+            f.do(f"store {v} {row}, ptr {f.offset(out, times(f, p, width))}, align {size}")
+        with f.when(negation(f, narrow)), f.loop("%k") as p:
+            here = f.offset(source, times(f, p, "%b_row"))
+            there = f.offset(out, times(f, p, row_bytes))
             with f.loop(row_bytes, step=width) as at:
                 row = f.value(f"load {v}, ptr {f.offset(here, at)}, align {size}")
                 f.do(f"store {v} {row}, ptr {f.offset(there, at)}, align {size}")
@@ -53,26 +54,26 @@ def _packing_columns(tile: Tile) -> Definition:
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     square = replace(tile, lanes=min(tile.lanes, 8))
     v, size, side = square.vector, tile.size, square.lanes
-    last = f.value("sub i64 %n, 1")
-    last_block = f.value(f"sub i64 %k, {side}")
-    short = f.value(f"icmp slt i64 %k, {side}")
+    last = minus(f, "%n", 1)
+    last_block = minus(f, "%k", side)
+    short = compare(f, "slt", "%k", side)
     with panel_loop(f, tile) as (j, vectors, _):
-        out = f.offset("%out", f.value(f"mul i64 {f.value(f'mul i64 {j}, %k')}, {size}"))
-        width = f.value(f"mul i64 {vectors}, {tile.lanes}")
-        row_bytes = f.value(f"mul i64 {width}, {size}")
+        out = f.offset("%out", times(f, times(f, j, "%k"), size))
+        width = times(f, vectors, tile.lanes)
+        row_bytes = times(f, width, size)
         with f.when(short):
             _one_by_one(f, tile, out, (j, width, last), row_bytes)
-        with f.when(f.value(f"xor i1 {short}, true")), f.loop(width, step=side) as block:
-            first = f.value(f"add i64 {j}, {block}")
+        with f.when(negation(f, short)), f.loop(width, step=side) as block:
+            first = plus(f, j, block)
             there = f.offset(out, block, tile.element)
-            columns = [_column(f, f.value(f"add i64 {first}, {i}"), last) for i in range(side)]
+            columns = [_column(f, plus(f, first, i), last) for i in range(side)]
             with f.loop("%k", step=side) as turn:
-                past = f.value(f"icmp sgt i64 {turn}, {last_block}")
+                past = compare(f, "sgt", turn, last_block)
                 p = f.value(f"select i1 {past}, i64 {last_block}, i64 {turn}")
-                at = f.value(f"mul i64 {p}, {size}")
+                at = times(f, p, size)
                 block_rows = [f.value(f"load {v}, ptr {f.offset(c, at)}, align {size}") for c in columns]
                 place = f.slot("ptr")
-                f.store("ptr", f.offset(there, f.value(f"mul i64 {p}, {row_bytes}")), place)
+                f.store("ptr", f.offset(there, times(f, p, row_bytes)), place)
                 for row in transposed(f, square, block_rows):
                     here = f.load("ptr", place)
                     f.do(f"store {v} {row}, ptr {here}, align {size}")
@@ -83,7 +84,7 @@ def _packing_columns(tile: Tile) -> Definition:
 
 def _column(f: Function, j: str, last: str) -> str:
     """Write the address of column j, those past the last made the last."""
-    past = f.value(f"icmp sgt i64 {j}, {last}")
+    past = compare(f, "sgt", j, last)
     return f.offset("%b", f.value(f"mul i64 {f.value(f'select i1 {past}, i64 {last}, i64 {j}')}, %b_row"))
 
 
@@ -91,10 +92,10 @@ def _one_by_one(f: Function, tile: Tile, out: str, columns: tuple[str, str, str]
     """Write the loops that pack fewer rows than a block has; `columns`: the first, how many, and the last there is."""
     t, (first, count, last) = tile.element, columns
     with f.loop(count) as j:
-        column = _column(f, f.value(f"add i64 {first}, {j}"), last)
+        column = _column(f, plus(f, first, j), last)
         there = f.offset(out, j, t)
         with f.loop("%k") as p:
-            f.store(t, f.load(t, f.offset(column, p, t)), f.offset(there, f.value(f"mul i64 {p}, {row_bytes}")))
+            f.store(t, f.load(t, f.offset(column, p, t)), f.offset(there, times(f, p, row_bytes)))
 
 
 def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import PARAMETERS as KERNEL_PARAMETERS
 from dy2st.runtime.cpu.gemm.micro import SCATTERED, micro_kernel
 from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, minus, negation, plus, times
 
 _WIDE = 8
 """The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""
@@ -30,8 +31,8 @@ def panels(tile: Tile) -> Definition:
     needs = [wide, *groups.values()]
     start = f.slot("i64")
     f.store("i64", "0", start)
-    one_row = f.value("icmp eq i64 %m, 1")
-    with f.when(f.value(f"and i1 {one_row}, {f.value('xor i1 %packed, true')}")):
+    one_row = compare(f, "eq", "%m", 1)
+    with f.when(all_of(f, one_row, negation(f, "%packed"))):
         step = _WIDE * tile.lanes
         whole = f.value(f"mul i64 {f.value(f'sdiv i64 %n, {step}')}, {step}")
         with f.loop(whole, step=step) as j:
@@ -39,11 +40,11 @@ def panels(tile: Tile) -> Definition:
                    "i64 %k", "i1 %accumulate")  # fmt: skip
         f.store("i64", whole, start)
     with panel_loop(f, tile, f.load("i64", start)) as (j, vectors, left):
-        packed_step = f.value(f"mul i64 {vectors}, {tile.lanes * tile.size}")
+        packed_step = times(f, vectors, tile.lanes * tile.size)
         step = f.value(f"select i1 %packed, i64 {packed_step}, i64 %b_step")
         operands = _at_column(f, tile, j, f"i64 {step}", packed="%packed")
         for width, function in groups.items():
-            with f.when(f.value(f"icmp eq i64 {vectors}, {width}")):
+            with f.when(compare(f, "eq", vectors, width)):
                 _call_masked_or_not(f, tile, function, width, left, operands, needs)
     f.ret()
     return Definition(name, f.text(), tuple(needs))
@@ -58,7 +59,7 @@ def scattered_panels(tile: Tile) -> Definition:
     with panel_loop(f, tile) as (j, vectors, left):
         operands = _at_column(f, tile, j, "ptr %b_rows", packed=None)
         for width, function in groups.items():
-            with f.when(f.value(f"icmp eq i64 {vectors}, {width}")):
+            with f.when(compare(f, "eq", vectors, width)):
                 _call_masked_or_not(f, tile, function, width, left, operands, needs, scattered=True)
     f.ret()
     return Definition(name, f.text(), tuple(needs))
@@ -70,12 +71,12 @@ def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: in
     if width > 1 or tile.lanes == 1:
         f.call("void", f"@{function.name}", *operands)
         return
-    narrow = f.value(f"icmp slt i64 {left}, {tile.lanes}")
+    narrow = compare(f, "slt", left, tile.lanes)
     masked = _rows(tile, 0, scattered)
     needs.append(masked)
     with f.when(narrow):
         f.call("void", f"@{masked.name}", *operands)
-    with f.when(f.value(f"xor i1 {narrow}, true")):
+    with f.when(negation(f, narrow)):
         f.call("void", f"@{function.name}", *operands)
 
 
@@ -91,30 +92,31 @@ def panel_loop(f: Function, tile: Tile, start: str = "0") -> Iterator[tuple[str,
     head, body, done = f.label("panels"), f.label("panel"), f.label("after")
     f.start(head)
     j = f.load("i64", at)
-    f.branch(f.value(f"icmp slt i64 {j}, %n"), body, done)
+    f.branch(compare(f, "slt", j, "%n"), body, done)
     f.start(body)
-    left = f.value(f"sub i64 %n, {j}")
+    left = minus(f, "%n", j)
     whole = f.value(f"sdiv i64 {left}, {tile.lanes}")
     most = tile.vectors
-    uneven = f.value(f"icmp eq i64 {whole}, {most + 1}")
+    uneven = compare(f, "eq", whole, most + 1)
     wanted = f.value(f"select i1 {uneven}, i64 {most - 1}, i64 {whole}")
-    large = f.value(f"icmp sgt i64 {wanted}, {most}")
-    small = f.value(f"icmp slt i64 {wanted}, 1")
+    large = compare(f, "sgt", wanted, most)
+    small = compare(f, "slt", wanted, 1)
     vectors = f.value(f"select i1 {large}, i64 {most}, i64 {wanted}")
     vectors = f.value(f"select i1 {small}, i64 1, i64 {vectors}")
     yield j, vectors, left
-    width = f.value(f"mul i64 {vectors}, {tile.lanes}")
-    f.store("i64", f.value(f"add i64 {j}, {width}"), at)
+    width = times(f, vectors, tile.lanes)
+    f.store("i64", plus(f, j, width), at)
     f.jump(head)
     f.start(done)
 
 
 def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -> tuple[str, ...]:
     """Write the kernel's operands up to the strides of C for the panel that begins at column j."""
-    bytes_along = f.value(f"mul i64 {j}, {tile.size}")
+    bytes_along = times(f, j, tile.size)
     b_offset = bytes_along
     if packed is not None:
-        b_offset = f.value(f"select i1 {packed}, i64 {f.value(f'mul i64 {bytes_along}, %k')}, i64 {bytes_along}")
+        panels_before = times(f, bytes_along, "%k")
+        b_offset = f.value(f"select i1 {packed}, i64 {panels_before}, i64 {bytes_along}")
     return ("ptr %a", "i64 %a_row", "i64 %a_step", f"ptr {f.offset('%b', b_offset)}", step,
             f"ptr {f.offset('%c', bytes_along)}", "i64 %c_row")  # fmt: skip
 
@@ -129,15 +131,15 @@ def _rows(tile: Tile, width: int, scattered: bool = False) -> Definition:
         for rows in (tile.rows, few_rows, 1)
     }
     with f.loop("%rows", step=tile.rows) as i:
-        left = f.value(f"sub i64 %rows, {i}")
-        a = f.offset("%a", f.value(f"mul i64 {i}, %a_row"))
-        c = f.offset("%c", f.value(f"mul i64 {i}, %c_row"))
+        left = minus(f, "%rows", i)
+        a = f.offset("%a", times(f, i, "%a_row"))
+        c = f.offset("%c", times(f, i, "%c_row"))
         b_rows = "ptr %b_rows" if scattered else "i64 %b_step"
         operands = (f"ptr {a}", "i64 %a_row", "i64 %a_step", "ptr %b", b_rows, f"ptr {c}", "i64 %c_row",
                     f"i64 {left}", "i64 %columns", "i64 %k", "i1 %accumulate")  # fmt: skip
-        one = f.value(f"icmp eq i64 {left}, 1")
-        many = f.value(f"icmp sgt i64 {left}, {few_rows}")
-        few = f.value(f"xor i1 {f.value(f'or i1 {many}, {one}')}, true")
+        one = compare(f, "eq", left, 1)
+        many = compare(f, "sgt", left, few_rows)
+        few = negation(f, any_of(f, many, one))
         for rows, condition in {1: one, few_rows: few if few_rows > 1 else one, tile.rows: many}.items():
             with f.when(condition):
                 f.call("void", f"@{kernels[rows].name}", *operands)

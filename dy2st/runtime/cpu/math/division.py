@@ -22,7 +22,8 @@ def fmod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     rest = e.select(rest < 0.0, rest + b, rest)
     rest = e.select(rest >= b, rest - b, rest)
     rest = e.select(a < b, a, rest)
-    far = (a >= b) & ((quotient > 2.0 ** (form(x.kind).mantissa_bits - 2)) | (a < _SMALL[x.kind]))
+    inexact = (quotient > 2.0 ** (form(x.kind).mantissa_bits - 2)) | (a < _SMALL[x.kind])
+    far = (a >= b) & (b > 0.0) & inexact
     (rest,) = e.where_rare(far, [rest], lambda near: [e.select(far, _far(e, a, b), near[0])])
     defined = (a < INFINITY) & (b > 0.0)
     return e.select(defined, e.copysign(rest, x), NAN)

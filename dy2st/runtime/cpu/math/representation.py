@@ -11,7 +11,6 @@ from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 class Form:
     """The layout of a binary floating-point kind."""
 
-    bits: int
     mantissa_bits: int
     bias: int
 
@@ -35,13 +34,8 @@ class Form:
         """The number that leaves no fraction in a sum: 1.5 times 2 to the mantissa bits."""
         return 1.5 * 2.0**self.mantissa_bits
 
-    @property
-    def infinity_bits(self) -> int:
-        """Infinity as an integer."""
-        return (2 * self.bias + 1) << self.mantissa_bits
 
-
-_FORMS = {"f32": Form(32, 23, 127), "f64": Form(64, 52, 1023)}
+_FORMS = {"f32": Form(23, 127), "f64": Form(52, 1023)}
 INFINITY, NAN = float("inf"), float("nan")
 
 

@@ -1,6 +1,6 @@
 """How operations become native code, a file a family. An op without a rule is a call of its `eval`."""
 
-from dy2st.runtime.cpu.rules import (  # noqa: F401
+from dy2st.runtime.cpu.rules import (
     control,
     draws,
     joins,

@@ -34,7 +34,9 @@ def truth(w: Writer, value: Value, components: Components, operation: Operation)
 def _not_zero(w: Writer, kind: str, register: str) -> str:
     if kind == "i1":
         return register
-    return w.f.value(f"fcmp une {kind} {register}, 0.0" if kind in ("float", "double") else f"icmp ne {kind} {register}, 0")
+    return w.f.value(
+        f"fcmp une {kind} {register}, 0.0" if kind in ("float", "double") else f"icmp ne {kind} {register}, 0"
+    )
 
 
 @rule("cond")
@@ -177,7 +179,7 @@ def attempt(w: Writer, operation: Operation, operands: list[Components]) -> Made
     with w.unlikely(f.value(f"icmp ne i32 {f.load('i32', w.status)}, {RAISED}"), "through"):
         w.check(f.load("i32", w.status))
     given = handler.arguments[: len(handler.arguments) - len(operands)]
-    taken = w.host(_caught(operation, [v for v in given]), [])
+    taken = w.host(_caught(operation, list(given)), [])
     arguments = [*((c, True) for c in taken), *((c, False) for c in operands)]
     for slots, t, made in zip(kept, types, w.block(handler, arguments), strict=True):
         w.put(slots, t, made)

@@ -112,7 +112,9 @@ def pop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
     def fast() -> Made:
         w.owned(items, operands[0])
-        block = _there(w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}"))
+        block = _there(
+            w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}")
+        )
         place = row(w, block, at, t)
         components = w.read(place, t.element)
         left = f.value(f"sub i64 {length(w, block)}, 1")
@@ -136,7 +138,9 @@ def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     def fast() -> Made:
         w.owned(items, operands[0])
         w.owned(item, operands[2])
-        block = _there(w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}"))
+        block = _there(
+            w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}")
+        )
         place = row(w, block, at, t)
         old = w.read(place, t.element)
         w.write(place, [t.element], [operands[2]])

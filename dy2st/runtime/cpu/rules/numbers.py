@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ScalarType
-from dy2st.runtime.cpu.representation import Components, element_kind
 from dy2st.runtime.cpu.literals import double
+from dy2st.runtime.cpu.representation import Components, element_kind
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 

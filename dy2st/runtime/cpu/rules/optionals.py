@@ -26,7 +26,9 @@ def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if not isinstance(inner, TensorType) or not is_native(inner.dtype) or payload(types[1]) != inner:
         return host_rule(w, operation, operands)
     f = w.f
-    there = [f.value(f"icmp ne i64 {c[0]}, 0") if is_optional(t) else "true" for t, c in zip(types, operands, strict=True)]
+    there = [
+        f.value(f"icmp ne i64 {c[0]}, 0") if is_optional(t) else "true" for t, c in zip(types, operands, strict=True)
+    ]
     parts = [c[1:] if is_optional(t) else c for t, c in zip(types, operands, strict=True)]
     kept = w.slots(inner)
     both, one, join = f.label("both"), f.label("one"), f.label("join")
@@ -58,6 +60,8 @@ def total(w: Writer, operation: Operation, t: TensorType, parts: Sequence[Compon
     made = Value(t, left.block, plus)
     plus.results.append(made)
     every = tuple(range(tensor_type(left).rank))
-    group = Group(t.shape, None, [plus], {left: every, right: every, made: every}, operands=[left, right], results=[made])
+    group = Group(
+        t.shape, None, [plus], {left: every, right: every, made: every}, operands=[left, right], results=[made]
+    )
     (result,) = w.unit.group_rule(w, group, list(parts))
     return result

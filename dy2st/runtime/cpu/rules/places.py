@@ -56,10 +56,13 @@ def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
             return [(load_element(w, t.dtype, address),)]
         made = allocate(w, t.dtype, [*shape[:axis], *number, *shape[axis + 1 :]])
         with f.loop(product(w, shape[:axis]), hint="outer") as i, f.loop(count, hint="take") as j:
-            source = f.value(f"add i64 {f.value(f'mul i64 {i}, {shape[axis]}')}, {f.load('i64', f.offset(at, j, 'i64'))}")
+            source = f.value(
+                f"add i64 {f.value(f'mul i64 {i}, {shape[axis]}')}, {f.load('i64', f.offset(at, j, 'i64'))}"
+            )
             target = f.value(f"add i64 {f.value(f'mul i64 {i}, {count}')}, {j}")
             addresses = [
-                f.offset(base, f.value(f"mul i64 {place}, {one}")) for base, place in ((made[1], target), (operands[0][1], source))
+                f.offset(base, f.value(f"mul i64 {place}, {one}"))
+                for base, place in ((made[1], target), (operands[0][1], source))
             ]
             f.call("void", "@llvm.memcpy.p0.p0.i64", *(f"ptr {a}" for a in addresses), f"i64 {one}", "i1 false")
         return [made]
@@ -86,11 +89,15 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
         base = writable(w, value, operands[0])
         one = product(w, shape[axis + 1 :])
         with f.loop(product(w, shape[:axis]), hint="outer") as i, f.loop(count, hint="put") as j:
-            target = f.value(f"add i64 {f.value(f'mul i64 {i}, {shape[axis]}')}, {f.load('i64', f.offset(at, j, 'i64'))}")
+            target = f.value(
+                f"add i64 {f.value(f'mul i64 {i}, {shape[axis]}')}, {f.load('i64', f.offset(at, j, 'i64'))}"
+            )
             source = f.value(f"add i64 {f.value(f'mul i64 {i}, {count}')}, {j}")
             to, of = (f.value(f"mul i64 {place}, {one}") for place in (target, source))
             with f.loop(one, hint="add") as k:
-                _add_one(w, t.dtype, base[1], f.value(f"add i64 {to}, {k}"), operands[1][1], f.value(f"add i64 {of}, {k}"))
+                _add_one(
+                    w, t.dtype, base[1], f.value(f"add i64 {to}, {k}"), operands[1][1], f.value(f"add i64 {of}, {k}")
+                )
         return [base]
 
     results = w.guarded(operation, operands, fine, fast)
@@ -110,7 +117,12 @@ def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -
     """Write the place of the first largest or smallest element along the last axis (or of all elements)."""
     value, f = operation.operands[0], w.f
     t, axis = tensor_type(value), operation.attributes["axis"]
-    if in_register(t) or not is_native(t.dtype) or t.dtype.is_bool or (axis is not None and axis % t.rank != t.rank - 1):
+    if (
+        in_register(t)
+        or not is_native(t.dtype)
+        or t.dtype.is_bool
+        or (axis is not None and axis % t.rank != t.rank - 1)
+    ):
         return host_rule(w, operation, operands)
     shape = extents(value, operands[0])
     outer = [] if axis is None else shape[:-1]
@@ -138,7 +150,9 @@ def _first_extreme(w: Writer, name: str, dtype: DType, row: str, length: str) ->
         new, old = f.load(kind, f.offset(row, j, kind)), f.load(kind, best)
         if dtype.is_floating:
             better = f.value(f"fcmp {'ogt' if name == 'argmax' else 'olt'} {kind} {new}, {old}")
-            first_nan = f.value(f"and i1 {f.value(f'fcmp uno {kind} {new}, {new}')}, {f.value(f'fcmp ord {kind} {old}, {old}')}")
+            first_nan = f.value(
+                f"and i1 {f.value(f'fcmp uno {kind} {new}, {new}')}, {f.value(f'fcmp ord {kind} {old}, {old}')}"
+            )
             better = f.value(f"or i1 {better}, {first_nan}")
         else:
             word = ("ugt", "ult") if dtype.kind == "u" else ("sgt", "slt")

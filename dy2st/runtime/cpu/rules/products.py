@@ -18,7 +18,7 @@ Made = Sequence[Components]
 
 @dataclass
 class Matrix:
-    """A batch of matrices in memory: rows lie together (or columns, where `transposed`), `apart` elements from each other."""
+    """A batch of matrices in memory: rows (or columns, where `transposed`), `apart` elements from each other."""
 
     data: str
     batch: list[str]
@@ -30,7 +30,7 @@ class Matrix:
 
 
 def _matrix(w: Writer, value: Value, components: Components, swap: bool) -> tuple[Matrix, str | None]:
-    """Return an operand as the kernels read it, and the block of a copy where neither its rows nor its columns lie together."""
+    """Return an operand as the kernels read it, and the block of a copy where neither rows nor columns lie together."""
     apart, copy = strides(w, value, components), None
     if isinstance(components, Strided) and "1" not in apart[-2:]:
         components = w.copied(value, components)
@@ -80,7 +80,10 @@ def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: 
         if axis < len(a.batch):
             with f.loop(a.batch[axis], hint="batch") as i:
                 steps = (a.batch_strides[axis], b.batch_strides[axis])
-                moved = [f.offset(p, f.value(f"mul i64 {i}, {product(w, [s, str(itemsize)])}")) for p, s in zip(at, steps, strict=False)]
+                moved = [
+                    f.offset(p, f.value(f"mul i64 {i}, {product(w, [s, str(itemsize)])}"))
+                    for p, s in zip(at, steps, strict=False)
+                ]
                 step = product(w, [one, *a.batch[axis + 1 :]])
                 write(axis + 1, (moved[0], moved[1], f.offset(at[2], f.value(f"mul i64 {i}, {step}"))))
             return

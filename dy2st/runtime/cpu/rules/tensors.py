@@ -10,9 +10,9 @@ import numpy as np
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
-from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -145,6 +145,12 @@ def detach(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 def renew(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the new value."""
     return [w.owned(operation.operands[0], operands[0])]
+
+
+@rule("full")
+def full(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a tensor of rank 0; loop nests fill others."""
+    return [operands[0]] if in_register(operation.results[0].type) else host_rule(w, operation, operands)
 
 
 @rule("expand_dims", "squeeze")
@@ -285,5 +291,3 @@ def _offset(w: Writer, shape: Sequence[str], places: Sequence[str]) -> tuple[str
         inside = f.value(f"and i1 {inside}, {f.value(f'icmp ult i64 {front}, {extent}')}")
         at = f.value(f"add i64 {f.value(f'mul i64 {at}, {extent}')}, {front}")
     return (product(w, [at, *shape[len(places) :]]), inside)
-
-

@@ -80,7 +80,9 @@ def cast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         is_it = f.value(f"icmp eq i64 {operands[0][0]}, {old}")
         made[0] = f.value(f"select i1 {is_it}, i64 {new_tag}, i64 {made[0]}")
         place = alternative(target, new_tag)
-        kept = zip(kinds(target.alternatives[new_tag]), operands[0][alternative(source, old)], made[place], strict=False)
+        kept = zip(
+            kinds(target.alternatives[new_tag]), operands[0][alternative(source, old)], made[place], strict=False
+        )
         made[place] = [f.value(f"select i1 {is_it}, {kind} {new}, {kind} {so_far}") for kind, new, so_far in kept]
     w.retain(target, tuple(made))
     return [tuple(made)]

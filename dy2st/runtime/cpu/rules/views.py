@@ -77,7 +77,9 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     spec = operation.attributes["spec"]
     if not is_memory(value):
         return host_rule(w, operation, operands)
-    plain = not isinstance(operands[0], Strided) and all(p[0] == "int" or p == ("slice", None, None, None) for p in spec)
+    plain = not isinstance(operands[0], Strided) and all(
+        p[0] == "int" or p == ("slice", None, None, None) for p in spec
+    )
     firsts = [i for i, p in enumerate(spec) if p[0] == "int"]
     if plain and firsts == list(range(len(firsts))) and firsts:
         return _LEADING(w, operation, operands)
@@ -116,7 +118,7 @@ def _parts(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Comp
 
 @dataclass
 class Region:
-    """A part of a tensor by ints and slices: the number of its first element, its extents, how far its axes are apart."""
+    """A part of a tensor by ints and slices: its first element's number, its extents, how far its axes are apart."""
 
     first: str
     shape: list[str]

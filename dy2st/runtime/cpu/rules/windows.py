@@ -31,11 +31,15 @@ def _row(w: Writer, **fields: Sequence[str | int]) -> str:
     return row
 
 
-def _counts(w: Writer, inside: Sequence[str], kernel: Sequence[str | int], attributes: dict[str, Any]) -> tuple[list[str], str]:
+def _counts(
+    w: Writer, inside: Sequence[str], kernel: Sequence[str | int], attributes: dict[str, Any]
+) -> tuple[list[str], str]:
     """Return how many windows fit along each axis, and whether one does along all."""
     f, counts, fine = w.f, list[str](), "true"
     dilation = attributes.get("dilation", (1,) * len(inside))
-    for n, k, s, (low, high), d in zip(inside, kernel, attributes["stride"], attributes["padding"], dilation, strict=True):
+    for n, k, s, (low, high), d in zip(
+        inside, kernel, attributes["stride"], attributes["padding"], dilation, strict=True
+    ):
         span = f.value(f"mul i64 {f.value(f'sub i64 {k}, 1')}, {d}")
         room = f.value(f"sub i64 {f.value(f'add i64 {n}, {low + high - 1}')}, {span}")
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp sge i64 {room}, 0')}")
@@ -101,10 +105,13 @@ def gradients(w: Writer, operation: Operation, operands: list[Components]) -> Ma
     return w.guarded(operation, operands, fine, fast)
 
 
-def _shape(w: Writer, x: Sequence[str], filters: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]) -> str:
+def _shape(
+    w: Writer, x: Sequence[str], filters: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]
+) -> str:
     return _row(
         w, batch=[x[0]], channels=[x[1]], filters=[filters[0]], groups=[attributes["groups"]], kernel=filters[2:],
-        out=counts, stride=attributes["stride"], dilation=attributes["dilation"], **_padding(attributes), **{"in": x[2:]},
+        out=counts, stride=attributes["stride"], dilation=attributes["dilation"], **_padding(attributes),
+        **{"in": x[2:]},
     )  # fmt: skip
 
 
@@ -114,6 +121,13 @@ def _run(w: Writer, name: str, operation: Operation, row: str, places: tuple[str
     block, data = allocate_bytes(w, size)
     w.f.call("void", w.library(f"{name}.{dtype}"), *(f"ptr {p}" for p in places), f"ptr {row}", f"ptr {data}")
     w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+
+
+def _pool_shape(w: Writer, x: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]) -> str:
+    return _row(
+        w, batch=[x[0]], channels=[x[1]], kernel=attributes["kernel"], out=counts, stride=attributes["stride"],
+        **_padding(attributes), **{"in": x[2:]},
+    )  # fmt: skip
 
 
 @rule("max_pool", "avg_pool")
@@ -128,12 +142,13 @@ def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
     def fast() -> Made:
         shape = [*x[:2], *counts]
-        row = _row(w, batch=[x[0]], channels=[x[1]], kernel=attributes["kernel"], out=counts, stride=attributes["stride"],
-                   **_padding(attributes), **{"in": x[2:]})  # fmt: skip
+        row = _pool_shape(w, x, counts, attributes)
         made = allocate(w, t.dtype, shape)
         if operation.op.name == "avg_pool":
             exclusive = str(attributes["exclusive"]).lower()
-            w.f.call("void", w.library(name), f"ptr {operands[0][1]}", f"ptr {made[1]}", f"ptr {row}", f"i1 {exclusive}")
+            w.f.call(
+                "void", w.library(name), f"ptr {operands[0][1]}", f"ptr {made[1]}", f"ptr {row}", f"i1 {exclusive}"
+            )
             return [made]
         places = allocate(w, int64, shape)
         w.f.call("void", w.library(name), *(f"ptr {p}" for p in (operands[0][1], made[1], places[1], row)))
@@ -156,8 +171,7 @@ def mean_gradient(w: Writer, operation: Operation, operands: list[Components]) -
         fine = w.f.value(f"and i1 {fine}, {w.f.value(f'icmp eq i64 {a}, {b}')}")
 
     def fast() -> Made:
-        row = _row(w, batch=[c[0]], channels=[c[1]], kernel=attributes["kernel"], out=counts, stride=attributes["stride"],
-                   **_padding(attributes), **{"in": target[2:]})  # fmt: skip
+        row = _pool_shape(w, target, counts, attributes)
         made = allocate(w, t.dtype, target)
         exclusive = str(attributes["exclusive"]).lower()
         kernel = w.library(f"avg_pool_grad.{_FLOATS[t.dtype.name]}")

@@ -1,4 +1,4 @@
-"""Writes between brackets: `index_set` and `index_add` of ints and slices, in place where nobody else holds the tensor."""
+"""Writes between brackets: `index_set` and `index_add` of ints and slices, in place where the tensor is held once."""
 
 from __future__ import annotations
 

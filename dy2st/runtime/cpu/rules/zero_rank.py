@@ -25,4 +25,10 @@ def enter(names: Sequence[str], function: Callable[..., Sequence[Components]] = 
         RULES.setdefault(name, function)
 
 
-enter([name for name, op in REGISTRY.items() if getattr(op, "elementwise", False) or name in ("renew", "zeros_like", "ones_like")])
+enter(
+    [
+        name
+        for name, op in REGISTRY.items()
+        if getattr(op, "elementwise", False) or name in ("renew", "zeros_like", "ones_like")
+    ]
+)

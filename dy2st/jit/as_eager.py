@@ -1,0 +1,36 @@
+"""What a call leaves behind where an operation raises by itself: what eager mode would have written until there.
+
+A Program writes when it has run. A `raise` hands over what stands there, an operation that raises does not. Nothing was
+written then, so the function runs once more, eagerly and unseen, up to where it raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.ir.context import current, replaced
+from dy2st.runtime.generator import default_generator
+
+_UNWRITTEN = "__dy2st_unwritten__"
+
+
+def note_unwritten(error: Exception) -> None:
+    """Note that a Program that writes has raised `error` before it wrote."""
+    setattr(error, _UNWRITTEN, True)
+
+
+def leave_as_eager(function: Callable[..., Any], error: Exception, args: Any, keywords: dict[str, Any]) -> None:
+    """Write what `function` writes before it raises, where a Program of it has raised `error` before it wrote."""
+    if not hasattr(error, _UNWRITTEN):
+        return
+    delattr(error, _UNWRITTEN)
+    default_generator()  # the process that is replaced for a moment must have it
+    process = dataclasses.replace(current().process, to_static_enabled=False)
+    with replaced(process=process), contextlib.redirect_stdout(None), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(Exception):  # it is the one that is on its way already
+            function(*args, **keywords)

@@ -1,0 +1,61 @@
+"""The trace of one call of a static function: its arguments become inputs of the Program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.errors import TraceError
+from dy2st.ir.program import Value
+from dy2st.jit.concrete_program import fixed_values
+from dy2st.jit.outside import mark
+from dy2st.jit.signature import Flattened, call_arguments, rebuild, type_of_leaf
+from dy2st.jit.trace import Trace, Traced, trace
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.static.input_spec import InputSpec
+
+
+def trace_call(
+    function: Callable[..., Any], signature: inspect.Signature, made: Flattened, specs: dict[str, InputSpec],
+    trace_of_call: Trace,
+) -> Traced:  # fmt: skip
+    """Trace a call with the arguments `made`; TraceError where no Program does what the call does to them."""
+
+    def make_inputs(t: Trace) -> tuple[list[Value], Any, Any]:
+        inputs: list[Value] = []
+        leaves: list[Any] = []
+        for x, name in zip(made.leaves, made.names, strict=True):
+            value = t.root.argument(type_of_leaf(x, name, specs.get(name)), name)
+            inputs.append(value)
+            leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else Scalar(value))
+        containers: dict[int, Any] = {}
+        iterators = [t.iterator(x) for x in made.iterators]
+        values = {name: rebuild(tree, leaves, containers, iterators) for name, tree in made.tree.items()}
+        t.note_arguments(leaves, containers)
+        t.arrays = {id(leaves[i]) for i in made.arrays}
+        for x in fixed_values(made).values():  # the function may read and write them, but not while it is traced
+            mark(t, x)
+        return inputs, *call_arguments(signature, values)
+
+    traced = trace(function, make_inputs, trace_of_call)
+    _check(traced, made)
+    return traced
+
+
+def _check(traced: Traced, made: Flattened) -> None:
+    """Refuse what would be done to something else than the arguments of a call."""
+    for i in traced.grad_free:
+        if made.leaves[i]._grad is not None:
+            raise TraceError(
+                f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
+                "clear it before"
+            )
+    if not made.arrays.isdisjoint(traced.written_leaves):
+        raise TraceError("an argument that is a NumPy array is written: give the function a tensor")
+    if not made.sharing.isdisjoint(traced.written_leaves):
+        raise TraceError(
+            "two arguments share memory and one of them is written, which a Program takes for two tensors: "
+            "give it a clone of one"
+        )
