@@ -21,6 +21,8 @@ from dy2st.files import program_file
 from dy2st.ir.printer import to_text
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.nn.layer import Layer
+from dy2st.runtime import cpu
+from dy2st.runtime.cpu import STAGES
 from dy2st.runtime.grad_mode import no_grad
 from dy2st.runtime.tensor import Tensor
 from dy2st.viz import draw
@@ -52,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     inspect = commands.add_parser("inspect", help="say what a saved model holds")
     inspect.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     inspect.add_argument("--text", action="store_true", help="print the Program, too")
+    inspect.add_argument(
+        "--stage", choices=STAGES, help="print native code for this CPU: its loop nests, LLVM IR, assembly"
+    )
     inspect.set_defaults(command=_inspect)
     run = commands.add_parser("run", help="run a saved model on arrays")
     run.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
@@ -95,6 +100,10 @@ def _inspect(options: argparse.Namespace) -> None:
         print(f"  {name}: {said.array.dtype}{shape} {said.kind}{same}")
     if options.text:
         print("\n" + to_text(layer._saved.program), end="")
+    if options.stage:
+        for name, method in layer._methods.items():
+            for _, program in method.programs():
+                print(f"\n; {name}\n" + cpu.stage(program, options.stage))
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -114,9 +114,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
-SHARES = {"test_registry.py": 4, "test_jet.py": 4, "test_derivatives.py": 3, "test_constructs.py": 2,
-          "test_same_as_interpreter.py": 8,
-          "test_constructs_natively.py": 6, "test_same_as_python.py": 3, "test_rows.py": 4, "test_every_op.py": 6}  # fmt: skip
+SHARES = {
+    "test_registry.py": 4, "test_jet.py": 4, "test_derivatives.py": 3, "test_constructs.py": 2, "test_rows.py": 4,
+    "test_every_op.py": 6, "test_same_as_python.py": 3, "test_same_as_interpreter.py": 8,
+    "test_constructs_natively.py": 6,
+}  # fmt: skip
 """Files of which `dev.py test --fast` runs every n-th case; the whole suite runs all."""
 
 

@@ -42,6 +42,15 @@ def test_inspect(model: Path, capsys: Any) -> None:
     assert "program forward" in run(capsys, "inspect", model, "--text")[1]
 
 
+@pytest.mark.parametrize(
+    ("stage", "said"), [("fused", "loops over ["), ("llvm", "define i32 @dy2st.f."), ("asm", ".text")]
+)
+def test_inspect_native_code(model: Path, capsys: Any, stage: str, said: str) -> None:
+    status, out, err = run(capsys, "inspect", model, "--stage", stage)
+    assert (status, err) == (0, "")
+    assert said in out
+
+
 def test_run_and_write(model: Path, tmp_path: Path, capsys: Any) -> None:
     x = np.ones((4, 3), "float32")
     np.save(tmp_path / "x.npy", x)

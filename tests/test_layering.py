@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "runtime",
         "files",
         "functions",
-        "nn regularizer linalg tensor fft distribution",
+        "nn regularizer linalg tensor fft signal distribution",
         "optimizer",
         "static incubate amp array_api io metric autograd device utils",
         "jit distributed vision hapi callbacks",

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from dy2st.autodiff.forward import functions_of
 from dy2st.batching.each import lane_numbers, of_lane
@@ -18,7 +18,7 @@ from dy2st.batching.leaves import counted
 from dy2st.batching.pushing import Batcher, NotStackable, rule
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value, tensor_type
-from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, VariantType
+from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, VariantType, is_optional, payload
 from dy2st.ops.cotangent import zeros
 
 
@@ -89,26 +89,34 @@ def _apart(at: Batcher, lane: Lane, kind: Type) -> Value:
 def _chosen(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane] | None:
     """Case 2; None where the lanes may leave with values that cannot be chosen from elementwise."""
     given = lanes[1:]
-    if not can_be_masked(at, operation, given):
+    if not can_be_masked(operation, given):
         return None
     pairs = list(zip(*(block.results for block in operation.blocks), strict=True))
-    if any(not _alike(at.b, ours.type, theirs.type, old.type) for (ours, theirs), old in zip(
-        pairs, operation.results, strict=True)):  # fmt: skip
-        return None
+    for (ours, theirs), old in zip(pairs, operation.results, strict=True):
+        if not _alike(at.b, ours.type, theirs.type, old.type) and not _counts_as_zero(at, old):
+            return None
     takes = mask_of(at, lanes[0])
     made: list[list[Value]] = []
     for which, block in enumerate(operation.blocks):
         mask = takes if which == 0 else at.b.logical_not(takes)
-        made.append(_branch(at, block, given, mask, [v.type for v in operation.results]))
-    results = [choose(at, takes, ours, theirs) for ours, theirs in zip(*made, strict=True)]
-    return [Lane(v, Form.STACKED) for v in results]
+        made.append(_branch(at, block, given, mask, [payload(v.type) for v in operation.results]))
+    found: list[Lane] = []
+    for old, ours, theirs in zip(operation.results, *made, strict=True):
+        value = choose(at, takes, ours, theirs)
+        if is_optional(old.type):
+            value = at.b.emit("variant_new", [value], {"type": at.type(old.type), "tag": 1})
+        found.append(Lane(value, Form.STACKED))
+    return found
 
 
-def can_be_masked(at: Batcher, operation: Operation, given: Sequence[Lane]) -> bool:
-    """Say whether lanes may run an operation on what another lane has: stacked tensors and numbers, no effects."""
+def can_be_masked(operation: Operation, given: Sequence[Lane], loose: Collection[int] = ()) -> bool:
+    """Say whether lanes may run an operation on what another lane has: stacked tensors and numbers, no effects.
+
+    Operands whose numbers are `loose` may be anything.
+    """
     simple = all(
-        lane.shared or (lane.stacked and isinstance(v.type, (TensorType, ScalarType)))
-        for lane, v in zip(given, operation.operands[len(operation.operands) - len(given) :], strict=True)
+        lane.shared or i in loose or (lane.stacked and isinstance(v.type, (TensorType, ScalarType)))
+        for i, (lane, v) in enumerate(zip(given, operation.operands[1:], strict=True))
     )
     return simple and not any(inner.op.effect for block in operation.blocks for inner in block.walk())
 
@@ -118,6 +126,15 @@ def _alike(b: Builder, ours: Type, theirs: Type, old: Type) -> bool:
     if isinstance(old, ScalarType):
         return True
     return isinstance(ours, TensorType) and ours == theirs == old and known_outside(b, old)
+
+
+def _counts_as_zero(at: Batcher, result: Value) -> bool:
+    """Say whether a result is an optional cotangent of which only the sum with others is used: unset is zero there."""
+    kind = payload(result.type)
+    if not is_optional(result.type) or not isinstance(kind, TensorType) or not known_outside(at.b, kind):
+        return False
+    users = [one for one in at.source.operations if result in one.operands]
+    return result not in at.source.results and all(one.name in ("optional_add", "variant_or_zeros") for one in users)
 
 
 def mask_of(at: Batcher, predicate: Lane) -> Value:
@@ -135,7 +152,13 @@ def _branch(at: Batcher, block: Block, given: Sequence[Lane], mask: Value, kinds
     for argument, lane in zip(block.arguments, given, strict=True):
         some.set(argument, *borrow(lane))
     some.run(block)
-    some.b.block.results = [some.stacked(some.lane(v)) for v in block.results]
+    for value, kind in zip(block.results, map(at.type, kinds), strict=True):
+        result = some.stacked(some.lane(value))
+        if is_optional(value.type):
+            assert isinstance(kind, TensorType)
+            empty = zeros(some.b, kind.dtype, some.b.shape(kind))
+            result = some.b.emit("variant_or_zeros", [result, empty], {"tag": 1})
+        some.b.block.results.append(result)
     for kind in map(at.type, kinds):
         assert isinstance(kind, TensorType)
         none.b.block.results.append(zeros(none.b, kind.dtype, none.b.shape(kind)))

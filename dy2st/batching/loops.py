@@ -6,6 +6,9 @@
    they run on what a lane has that is not done (see `branches.py`). What all lanes that still turn have in common, as
    a number of turns, stays one value inside of the loop; beside it stands what each lane had of it when it was done.
 3. What cannot run like that runs lane by lane.
+
+A list that a loop appends to is as long as its turns, so lanes that turn differently often have lists that differ; but
+the tapes of reverse mode (`tapes.py`) are read by the turns that wrote them alone, so these need not.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from dataclasses import dataclass
 from dy2st.batching.branches import any_of, borrower, can_be_masked, choose, enter, in_form, mask_of, wider
 from dy2st.batching.lanes import Form, Lane, form_type, known_outside
 from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.tapes import is_read_tape, is_written_tape
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Operation, Value
+from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 
 
@@ -30,8 +34,6 @@ def loop(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane]
         body, forms, test = _settled(at, operation, forms, fixed, None)
         if test is Form.SHARED:
             return _rebuilt(at, operation, lanes, body, forms)
-    if operation.name == "counted_while" and operation.attributes["reverse"]:
-        return None
     return _masked(at, operation, lanes, [lane.form for lane in lanes[1 : 1 + len(forms)]], fixed)
 
 
@@ -44,35 +46,33 @@ def _parts(operation: Operation) -> tuple[list[Value], list[Value], list[Value],
 
 
 def _settled(
-    at: Batcher, operation: Operation, forms: Sequence[Form], fixed: Sequence[Lane], mask: Value | None
+    at: Batcher, operation: Operation, forms: Sequence[Form], fixed: Sequence[Lane], mask: _Mask | None
 ) -> tuple[Batcher, list[Form], Form]:
     """Rebuild the body until carried values leave it in the forms in which they enter; return it, these and the test's.
 
-    With a mask (as the block around sees it, to know its type) the lanes outside of it borrow what they have.
+    With a mask the lanes outside of it borrow what they have.
     """
     turn, taken, invariants, leaving = _parts(operation)
     forms = list(forms)
     while True:
         side = at.inside(at.b.child())
         enter(side, turn, [Form.SHARED] * len(turn))
-        own = None if mask is None else side.b.argument(mask.type, "mask")
+        if mask is not None:
+            mask.enter(side, turn)
         enter(side, taken, forms)
         for argument, lane in zip(invariants, fixed, strict=True):
             side.set(argument, lane.value, lane.form)
-        if own is not None:
-            _borrow(side, own, [*taken, *invariants])
+        if mask is not None:
+            borrow = borrower(side, mask.inside)
+            for i, value in enumerate([*taken, *invariants]):
+                if i not in mask.tapes:
+                    side.set(value, *borrow(side.known[value]))
         side.run(operation.blocks[0])
         after = [wider(form, side.known[v].form) for form, v in zip(forms, leaving, strict=True)]
         if after == forms:
             test = Form.SHARED if turn else side.known[operation.blocks[0].results[0]].form
             return side, forms, test
         forms = after
-
-
-def _borrow(side: Batcher, mask: Value, values: Sequence[Value]) -> None:
-    borrow = borrower(side, mask)
-    for value in values:
-        side.set(value, *borrow(side.known[value]))
 
 
 def _rebuilt(
@@ -110,41 +110,61 @@ def _emit(
 
 
 # ---- lanes that turn differently often ------------------------------------------------------------------------------
+class _Mask:
+    """Which lanes turn: carried by a `while_loop`, told by the number of the turn in a counted loop.
+
+    `tapes` are the numbers of operands, behind the first, that are lists with an element for each turn.
+    """
+
+    def __init__(self, at: Batcher, operation: Operation, head: Lane, tapes: set[int]):
+        self.counted, self.tapes = operation.name == "counted_while", tapes
+        self.head = at.stacked(head)
+        self.first = self.head if self.counted else mask_of(at, Lane(self.head, Form.STACKED))
+        self.inside: Value
+
+    def enter(self, side: Batcher, turn: Sequence[Value]) -> None:
+        """Make the mask of a body; `turn` is the number of the turn in a counted loop."""
+        if not self.counted:
+            self.inside = side.b.argument(self.first.type, "mask")
+            return
+        number = side.b.scalar_to_tensor(side.known[turn[0]].value, dtype=tensor_type(self.head).dtype)
+        self.inside = side.b.gt(side.b.use(self.head), number)
+
+
 def _masked(
     at: Batcher, operation: Operation, lanes: Sequence[Lane], forms: Sequence[Form], fixed: Sequence[Lane]
 ) -> list[Lane] | None:
     """Case 2; None where what a lane carries cannot be kept elementwise."""
-    b, counted = at.b, operation.name == "counted_while"
     _, taken, _, leaving = _parts(operation)
-    if not can_be_masked(at, operation, lanes[1:]):
+    written = {i for i in range(len(taken)) if is_written_tape(at.source, operation, i)}
+    tapes = written | {i for i in range(len(taken), len(lanes) - 1) if is_read_tape(operation, i + 1)}
+    if not can_be_masked(operation, lanes[1:], tapes):
         return None
     moves = [new is not old for new, old in zip(leaving, taken, strict=True)]
-    if any(moving and not _can_be_kept(b, old, new) for moving, old, new in zip(moves, taken, leaving, strict=True)):
-        return None
-    head = at.stacked(lanes[0])
-    mask = b.gt(head, 0) if counted else mask_of(at, Lane(head, Form.STACKED))
+    for i, (moving, old, new) in enumerate(zip(moves, taken, leaving, strict=True)):
+        if moving and i not in written and not _can_be_kept(at.b, old, new):
+            return None
+    mask = _Mask(at, operation, lanes[0], tapes)
     side, forms, _ = _settled(at, operation, forms, fixed, mask)
     if any(form is Form.APART for form in forms):
         return None
-    return _turning(at, operation, lanes, _Turn(side, list(forms), moves, mask, head if counted else None))
+    return _turning(at, operation, lanes, _Turn(side, forms, moves, mask))
 
 
 @dataclass
 class _Turn:
-    """The body of a masked loop: arguments are the number of the turn or nothing, the mask, the carried values."""
+    """The body of a masked loop."""
 
     side: Batcher
     forms: list[Form]
     moves: list[bool]
     """Which carried values a turn changes."""
-    mask: Value
-    """Which lanes turn at all."""
-    count: Value | None
-    """How often each lane turns, in a counted loop."""
+    mask: _Mask
 
-    def own(self) -> list[Value]:
+    def entered(self) -> list[Value]:
+        """Return the carried values as they enter: the arguments behind the turn's number, or behind the mask."""
         captured = set(self.side.b.captures.values())
-        return [v for v in self.side.b.block.arguments if v not in captured]
+        return [v for v in self.side.b.block.arguments if v not in captured][1:]
 
 
 def _can_be_kept(b: Builder, old: Value, new: Value) -> bool:
@@ -156,52 +176,45 @@ def _can_be_kept(b: Builder, old: Value, new: Value) -> bool:
 
 def _turning(at: Batcher, operation: Operation, lanes: Sequence[Lane], turn: _Turn) -> list[Lane]:
     """Emit the masked loop; what is one value while it turns is carried a second time, as each lane had it last."""
-    side, inner = turn.side, turn.side.b
-    arguments, counted = turn.own(), turn.count is not None
-    number = arguments.pop(0) if counted else None
-    mask, entered = arguments[0], arguments[1:]
-    leaving = _parts(operation)[3]
-    initial = [turn.mask]
-    initial += [
-        _entering(at, v, lane, form)
-        for v, lane, form in zip(operation.operands[1:], lanes[1:], turn.forms, strict=False)
-    ]
+    side, inner, mask = turn.side, turn.side.b, turn.mask
+    entered, leaving = turn.entered(), _parts(operation)[3]
+    pairs = zip(operation.operands[1:], lanes[1:], turn.forms, strict=False)
+    initial = [_entering(at, v, lane, form) for v, lane, form in pairs]
     results: list[Value] = []
     kept: list[Value] = []
     places: dict[int, int] = {}
     for i, (new, form, moving) in enumerate(zip(leaving, turn.forms, turn.moves, strict=True)):
         after = in_form(side, new, form)
         if form is Form.STACKED:
-            results.append(choose(side, mask, after, entered[i]) if moving else entered[i])
+            if moving and i not in mask.tapes:
+                after = choose(side, mask.inside, after, entered[i])
+            results.append(after if moving else entered[i])  # what stays would be what the lane borrowed
             continue
         results.append(after)
-        if moving:
-            places[i] = len(turn.forms) + 1 + len(kept)
-            lane = Lane(initial[1 + i], Form.SHARED)
-            initial.append(at.stacked(lane))
+        if moving and i not in mask.tapes:
+            places[i] = len(turn.forms) + len(kept)
+            initial.append(at.stacked(Lane(initial[i], Form.SHARED)))
             last = inner.argument(form_type(operation.results[i].type, Form.STACKED, at.lanes))
-            kept.append(choose(side, mask, side.stacked(Lane(after, form)), last))
-    if counted:
-        assert number is not None
-        assert turn.count is not None
-        following = inner.scalar_to_tensor(inner.scalar_add(number, 1), dtype=_dtype(turn.count))
-        mask = inner.gt(inner.use(turn.count), following)
-        turns = at.b.item(at.b.emit("max", [turn.count], {"axis": (0,), "keepdim": False}))
-        made = _emit(at, "counted_while", turns, initial, inner, [mask, *results, *kept], {"reverse": False})
-    else:
-        test = side.lane(operation.blocks[0].results[0])
-        mask = inner.logical_and(mask, mask_of(side, Lane(side.stacked(test), Form.STACKED)))
-        leaves = [any_of(inner, mask), mask, *results, *kept]
-        made = _emit(at, "while_loop", any_of(at.b, turn.mask), initial, inner, leaves, {})
+            kept.append(choose(side, mask.inside, side.stacked(Lane(after, form)), last))
+    made = _emit_masked(at, operation, turn, initial, [*results, *kept])
     found: list[Lane] = []
     for i, form in enumerate(turn.forms):
-        if form is Form.STACKED:
-            found.append(Lane(made[1 + i], form))
+        if form is Form.STACKED or i in mask.tapes:
+            found.append(Lane(made[i], form))
         else:
             found.append(Lane(made[places[i]], Form.STACKED) if i in places else lanes[1 + i])
     return found
 
 
-def _dtype(value: Value) -> object:
-    assert isinstance(value.type, TensorType)
-    return value.type.dtype
+def _emit_masked(
+    at: Batcher, operation: Operation, turn: _Turn, initial: list[Value], results: list[Value]
+) -> list[Value]:
+    """Emit the loop itself, which turns as long as any lane does; return what it carried."""
+    b, side, mask = at.b, turn.side, turn.mask
+    if mask.counted:
+        turns = b.item(b.emit("max", [mask.head], {"axis": (0,), "keepdim": False}))
+        return _emit(at, "counted_while", turns, initial, side.b, results, dict(operation.attributes))
+    test = side.lane(operation.blocks[0].results[0])
+    after = side.b.logical_and(mask.inside, mask_of(side, Lane(side.stacked(test), Form.STACKED)))
+    leaves = [any_of(side.b, after), after, *results]
+    return _emit(at, "while_loop", any_of(b, mask.first), [mask.first, *initial], side.b, leaves, {})[1:]

@@ -27,6 +27,8 @@ class Batcher:
     def __init__(self, b: Builder, lanes: Extent):
         self.b, self.lanes = b, lanes
         self.known: dict[Value, Lane] = {}
+        self.source = Block()
+        """The block that is being pushed through."""
 
     def inside(self, b: Builder) -> Batcher:
         """Return a batcher that emits into another block, over the same lanes."""
@@ -61,6 +63,7 @@ class Batcher:
     # ---- operations ------------------------------------------------------------------------------------------------
     def run(self, block: Block) -> None:
         """Push through a block whose arguments are known."""
+        self.source = block
         for operation in block.operations:
             before, self.b.location = self.b.location, operation.location
             self.push(operation)

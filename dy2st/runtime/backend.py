@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dy2st.ir.program import Program
+from dy2st.runtime import cpu
 from dy2st.runtime.plan import Plan, compile_plan
 
 BACKENDS = ("auto", "native", "interpreter")
@@ -49,7 +50,7 @@ def ready(program: Program, xp: Any) -> Runnable:
     chosen = backend()
     if xp is not np or chosen == "interpreter" or not _has_llvm():
         return compile_plan(program, xp)
-    return _native(program) if chosen == "native" else Automatic(program)
+    return cpu.NativePlan(program) if chosen == "native" else Automatic(program)
 
 
 class Automatic:
@@ -73,7 +74,7 @@ class Automatic:
     def _next(self) -> Runnable:
         """Return what makes this run: the interpreter the first time, where that is all there may be."""
         if self._chosen is None and self._runs_before <= 0:
-            native = _native(self.program)
+            native = cpu.NativePlan(self.program)
             self._chosen = native if native.is_worth_it else self._interpreted()
         self._runs_before -= 1
         return self._chosen or self._interpreted()
@@ -82,12 +83,6 @@ class Automatic:
         if self._plan is None:
             self._plan = compile_plan(self.program)
         return self._plan
-
-
-def _native(program: Program) -> Any:
-    from dy2st.runtime.cpu.native import NativePlan
-
-    return NativePlan(program)
 
 
 def _has_llvm() -> bool:

@@ -236,12 +236,29 @@ def abs_(trace: Any, x: Any) -> Any:
 
 
 def str_(trace: Any, *args: Any) -> Any:
-    """Return `str(x)`, text with symbolic values where x is symbolic."""
-    return (
-        fstring(trace, (args[0], "s", ""))
-        if args and (trace.is_symbolic(args[0]) or isinstance(args[0], BaseException))
-        else str(*args)
-    )
+    """Return `str(x)`, text with values of the run where x has some."""
+    return _text(trace, args[0], "s") if len(args) == 1 else str(*args)
+
+
+def _text(trace: Any, x: Any, conversion: str | None, spec: str = "") -> Any:
+    if isinstance(x, Variant):
+        return switch(trace, x, lambda y: _text(trace, y, conversion, spec))
+    return fstring(trace, (x, conversion, spec))
+
+
+def repr_(trace: Any, x: Any) -> Any:
+    """Return `repr(x)`."""
+    return _text(trace, x, "r")
+
+
+def ascii_(trace: Any, x: Any) -> Any:
+    """Return `ascii(x)`."""
+    return _text(trace, x, "a")
+
+
+def format_(trace: Any, x: Any, spec: str = "") -> Any:
+    """Return `format(x, spec)`."""
+    return _text(trace, x, None, spec)
 
 
 def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
@@ -267,5 +284,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
     reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: sorted_, dict: dict_,
-    hash: hash_, warnings.warn: warn,
+    hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_, format: format_,
 }  # fmt: skip

@@ -25,7 +25,7 @@ class Compiled:
     def __init__(self, program: Program, optimised: Program | None = None, *, whole: bool = False):
         self.program = program
         self._whole = whole
-        """Whether this is a Program of the user's, which may become native code, and not one operation of eager mode."""
+        """Whether this is a Program of the user's, which may become native code, not one operation of eager mode."""
         self._lock = threading.RLock()
         self._plans: dict[Any, Runnable] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}

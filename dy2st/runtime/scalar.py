@@ -80,7 +80,10 @@ class Scalar:
         raise needs_value(f"the hash of a symbolic {self.kind} was needed (a key, or an item of a set)")
 
     def __repr__(self) -> str:
-        return f"Scalar({self.value.type})"
+        kind = self.value.type
+        if isinstance(kind, ScalarType) and kind.extent is not None:
+            return str(kind.extent)  # as other messages name it
+        return f"Scalar({kind})"
 
     def __format__(self, spec: str) -> str:
         raise needs_value(f"a symbolic {self.kind} was needed as text")

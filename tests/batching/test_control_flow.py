@@ -113,6 +113,16 @@ def test_a_count_that_differs_between_lanes(turns, reverse):
     check(program([VECTOR, INT], body), lanes(turns), [True, True])
 
 
+def test_what_a_turn_passes_on_stays_the_lanes_own():
+    def body(b, x, limit):
+        def test(b, s, kept):
+            return b.item(b.lt(b.sum(b.abs(s), axis=(0,), keepdim=False), b.use(limit)))
+
+        return while_loop(b, [x, x], test, lambda b, s, kept: [b.mul(s, 2.0), kept])
+
+    check(program([VECTOR, POINT], body), lanes([np.array(v) for v in (1.0, 50.0, 7.0)]), [True, True])
+
+
 def test_a_test_that_differs_at_first_and_then_no_more():
     """Only the first turn is a question to each lane; after it the loop counts."""
 

@@ -6,7 +6,8 @@ import pytest
 from dy2st.batching.programs import vmap
 from dy2st.ir.types import INT
 from tests.autodiff.building import POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
-from tests.autodiff.checking import check
+from tests.autodiff.checking import check, gradient_program
+from tests.batching.lanes_of import check as over_lanes
 
 XS = np.array([[0.3, -0.7], [1.5, 2.0], [-4.0, 0.5]])
 
@@ -65,3 +66,32 @@ def test_lane_by_lane():
     made, _ = vmap(program([VECTOR], body), [True])
     assert any(o.name == "counted_while" for o in made.walk())
     check(made, XS, order=2)
+
+
+def test_the_gradient_of_a_loop_whose_lanes_part_has_no_loop_over_lanes():
+    """The tapes of reverse mode are read by the turns that wrote them, so they need not be as long for every lane."""
+
+    def body(b, x, limit):
+        def test(b, s):
+            return b.item(b.lt(b.sum(b.mul(s, s), axis=(0,), keepdim=False), b.use(limit)))
+
+        return while_loop(b, [x], test, lambda b, s: [b.mul(b.mul(s, 1.5), b.use(x))])
+
+    of = gradient_program(program([VECTOR, POINT], body))
+    limits = [np.array(v) for v in (1.0, 50.0, 300.0)]
+    inputs = [[np.abs(x) + 1, limit, np.ones(2)] for x, limit in zip(XS, limits, strict=True)]
+    made = over_lanes(of, inputs, [True, True, True])
+    assert len([o for o in made.block.operations if o.name == "counted_while"]) == 1
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_gradient_of_a_counted_loop_whose_lanes_part(reverse):
+    def body(b, x, n):
+        def turn(b, i, s):
+            return [b.mul(b.tanh(s), b.add(b.scalar_to_tensor(i, dtype=x.type.dtype), 1.0))]
+
+        return counted_while(b, n, [x], turn, reverse)
+
+    of = gradient_program(program([VECTOR, INT], body))
+    made = over_lanes(of, [[x, n, np.ones(2)] for x, n in zip(XS, (0, 3, 2), strict=True)], [True, True, True])
+    assert reverse or len([o for o in made.walk() if o.name == "counted_while"]) == 2

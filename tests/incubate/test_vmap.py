@@ -224,6 +224,17 @@ def test_an_error_is_that_of_the_item_which_raises():
         paddle.vmap(f)(tensor([-50.0, 50.0]))
 
 
+def test_a_variable_that_an_item_does_not_set_is_refused_for_that_item():
+    def f(x):
+        if x > 0:
+            y = x * 2
+        return y
+
+    assert paddle.vmap(f)(tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+    with pytest.raises(UnboundLocalError, match="'y'"):
+        paddle.vmap(f)(tensor([1.0, -2.0]))
+
+
 def test_it_prints_for_each_item(capsys):
     def f(x):
         if x > 0:

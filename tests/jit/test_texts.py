@@ -74,8 +74,32 @@ def of_a_recursion(x):
     return f"{x.item():.1f}" if x.sum() < 1 else of_a_recursion(x.sum() / 2)
 
 
-FUNCTIONS = [result, beside_tensors, of_an_exception, one_of_several, one_text_of_two_values, collected,
-             of_the_last_turn, attribute, of_a_recursion]  # fmt: skip
+def by_the_built_ins(x):
+    n = x.shape[0]
+    return str(n), repr(n), ascii([n, "a"]), format(x.sum().item(), ".2f"), str(x.shape), repr((x, 1)), str({"n": n})
+
+
+class Point:
+    def __str__(self) -> str:
+        return "P"
+
+    def __repr__(self) -> str:
+        return "<P>"
+
+
+def of_python_objects(x):
+    return str(Point()), repr(Point()), str([Point()]), str(b"a"), str(b"a", "utf8"), repr("a"), str(int), x
+
+
+def of_one_of_two(x):
+    y = x if x.sum() > 2 else 3
+    return str(y), repr(y)
+
+
+FUNCTIONS = [
+    result, beside_tensors, of_an_exception, one_of_several, one_text_of_two_values, collected, of_the_last_turn,
+    attribute, of_a_recursion, by_the_built_ins, of_python_objects, of_one_of_two,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

@@ -78,3 +78,16 @@ def test_what_a_detached_tensor_cannot_hold_in_a_program_is_refused():
 
     with pytest.raises(TraceError, match="a value that has a gradient is written into a detached tensor"):
         write_with_gradient(paddle.to_tensor(2.0, stop_gradient=False))
+
+
+def test_what_a_function_made_and_wrote_for_itself_does_not_leave_the_program(tmp_path):
+    @paddle.jit.to_static(full_graph=True, input_spec=[paddle.static.InputSpec([None])])
+    def first_is_one(x):
+        mask = paddle.zeros([3])
+        mask[0] = 1.0
+        return x * mask
+
+    assert first_is_one(paddle.full([3], 2.0)).tolist() == [2.0, 0.0, 0.0]
+    assert len(first_is_one.main_program.block.results) == 1
+    paddle.jit.save(first_is_one, tmp_path / "m")  # without a warning that an argument's elements change
+    assert paddle.jit.load(tmp_path / "m")(paddle.full([3], 2.0)).tolist() == [2.0, 0.0, 0.0]

@@ -11,7 +11,7 @@ PYTHON = os.environ.get("PADDLE_PYTHON", "")
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not PYTHON, reason="PADDLE_PYTHON names no interpreter that has paddlepaddle; see docs/peers/paddle.md")
+@pytest.mark.skipif(not PYTHON, reason="PADDLE_PYTHON names no Python with paddlepaddle: docs/peers/paddle.md")
 @pytest.mark.parametrize("script", ["paddle_values.py", "paddle_programs.py"])
 def test_every_difference_has_a_reason(script: str) -> None:
     done = subprocess.run(

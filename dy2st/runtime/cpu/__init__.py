@@ -1,8 +1,26 @@
 """Native code on the CPU: a Program becomes one function of machine code, made with LLVM.
 
-The stages, each with a text that `dy2st code --stage` prints:
+The stages, each with a text that `dy2st inspect MODEL --stage` prints (stages.py):
 
     fused    which operations share a loop nest (grouping.py)
     llvm     textual LLVM IR with explicit vectors (lowering.py and the rules beside it)
     asm      what the CPU runs (engine.py)
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+STAGES = ("fused", "llvm", "asm")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "NativePlan":
+        from dy2st.runtime.cpu.native import NativePlan
+
+        return NativePlan
+    if name == "stage":
+        from dy2st.runtime.cpu.stages import stage
+
+        return stage
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

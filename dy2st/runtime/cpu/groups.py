@@ -22,6 +22,7 @@ def run_group(
         group.outer = len(group.space) - 1  # a row along one axis can be read and written with gaps
     made = layout(group)
     after: list[str] = []
+    whole = [v for v in group.operands if not isinstance(given[v], Strided)]
     for value, components in list(given.items()):
         if isinstance(components, Strided):
             given[value] = _read_as_it_is(w, made, value, components, after)
@@ -29,7 +30,7 @@ def run_group(
     if any(o.op.name in ("max", "min") for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
     made.strides.update((v, room.strides) for v, room in into.items())
-    results = {v: into.get(v) or _room(w, made, v, extents, given, after) for v in group.results}
+    results = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
     scratch = [allocate(w, tensor_type(v).dtype, extents[made.outer :]) for v in made.kept]
     arguments = [
         *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"
@@ -94,17 +95,19 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
 
 
 def _room(
-    w: Writer, made: Layout, value: Value, extents: list[str], given: dict[Value, Components], after: list[str]
-) -> Components:
+    w: Writer, made: Layout, value: Value, extents: list[str], given: dict[Value, Components], whole: list[Value],
+    after: list[str],
+) -> Components:  # fmt: skip
     """Return where a result is to stand: on the stack, in the memory of an operand that ends here, or in new memory.
 
-    `after` collects the blocks that are to be released when the kernel has run.
+    Of the operands only those in `whole` came without gaps: a copy of another is released when the kernel has run, as
+    are the blocks that `after` collects.
     """
     t, f = tensor_type(value), w.f
     if in_register(t):
         return ("", f.slot("i8" if t.dtype.is_bool else element_kind(t.dtype)))
     shape = ["1" if axis is None else extents[axis] for axis in made.group.maps[value]]
-    old = next((v for v in made.group.operands if _ends_as(made, value, v) and w.takes(v)), None)
+    old = next((v for v in whole if _ends_as(made, value, v) and w.takes(v)), None)
     if old is None:
         return allocate(w, t.dtype, shape)
     slots = [f.slot("ptr"), f.slot("ptr"), f.slot("ptr")]

@@ -95,7 +95,7 @@ def _word(address: int) -> int:
 
 @functools.cache
 def _numpy_table() -> Any:
-    from numpy._core import _multiarray_umath as core
+    core: Any = importlib.import_module("numpy._core._multiarray_umath")
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

@@ -127,7 +127,7 @@ class Writer:
         made = Value(value.type, value.block, copy)
         copy.results.append(made)
         every: AxisMap = tuple(range(tensor_type(value).rank))
-        maps = {value: every, made: every}
+        maps: dict[Value, AxisMap] = {value: every, made: every}
         group = Group(tensor_type(value).shape, len(every) - 1, [copy], maps, operands=[value], results=[made])
         dying, self._dying = self._dying, set()
         (result,) = self.unit.group_rule(self, group, [components])

@@ -17,12 +17,13 @@ from tests.values.tables import (
     options,
     reductions,
     sampling,
+    signals,
     windows,
 )
 
 _TABLES = (
     maths, comparison, reductions, creation, manipulation, indexing, matrices, fourier, activations, losses, windows,
-    layers, sampling, options,
+    layers, sampling, signals, options,
 )  # fmt: skip
 _WRITTEN = [row for table in _TABLES for row in table.ROWS]
 NAMES = [name.path.removeprefix("paddle.") for name in (*tier(1), *tier(2))]

@@ -1,0 +1,46 @@
+"""The stages of native code as text: which operations share a loop nest, LLVM IR, the CPU's assembly language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dy2st.ir.program import Block, Operation, Program, tensor_type
+from dy2st.runtime.cpu import STAGES
+from dy2st.runtime.cpu.engine import assembly
+from dy2st.runtime.cpu.grouping import Group, schedule
+from dy2st.runtime.cpu.lowering import lower, prepared
+from dy2st.runtime.cpu.target import current_target
+
+
+def stage(program: Program, name: str) -> str:
+    """Return a Program at one of `STAGES`; ValueError for another name."""
+    if name not in STAGES:
+        raise ValueError(f"a stage is one of {', '.join(STAGES)}, not {name!r}")
+    ready = prepared(program)
+    if name == "fused":
+        return "\n".join(f"{line}" for f, b in ready.functions.items() for line in (f"func {f}", *_steps(b, "  ")))
+    unit = lower(ready, current_target())
+    text = unit.module.text(unit.kernels)
+    if name == "llvm":
+        return f"{unit.kernels.text()}\n{text}"
+    return assembly(unit.kernels.text()) + assembly(text)
+
+
+def _steps(block: Block, indent: str) -> Iterator[str]:
+    """Yield a line for each step: a loop nest with its space and members, or one operation."""
+    for step in schedule(block):
+        if isinstance(step, Group):
+            space = ", ".join(map(str, step.space))
+            rows = "" if step.outer is None else f", rows behind axis {step.outer}"
+            made = ", ".join(str(tensor_type(v)) for v in step.results)
+            yield f"{indent}loops over [{space}]{rows}: {' '.join(o.name for o in step.members)} -> {made}"
+        else:
+            yield f"{indent}{_shown(step)}"
+            for inner in step.blocks:
+                yield from _steps(inner, indent + "  ")
+
+
+def _shown(operation: Operation) -> str:
+    made = ", ".join(str(v.type) for v in operation.results)
+    where = f"  # {operation.location}" if operation.location is not None and operation.blocks else ""
+    return f"{operation.name}{' -> ' + made if made else ''}{where}"
