@@ -59,7 +59,7 @@ def lstm(p: Names, x: Any, h: Any, c: Any, w: Any, u: Any, b: Any) -> Any:
         return p.sigmoid(o) * p.tanh(c), c
 
     if p.package == "jax":
-        h, c = p.module.lax.scan(lambda s, row: (step(*s, row), None), (h, c), x)[0]
+        h, c = p.module.lax.scan(lambda s, row: (step(s[0], s[1], row), None), (h, c), x)[0]
     else:
         t = 0
         while t < x.shape[0]:

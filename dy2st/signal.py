@@ -49,13 +49,13 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool = True,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return the Fourier transforms of windowed frames of signals [length] or [batch, length]: [..., frequencies, frames].
+    """Return the transforms of windowed frames of signals [length] or [batch, length]: [..., frequencies, frames].
 
     Parameters
     ----------
     n_fft, hop_length, win_length
-        The length of a frame, how far frames are apart (a quarter of it by default), and the length of the window, which
-        stands in the middle of a frame.
+        The length of a frame, how far frames are apart (a quarter of it by default), and the length of the window,
+        which stands in the middle of a frame.
     center, pad_mode
         Whether frame t has its middle at t * hop_length, the ends being filled up in this mode of `pad`.
     normalized, onesided

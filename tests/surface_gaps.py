@@ -16,7 +16,7 @@ _MISSING = {
     "dtypes that NumPy has not, or that no op takes": """
         BFloat16Tensor Tensor.bfloat16 bfloat16 float8_e4m3fn float8_e5m2 uint16 uint32 uint64
     """,
-    "parts of complex numbers: no op takes them apart yet": """
+    "short-time transforms: functions of paddle.signal, which is above the methods": """
         Tensor.istft Tensor.stft
     """,
     "classes of tensors by dtype: there is one Tensor": """

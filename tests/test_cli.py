@@ -43,7 +43,7 @@ def test_inspect(model: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "said"), [("fused", "loops over ["), ("llvm", "define i32 @dy2st.f."), ("asm", ".text")]
+    ("stage", "said"), [("fused", "loops over ["), ("llvm", "define i32 @dy2st.f."), ("asm", "ret")]
 )
 def test_inspect_native_code(model: Path, capsys: Any, stage: str, said: str) -> None:
     status, out, err = run(capsys, "inspect", model, "--stage", stage)

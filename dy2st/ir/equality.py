@@ -49,6 +49,11 @@ class _Compare:
     def __init__(self, locations: bool, names: bool):
         self.locations, self.names = locations, names
 
+    def attribute(self, a: Operation, b: Operation, name: str) -> bool:
+        """Say whether an attribute is the same; a place in the user's source counts as locations do."""
+        is_place = name == a.op.place and not self.locations
+        return is_place or same_value(a.attributes[name], b.attributes[name])
+
     def blocks(self, a: Block, b: Block) -> bool:
         pairs: Pairs = {}
         return (
@@ -64,7 +69,7 @@ class _Compare:
             and (not self.locations or a.location == b.location)
             and self.same(a.operands, b.operands, pairs)
             and a.attributes.keys() == b.attributes.keys()
-            and all(same_value(value, b.attributes[name]) for name, value in a.attributes.items())
+            and all(self.attribute(a, b, name) for name in a.attributes)
             and len(a.blocks) == len(b.blocks)
             and all(map(self.blocks, a.blocks, b.blocks))
             and self.define(a.results, b.results, pairs)

@@ -26,6 +26,8 @@ class OpDef:
     """The op can raise: never speculated, moved across an effect, or deleted."""
     effect: ClassVar[bool] = False
     """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
+    place: ClassVar[str] = ""
+    """The attribute that is a place in the user's source, (file, line): treated as the location of an operation is."""
     saveable: ClassVar[bool] = True
     """The op may stand in a file; False for one that calls back into the process that made it (a host call)."""
 
@@ -40,10 +42,6 @@ class OpDef:
     def can_raise(self, types: Sequence[Type], attributes: dict[str, Any]) -> bool:
         """Say whether the op can raise on operands of these types: an op that `may_raise` may know that it does not."""
         return self.may_raise
-
-    def portable(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Return the attributes as they go into a file."""
-        return attributes
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -89,7 +89,10 @@ class _Writer:
         if not operation.op.saveable:
             reason = f"{operation.name} calls back into this process and cannot be saved"
             raise ValueError(located(reason, at.file if at else None, at.line if at else None))
-        attributes = operation.op.portable(operation.attributes)
+        attributes = dict(operation.attributes)
+        if operation.op.place:
+            file, line = attributes[operation.op.place]
+            attributes[operation.op.place] = (_base_name(file), line)
         return {
             "op": operation.name,
             "operands": [numbers[v] for v in operation.operands],

@@ -108,7 +108,8 @@ def _places(tree: Any, name: str, made: Flattened, seen: set[int]) -> Iterator[t
         yield name, _shown(tree.value)
     elif isinstance(tree, Branch) and id(tree) not in seen:
         seen.add(id(tree))  # an object may lead back to itself
-        yield name, f"a {tree.kind.__name__} of {len(tree.items)}"
+        kind = tree.kind.__name__
+        yield name, f"any object of {kind}" if tree.is_object else f"a {kind} of {len(tree.items)}"
         for i, item in enumerate(tree.items):
             yield from _places(item, f"{name}_{i if tree.keys is None else tree.keys[i]}", made, seen)
 
@@ -116,7 +117,8 @@ def _places(tree: Any, name: str, made: Flattened, seen: set[int]) -> Iterator[t
 def _shown(x: Any) -> str:
     if isinstance(x, VALUES):
         return f"{x!r:.60}"
-    return f"the {type(x).__name__} {getattr(x, '__qualname__', '')}".rstrip()
+    named = getattr(x, "__qualname__", None)
+    return f"this object of {type(x).__name__}" if named is None else f"the {type(x).__name__} {named}"
 
 
 def difference(found: dict[str, str], known: list[dict[str, str]]) -> str:

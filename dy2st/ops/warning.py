@@ -26,6 +26,7 @@ class Warn(Op):
 
     name = "warn"
     attributes = ("template", "category", "at")
+    place = "at"
     differentiable = False
     effect = True
 
@@ -40,11 +41,6 @@ class Warn(Op):
         registry = scope.setdefault("__warningregistry__", {})  # Python's memory of what was shown already
         warnings.warn_explicit(text, CATEGORIES[category], file, line, name, registry)
         return ()
-
-    def portable(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Return the attributes as they go into a file: without folders."""
-        file, line = attributes["at"]
-        return {**attributes, "at": (os.path.basename(file), line)}
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())

@@ -4,6 +4,7 @@ import contextlib
 import io
 import linecache
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,10 @@ def outcome(function: Any, call: tuple[Any, ...], box: Box) -> dict[str, Any]:
         except Dy2stError:
             raise
         except Exception as error:
-            seen["error"] = (type(error).__name__, str(error))
+            seen["error"] = (
+                type(error).__name__,
+                re.sub(r"\(generated_tensor_.*", "", str(error)),
+            )  # as it is numbered
         else:
             seen["result"] = shown(result)
             total = sum(part.sum() for part in floats((result, box.state, box.log)))

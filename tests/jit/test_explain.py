@@ -121,3 +121,17 @@ def test_nothing_was_called_yet() -> None:
     assert str(paddle.jit.to_static(lambda x: x).explain()) == "<lambda>: 0 programs, 0 calls\n  no fallback".replace(
         "<lambda>", "test_nothing_was_called_yet.<locals>.<lambda>"
     )
+
+
+class Pair:
+    def __init__(self, x: Any):
+        self.x = x
+
+
+def test_an_object_that_is_new_is_told_from_one_that_is_known() -> None:
+    static = paddle.jit.to_static(lambda pair, f: f(pair.x), full_graph=True)
+    for value in (1.0, 2.0, 3.0):
+        static(Pair(T([value])), paddle.abs)
+    found = static.explain()
+    assert "`pair` is any object of Pair, was this object of Pair" in str(found)
+    assert "`f` is the function abs" in found.specialised[1]

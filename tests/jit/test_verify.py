@@ -1,5 +1,6 @@
 """`jit.verify`: agreement, every kind of difference, the line that it names, and that it leaves no trace."""
 
+import functools
 import random
 import re
 import sys
@@ -39,6 +40,7 @@ def wrong_in_programs(monkeypatch: pytest.MonkeyPatch, name: str, change: Callab
     kind: Any = type(lookup(name))
     right = kind.eval
 
+    @functools.wraps(right)
     def eval(self: Any, *operands: Any, **attributes: Any) -> Any:
         made = right(self, *operands, **attributes)
         return made if sys._getframe(1).f_code is dispatch._evaluate.__code__ else change(made)

@@ -73,3 +73,22 @@ def test_the_other_readers_of_states_take_them_too():
     parameters, state = paddle.fluid.dygraph.load_dygraph(str(DATA / "step3"))
     np.testing.assert_array_equal(parameters["weight"], by_name["weight"])
     assert state["linear_0.w_0_moment1_0"].shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("layer", "names"),
+    [
+        (lambda nn: nn.LayerNorm([3, 4]), {"weight": [12], "bias": [12]}),
+        (lambda nn: nn.PReLU(3), {"_weight": [3]}),
+        (lambda nn: nn.Transformer(8, 2, 1, 1, 16).encoder.norm, {"weight": [8], "bias": [8]}),
+    ],
+)
+def test_names_and_shapes_of_states(layer, names):
+    assert {name: t.shape for name, t in layer(paddle.nn).state_dict().items()} == names
+
+
+def test_a_projection_has_no_second_name():
+    names = set(paddle.nn.LSTM(3, 4, proj_size=2).state_dict())
+    assert "0.cell.weight_ho" in names
+    assert "weight_hh_l0" in names
+    assert "weight_ho_l0" not in names

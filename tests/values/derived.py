@@ -22,7 +22,7 @@ def derived_rows(rows: Iterable[Row], names: Iterable[str], module: Any) -> Iter
     for row in listed:
         if row.form not in ("function", "layer"):
             continue
-        aliases = [row.but(name=n, variants=row.variants[:1], derived=True) for n in _names_of(row, by_object, module)]
+        aliases = [row.but(name=n, variants=row.variants[:1]) for n in _names_of(row, by_object, module)]
         yield from aliases
         if row.form == "function" and row.args and isinstance(row.args[0], (np.ndarray, np.generic)):
             for named in (row, *aliases):
@@ -31,13 +31,13 @@ def derived_rows(rows: Iterable[Row], names: Iterable[str], module: Any) -> Iter
 
 def _of_tensor(row: Row, last: str, own: set[str], others: list[str]) -> Iterator[Row]:
     if f"Tensor.{last}" in others and "nn." not in row.name:
-        yield row.but(name=f"Tensor.{last}", form="method", variants=row.variants[:1], derived=True)
+        yield row.but(name=f"Tensor.{last}", form="method", variants=row.variants[:1])
     stem = row.name.removesuffix(last)
     for name in dict.fromkeys((f"{stem}{last}_", f"Tensor.{last}_")):
         if name in others and _fits(row, last):
             want = np.asarray(row.wanted())
             kept = want if want.dtype.kind != row.args[0].dtype.kind else want.astype(row.args[0].dtype)
-            yield row.but(name=name, form="in place", want=kept, variants=("float64", "strided"), derived=True)
+            yield row.but(name=name, form="in place", want=kept, variants=("float64", "strided"))
 
 
 def _fits(row: Row, last: str) -> bool:

@@ -26,7 +26,7 @@ class Row:
     want: Any
     keywords: dict[str, Any] = field(default_factory=dict)
     form: str = "function"
-    """How the name is used: function, method (of the first argument), attribute (of it), layer (made, then called)."""
+    """How the name is used: function, method or attribute (of the first argument), layer (made, called), in place."""
     made_with: tuple[Any, ...] = ()
     """The arguments that make a layer; `keywords` make it too."""
     state: dict[str, Any] = field(default_factory=dict)
@@ -36,8 +36,6 @@ class Row:
     """Relative, in float64 and in float32."""
     known_extents: bool = False
     """The Program needs to know extents: what the call gives depends on them."""
-    derived: bool = False
-    """Made from another row: a method, an alias, an in-place form."""
 
     def but(self, **changes: Any) -> Row:
         """Return the row with some fields changed."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.values.row import Of, Row
 
+APART = 37
 LOWERED = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
 
 
@@ -37,12 +38,12 @@ def lowered(array: np.ndarray) -> np.ndarray:
 
 
 def strided(array: np.ndarray, module: Any) -> Any:
-    """Return a tensor of these elements that lies two apart in memory, in the order of the last axis reversed."""
+    """Return a tensor of these elements that lie far apart in memory, as views of larger tensors do."""
     if array.ndim == 0:
         return module.to_tensor(np.stack([array, array]))[1]
-    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
-    wide[..., ::2] = array
-    return module.to_tensor(wide)[..., ::2]
+    wide = np.zeros((*array.shape[:-1], APART * array.shape[-1]), array.dtype)
+    wide[..., ::APART] = array
+    return module.to_tensor(wide)[..., ::APART]
 
 
 def operands(row: Row, variant: str, module: Any) -> tuple[Any, ...]:

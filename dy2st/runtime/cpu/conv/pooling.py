@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from dy2st.runtime.cpu.conv.extents import fill_zeros
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store, span_mask, spread
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, span_mask, spread
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.target import Target
@@ -40,21 +41,14 @@ def mean_pool_kernel(dtype: str, target: Target) -> Definition:
 @functools.cache
 def mean_pool_gradient_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.avg_pool_grad.f32(x, out, shape, i1 exclusive)`, which writes x from the cotangent `out`."""
-    t = replace(tile(dtype, target), lanes=1)
+    t = tile(dtype, target)
+    spread_out = _by_stride(f"dy2st.avg_pool_grad.{dtype}.spread", _MEAN, t, _spread_window)
     f = Function(f"dy2st.avg_pool_grad.{dtype}", _MEAN, linkage="internal", also="nounwind")
-    walk = _Walk(f, t)
-    with f.loop(times(f, walk.planes, *walk.shape.axes("in"))) as i:
-        f.store(t.element, "0.0", f.offset("%x", i, t.element))
-    with walk.windows() as window:
-        here = f.load(t.element, f.offset("%out", window.number, t.element))
-        share = f.value(f"fdiv {t.element} {here}, {_size(walk, window)}")
-        with walk.rows(window) as (row, _):
-            first, last = most(f, window.start, 0), walk.end(2, window.start)
-            with f.loop(last, start=first) as j:
-                there = f.offset(row, j, t.element)
-                f.store(t.element, f.value(f"fadd {t.element} {f.load(t.element, there)}, {share}"), there)
+    shape = Shape(f, ["batch", "channels", *axis_fields("in")])
+    fill_zeros(f, t, "%x", times(f, shape["batch"], shape["channels"], *shape.axes("in")))
+    f.call("void", f"@{spread_out.name}", *(f"{kind} {register}" for kind, register in _MEAN))
     f.ret()
-    return Definition(f.name, f.text())
+    return Definition(f.name, f.text(), (spread_out,))
 
 
 @dataclass(frozen=True)
@@ -178,6 +172,57 @@ def _mean_of_window(walk: _Walk, window: _Window) -> None:
         f.store(t.vector, f.value(f"fadd {t.vector} {f.load(t.vector, total)}, {found}"), total)
     mean = f.value(f"fdiv {t.vector} {f.load(t.vector, total)}, {_size(walk, window)}")
     _write(walk, window, "%out", mean)
+
+
+def _spread_window(walk: _Walk, window: _Window) -> None:
+    """Write an equal share of the cotangent of each window onto its elements."""
+    f, t = walk.f, walk.tile
+    place = f.offset("%out", window.number, t.element)
+    if t.lanes == 1:
+        cotangent = f.load(t.element, place)
+    else:
+        cotangent = masked_load(f, t, place, lane_mask(f, t.lanes, window.left))
+    share = f.value(f"fdiv {t.vector} {cotangent}, {_size(walk, window)}")
+    with walk.rows(window) as (row, _), f.loop(walk.shape["kernel2"]) as tap:
+        _spread_tap(walk, window, row, plus(f, window.start, tap), share)
+
+
+def _spread_tap(walk: _Walk, window: _Window, row: str, at: str, share: str) -> None:
+    """Write the shares onto the elements at, at + stride, ... that lie in the row."""
+    f, t, extent = walk.f, walk.tile, walk.shape["in2"]
+    if t.lanes == 1:
+        with f.when(inside(f, at, extent)):
+            _add(walk, row, at, share, None)
+        return
+    before, room = minus(f, 0, at), minus(f, extent, at)
+    dense = compare(f, "eq", walk.shape["stride2"], 1)
+    with f.when(dense):
+        _add(walk, row, at, share, span_mask(f, t.lanes, before, least(f, room, window.left)))
+    with f.when(negation(f, dense)):
+        end = least(f, room, times(f, window.left, 2))
+        for half in range(2):
+            past = half * t.lanes
+            mask = span_mask(f, t.lanes, minus(f, before, past), minus(f, end, past))
+            _add(walk, row, plus(f, at, past), _with_gaps(walk, share, half), mask)
+
+
+def _add(walk: _Walk, row: str, at: str, values: str, mask: str | None) -> None:
+    """Write an addition to elements of a row."""
+    f, t = walk.f, walk.tile
+    place = f.value(f"getelementptr {t.element}, ptr {row}, i64 {at}")
+    if mask is None:
+        f.store(t.element, f.value(f"fadd {t.vector} {f.load(t.element, place)}, {values}"), place)
+    else:
+        total = f.value(f"fadd {t.vector} {masked_load(f, t, place, mask)}, {values}")
+        masked_store(f, t, total, place, mask)
+
+
+def _with_gaps(walk: _Walk, values: str, half: int) -> str:
+    """Write the values with a zero behind each: the first half of that, or the second."""
+    t, first = walk.tile, half * walk.tile.lanes // 2
+    places = ", ".join(f"i32 {first + i // 2 if i % 2 == 0 else t.lanes}" for i in range(t.lanes))
+    both = f"{t.vector} {values}, {t.vector} zeroinitializer"
+    return walk.f.value(f"shufflevector {both}, <{t.lanes} x i32> <{places}>")
 
 
 def _size(walk: _Walk, window: _Window) -> str:

@@ -1,6 +1,7 @@
 """How operations become native code, a file a family. An op without a rule is a call of its `eval`."""
 
 from dy2st.runtime.cpu.rules import (
+    along_axis,
     control,
     draws,
     joins,

@@ -17,7 +17,7 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 Made = Sequence[Components]
 
 
-def _counted(w: Writer, value: Value, components: Components, extent: str) -> tuple[str, str, str, str]:
+def counted(w: Writer, value: Value, components: Components, extent: str) -> tuple[str, str, str, str]:
     """Write the places counted from the front; return their block, address and number, and whether all are inside."""
     f, t = w.f, tensor_type(value)
     count = "1" if in_register(t) else product(w, extents(value, components))
@@ -46,7 +46,7 @@ def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if not is_native(t.dtype) or in_register(t):
         return host_rule(w, operation, operands)
     axis, shape = operation.attributes["axis"] % t.rank, extents(value, operands[0])
-    block, at, count, inside = _counted(w, places, operands[1], shape[axis])
+    block, at, count, inside = counted(w, places, operands[1], shape[axis])
 
     def fast() -> Made:
         number = [] if in_register(tensor_type(places)) else extents(places, operands[1])
@@ -80,7 +80,7 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     if not is_native(t.dtype) or in_register(t) or in_register(tensor_type(values)):
         return host_rule(w, operation, operands)
     axis, shape = operation.attributes["axis"] % t.rank, extents(value, operands[0])
-    block, at, count, fine = _counted(w, places, operands[2], shape[axis])
+    block, at, count, fine = counted(w, places, operands[2], shape[axis])
     number = [] if in_register(tensor_type(places)) else extents(places, operands[2])
     for a, b in zip([*shape[:axis], *number, *shape[axis + 1 :]], extents(values, operands[1]), strict=True):
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {a}, {b}')}")
@@ -95,7 +95,7 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
             source = f.value(f"add i64 {f.value(f'mul i64 {i}, {count}')}, {j}")
             to, of = (f.value(f"mul i64 {place}, {one}") for place in (target, source))
             with f.loop(one, hint="add") as k:
-                _add_one(
+                add_one(
                     w, t.dtype, base[1], f.value(f"add i64 {to}, {k}"), operands[1][1], f.value(f"add i64 {of}, {k}")
                 )
         return [base]
@@ -105,7 +105,8 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     return results
 
 
-def _add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: str) -> None:
+def add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: str) -> None:
+    """Write the addition of element `source` of `values` to element `at` of `base`."""
     kind = f"[{dtype.itemsize} x i8]"
     place = w.f.offset(base, at, kind)
     so_far, more = load_element(w, dtype, place), load_element(w, dtype, w.f.offset(values, source, kind))
