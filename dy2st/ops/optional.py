@@ -85,7 +85,8 @@ class VariantGet(Op):
             raise UnboundLocalError(message)
         return variant[1]
 
-    def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value], *, tag: int, message: str) -> Value:
+    def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value],
+               *, tag: int, message: str) -> Value:  # fmt: skip
         """Return the variant with another payload."""
         return b.emit("variant_new", [new], {"type": base.type, "tag": tag})
 

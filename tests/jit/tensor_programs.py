@@ -116,7 +116,7 @@ class Programs(Expressions):
                 lambda: f"{v}.{self.one_of(('add_', 'subtract_', 'multiply_'))}({self.vector(0)} * 0.5)",
                 lambda: f"part = {v}.reshape([1, len(x)])\npart[0] = {self.vector(0)}",
                 lambda: f"{v}.scale_(0.5)",
-                lambda: f"out.append({v})\n{v}[0] = {self.number(0)}",
+                lambda: f"out.append({v}.clone())\n{v}[0] = {self.number(0)}",
             )
         )
         return [*lines, *made.split("\n")]
