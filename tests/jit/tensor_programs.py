@@ -215,7 +215,7 @@ class Programs(Expressions):
         if handled:
             lines += [f"except {kind}:", *self.body(depth, in_loop)]
             lines += self.orelse(depth, in_loop, 4)
-        if not handled or self.chance(3):
+        else:  # both in one `try` make large Programs: each site of the body is traced with both
             lines += ["finally:", *indented(self.assign())]
         return lines
 
