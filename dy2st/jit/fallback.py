@@ -16,17 +16,21 @@ class FallbackWarning(UserWarning):
 
 def warn_of_fallback(function: Any, error: Dy2stError) -> None:
     """Warn at the user's line that `function` runs eagerly, because of `error`."""
-    code = getattr(function, "__code__", None)
-    place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-    name = getattr(function, "__qualname__", repr(function))
-    text = f"`{name}`{place} runs eagerly, without a Program: {error}"
+    text = f"{named_place(function)} runs eagerly, without a Program: {error}"
     if not isinstance(error, DebuggerCall):
         text += "\nfull_graph=True makes this an error."
-    warnings.warn(text, FallbackWarning, stacklevel=_stacklevel())
+    warnings.warn(text, FallbackWarning, stacklevel=stacklevel())
 
 
-def _stacklevel() -> int:
-    """Return how far out of `warn_of_fallback` the user's code is."""
+def named_place(function: Any) -> str:
+    """Return the name of a function, and where it was written."""
+    code = getattr(function, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    return f"`{getattr(function, '__qualname__', repr(function))}`{place}"
+
+
+def stacklevel() -> int:
+    """Return how far out of the function that calls this the user's code is."""
     place = user_location()
     level, frame = 1, sys._getframe(1)
     while frame is not None and place is not None and frame.f_code.co_filename != place.file:

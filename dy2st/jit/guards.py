@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from dy2st.dtypes import DType
@@ -114,6 +115,8 @@ class Guard:
     def __str__(self) -> str:
         if self.name == "cell_contents":
             return "a closure variable"
+        if isinstance(self.owner, (type, FunctionType)):
+            return f"{self.owner.__qualname__}.{self.name}"
         return f".{self.name} of a {type(self.owner).__name__}"
 
 

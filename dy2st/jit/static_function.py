@@ -25,6 +25,7 @@ from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import Recogniser, recogniser
 from dy2st.jit.named_calls import named_call
 from dy2st.jit.program_cache import ProgramCache
+from dy2st.jit.retracing import MANY, warn_of_tracing
 from dy2st.jit.signature import (
     Flattened,
     bind,
@@ -232,12 +233,19 @@ class StaticFunction:
             self._history.once += 1
             what = "an iterator is used up" if made.iterators else "it raises on every path"
             self._history.events.append(f"call {number} was traced for itself alone: {what}")
+            self._count(what)
             return program, made
         at = f" at call {number}" if len(self._cache) else ""
         self._history.traced.append(f"program {len(self._cache)} was traced for {signature_text(made)}{at}: {why}")
         self._kinds.append(described(made, current().grad))
         self._cache.add(key, program)
+        self._count(why)
         return program, made
+
+    def _count(self, why: str) -> None:
+        """Warn once where calls are traced again and again."""
+        if len(self._cache) + self._history.once == MANY:
+            warn_of_tracing(self._function, why)
 
     def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
         made_trace = Trace(frozenset(self._open_state))

@@ -27,7 +27,7 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
     """Return `obj.name`."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: attr(trace, x, name))
-    if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj):
+    if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         return getattr(obj, name)
     found = trace.log.get(("attr", id(obj), name))
     if found is MISSING:
@@ -36,16 +36,31 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
             return trace.callable(made.fget)(obj)
         if id(obj) in trace.made_objects or trace.came_with(obj, name):
             return getattr(obj, name)
+        if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
+            return checked_attribute(trace, found, obj, name)
         value = getattr(obj, name)
         return trace.note_attribute(obj, name, value)
     return checked_attribute(trace, found, obj, name)
 
 
-def _is_plain(x: Any) -> bool:
-    """Say whether the attributes of an object are its own affair: built-in types, arrays, libraries."""
+def _is_plain(x: Any, name: str) -> bool:
+    """Say whether an attribute is the object's own affair: of built-in types, arrays, libraries, what defines a class or
+    a function.
+    """
     if isinstance(x, ModuleType):
         return is_plain_module(x.__name__)
+    if isinstance(x, (type, FunctionType)):
+        return is_plain_module(x.__module__) or (name.startswith("__") and name.endswith("__"))
     return type(x).__module__ in ("builtins", "numpy")
+
+
+def _of_class(trace: Any, obj: Any, name: str) -> Any:
+    """Return what the trace wrote to the class that `obj` has an attribute from; MISSING where it did not."""
+    for owner in (*(() if isinstance(obj, type) else (obj,)), *(obj if isinstance(obj, type) else type(obj)).__mro__):
+        found = trace.log.get(("attr", id(owner), name))
+        if found is not MISSING or name in getattr(owner, "__dict__", ()):
+            return found
+    return MISSING
 
 
 def symbolic_key(key: Scalar, container: Any) -> NeedsPythonValue:
@@ -80,6 +95,7 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
     if isinstance(getattr(type(obj), name, None), property):
         trace.callable(getattr(type(obj), name).fset)(obj, value)
         return
+    trace.classes_written = trace.classes_written or isinstance(obj, type)
     trace.log.set(("attr", id(obj), name), obj, value)
 
 

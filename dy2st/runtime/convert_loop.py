@@ -29,7 +29,7 @@ from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
-from dy2st.runtime.templates import Const, NewList, Template, types_of
+from dy2st.runtime.templates import Const, NewList, Number, Template, types_of
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
 
 Thunk = Callable[[], Any]
@@ -184,7 +184,7 @@ class Loop:
             self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
             return
         counter = len(self.before)
-        self.entering[counter] = 0
+        self.entering[counter], self.templates[counter] = 0, Number("int")
         self.names.append("the turn")
         outer_get, outer_set = self.get, self.set
         position: list[Any] = [0]
@@ -216,7 +216,8 @@ class Loop:
         """Trace the turn until what leaves it fits what enters; return its builder and what it returned."""
         trace = self.trace
         for i, x in self.entering.items():
-            self.templates[i] = seen_template(trace, None, x)
+            if i not in self.templates:  # what changes at every turn is known from the start
+                self.templates[i] = seen_template(trace, None, x)
         looked_again = False
         for _ in range(MOST_ATTEMPTS):
             child = trace.builder.child()

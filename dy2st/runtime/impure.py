@@ -13,6 +13,7 @@ import logging
 import os
 import pathlib
 import random
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,9 @@ _OF_PATHS = frozenset(("write_text", "write_bytes", "read_text", "read_bytes", "
 _OF_ARRAYS = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setflags", "setfield", "tofile"))
 _OF_LISTS = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
                        "insort_right"))  # fmt: skip
+_OF_CONTAINERS = frozenset(("__setitem__", "__delitem__", "__iadd__", "__ior__", "__iand__", "__ixor__", "__isub__",
+                            "__imul__", "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop",
+                            "popitem", "remove", "reverse", "setdefault", "update"))  # fmt: skip
 
 
 def refuse_debugger(f: Any) -> None:
@@ -72,6 +76,8 @@ def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> N
         refuse_outside(trace, owner)
     if name in _OF_LISTS and args:
         refuse_outside(trace, args[0])
+    if name in _OF_CONTAINERS and isinstance(f, (types.FunctionType, types.MethodType)):  # of a library, in Python
+        refuse_outside(trace, args[0] if owner is None and args else owner)
 
 
 def refuse_outside(trace: Any, x: Any) -> None:

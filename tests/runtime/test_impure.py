@@ -5,6 +5,7 @@ import logging
 import os
 import random
 import time
+from collections import UserDict, UserList
 from datetime import datetime
 from heapq import heappush
 from pathlib import Path
@@ -17,7 +18,7 @@ from dy2st.errors import TraceError
 from dy2st.jit.static_function import FallbackWarning
 
 GENERATOR, ARRAYS, LOGGER = random.Random(3), np.random.default_rng(3), logging.getLogger("of_this_test")
-TEXT, HEAP = io.StringIO(), []
+TEXT, HEAP, MAPPING, ITEMS = io.StringIO(), [], UserDict(a=1), UserList([1])
 
 IMPURE = [
     lambda x: x + np.random.rand(),
@@ -53,21 +54,54 @@ def test_the_fallback_draws_what_eager_draws():
     assert [float(first), float(f(x))] == [float(w) for w in want]
 
 
-@pytest.mark.parametrize("what", ["heap", "environment"])
-def test_things_from_outside_that_a_trace_cannot_write(what):
-    heap = []
+WRITES = [
+    lambda x: heappush(HEAP, 1),
+    lambda x: os.environ.__setitem__("OF_THIS_TEST", "1"),
+    lambda x: os.environ.setdefault("OF_THIS_TEST", "1"),
+    lambda x: os.environ.update(OF_THIS_TEST="1"),
+    lambda x: MAPPING.__setitem__("a", 2),
+    lambda x: MAPPING.pop("a"),
+    lambda x: ITEMS.append(2),
+]
 
-    def f(x):
-        if what == "heap":
-            heappush(heap, 1)
-        else:
-            os.environ["OF_THIS_TEST"] = "1"
+
+@pytest.mark.parametrize("write", WRITES)
+def test_things_from_outside_that_a_trace_cannot_write(write):
+    with pytest.raises(TraceError, match="from outside is changed, which a Program cannot do"):
+        paddle.jit.to_static(write, full_graph=True)(paddle.to_tensor(1.0))
+    assert not HEAP
+    assert (dict(MAPPING), list(ITEMS)) == ({"a": 1}, [1])
+    assert "OF_THIS_TEST" not in os.environ
+
+
+def test_statements_that_write_things_from_outside():
+    def write(x):
+        MAPPING["a"] = 2
         return x
 
-    with pytest.raises(TraceError, match="from outside is changed, which a Program cannot do"):
-        paddle.jit.to_static(f, full_graph=True)(paddle.to_tensor(1.0))
-    assert not heap
-    assert "OF_THIS_TEST" not in os.environ
+    def remove(x):
+        del MAPPING["a"]
+        return x
+
+    def extend(x):
+        items = ITEMS
+        items += [2]
+        return x
+
+    for f in (write, remove, extend):
+        with pytest.raises(TraceError, match="from outside is changed, which a Program cannot do"):
+            paddle.jit.to_static(f, full_graph=True)(paddle.to_tensor(1.0))
+    assert (dict(MAPPING), list(ITEMS)) == ({"a": 1}, [1])
+
+
+def test_a_librarys_container_that_the_function_makes_can_be_written():
+    def f(x):
+        made = UserDict()
+        made["a"] = x
+        made.update(b=2 * x)
+        return made["a"] + made["b"]
+
+    assert float(paddle.jit.to_static(f, full_graph=True)(paddle.to_tensor(1.0))) == 3.0
 
 
 def test_the_learning_rate_is_read_at_each_run_and_not_set():
@@ -81,7 +115,6 @@ def test_the_learning_rate_is_read_at_each_run_and_not_set():
     schedule.step()
     fixed.set_lr(0.25)
     assert [round(float(y), 6) for y in f(x)] == [0.05, 0.05, 0.25]
-    for change in (lambda x: schedule.step(), lambda x: fixed.set_lr(0.1)):
-        with pytest.raises(TraceError, match="changes a Python object, which a Program cannot do; call it outside"):
-            paddle.jit.to_static(change, full_graph=True)(x)
+    with pytest.raises(TraceError, match="changes a Python object, which a Program cannot do; call it outside"):
+        paddle.jit.to_static(lambda x: fixed.set_lr(0.1), full_graph=True)(x)
     assert fixed.get_lr() == 0.25

@@ -25,6 +25,8 @@ from dy2st.shapes import Extent, Shape
 AxisMap = tuple[int | None, ...]
 REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "sum_to")
 _RELABELLED = ("reshape", "expand_dims", "squeeze")
+_MOST = 100
+"""How many operations a group has at most, so that registers and the time to compile it stay within bounds."""
 _FILLED = ("full", "zeros_like", "ones_like")
 
 
@@ -87,7 +89,7 @@ class _Schedule:
         if not _fusible(operation):
             return False
         group = self._main_group(operation)
-        if group is not None:
+        if group is not None and len(group.members) < _MOST:
             map_ = _place(operation, group)
             if map_ is not None:
                 self._enter(operation, group, map_)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Value, tensor_type
+from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.grouping import Group
-from dy2st.runtime.cpu.kernels import Layout, kernel, layout
+from dy2st.runtime.cpu.kernels import kernel
+from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register
-from dy2st.runtime.cpu.rules.tensors import allocate, load_element, product
+from dy2st.runtime.cpu.rules.tensors import allocate, product
 from dy2st.runtime.cpu.writer import Writer
 
 
@@ -136,4 +138,4 @@ def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
 
 def _result(w: Writer, value: Value, room: Components) -> Components:
     t = tensor_type(value)
-    return (load_element(w, t.dtype, room[1]),) if in_register(t) else room
+    return (load_element(w.f, t.dtype, room[1]),) if in_register(t) else room

@@ -11,108 +11,17 @@ is dear.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import Any
 
-from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.elementwise import DEAR, Lanes, compute, converted
+from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
+from dy2st.runtime.cpu.elementwise import Lanes, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.grouping import REDUCTIONS, Group, even
+from dy2st.runtime.cpu.grouping import REDUCTIONS
+from dy2st.runtime.cpu.layout import Layout, ends_row, read_as_elements
 from dy2st.runtime.cpu.reductions import Accumulator, combined, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.target import Target
-
-
-@dataclass
-class Layout:
-    """How a group's values are told apart and ordered, before a line of code is written."""
-
-    group: Group
-    outer: int
-    sweeps: int = 1
-    at: dict[Value, int] = field(default_factory=dict[Value, int])
-    """The sweep that first computes a value; for one that is the same along a row, that before which it is known."""
-    kept: list[Value] = field(default_factory=list[Value])
-    """Rows that are copied to scratch memory."""
-    reads: dict[Value, int] = field(default_factory=dict[Value, int])
-    """The last sweep that reads an operand."""
-    strides: dict[Value, tuple[str, ...]] = field(default_factory=dict[Value, tuple[str, ...]])
-    """How many elements the axes are apart of operands that have gaps; a literal where code is to know it."""
-
-    @property
-    def read(self) -> list[Value]:
-        return [
-            v for v in self.group.operands
-            if isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type))
-        ]  # fmt: skip
-
-    def is_row(self, value: Value) -> bool:
-        """Say whether a value is the same along a row."""
-        return value not in self.group.maps or self.group.is_row(value)
-
-
-def layout(group: Group) -> Layout:
-    """Order the members of a group into sweeps."""
-    space = group.space
-    outer = group.outer
-    if outer is None:
-        outer = len(space)
-        while outer and all(even(m, outer - 1, space) for m in group.maps.values()):
-            outer -= 1
-        outer = min(outer, len(space) - 1)
-    made = Layout(group, outer)
-    group.outer = outer
-    makers = {v: o for o in group.members for v in o.results}
-    for operation in group.members:
-        (result,) = operation.results
-        stage = max((made.at[v] for v in operation.operands if v in makers), default=0)
-        made.at[result] = stage + (operation.op.name in REDUCTIONS and result not in group.columns)
-    made.sweeps = max((made.at[v] for o in group.members for v in o.results if not made.is_row(v)), default=-1) + 1
-    made.sweeps = max(made.sweeps, *(made.at[v] for o in group.members if _ends_row(o, group) for v in o.results), 0)
-    made.sweeps = max(made.sweeps, *(made.at[v] + 1 for v in group.columns), 0)
-    _keep(made, makers)
-    return made
-
-
-def _ends_row(operation: Operation, group: Group) -> bool:
-    return operation.op.name in REDUCTIONS and operation.results[0] not in group.columns
-
-
-def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
-    """Decide which rows are copied: those that a later sweep needs and that are dear; note when operands are read."""
-    group = made.group
-
-    def needs(value: Value, sweep: int) -> None:
-        if value not in makers:
-            made.reads[value] = max(made.reads.get(value, 0), sweep)
-            return
-        if made.is_row(value):
-            return
-        operation = makers[value]
-        stored = value in group.results or value in made.kept
-        if made.at[value] < sweep:
-            if stored:
-                return
-            if operation.op.name in DEAR:
-                made.kept.append(value)
-                needs(value, made.at[value])
-                return
-        for operand in operation.operands:
-            needs(operand, sweep)
-
-    for operation in group.members:
-        (result,) = operation.results
-        if operation.op.name in REDUCTIONS:
-            sweep = made.at[result] - (result not in group.columns)
-            needs(operation.operands[0], sweep)
-        elif not made.is_row(result) and (result in group.results):
-            needs(result, made.at[result])
-        elif made.is_row(result):
-            for operand in operation.operands:
-                if operand not in makers:
-                    made.reads[operand] = max(made.reads.get(operand, 0), made.at[result])
 
 
 def kernel(module: Module, target: Target, made: Layout) -> str:
@@ -148,8 +57,7 @@ class _Kernel:
         """Registers of values that are the same along the row that is being written."""
         self.base: dict[Value, str] = {}
         """Addresses of the row in memory."""
-        self.mask: str | None = None
-        self.tail: str = ""
+        self.elements = Elements(self.f, module, self.count)
 
     def _strides(self, made: Layout) -> dict[Value, tuple[str, ...]]:
         """Return strides as the function names them: literals, and parameters for the others."""
@@ -211,7 +119,7 @@ class _Kernel:
 
     # ---- a row -----------------------------------------------------------------------------------------------------
     def _row(self, counters: list[str]) -> None:
-        f, made, group = self.f, self.made, self.group
+        made, group = self.made, self.group
         self.row, self.base = {}, dict(self.scratch)
         for value, register in self.reading.items():
             if in_register(value.type):
@@ -226,8 +134,7 @@ class _Kernel:
                 self._sweep(sweep)
         for value, register in self.row.items():
             if value in self.writing and value not in group.columns:
-                self._store_one(value, register, self.base[value])
-        del f
+                store_element(self.f, tensor_type(value).dtype, register, self.base[value])
 
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
@@ -238,30 +145,19 @@ class _Kernel:
                 continue
             if self.made.at[result] == sweep and operation.op.name not in REDUCTIONS:
                 self.row[result] = self._member(
-                    lanes, operation, [self._row_value(v) for v in operation.operands[: _read(operation)]]
+                    lanes, operation, [self._row_value(v) for v in operation.operands[: read_as_elements(operation)]]
                 )
 
     def _row_value(self, value: Value) -> str:
         if value not in self.row:
-            dtype = tensor_type(value).dtype
-            if dtype.is_bool:
-                self.row[value] = self.f.value(f"icmp ne i8 {self.f.load('i8', self.base[value])}, 0")
-            else:
-                self.row[value] = self.f.load(element_kind(dtype), self.base[value])
+            self.row[value] = load_element(self.f, tensor_type(value).dtype, self.base[value])
         return self.row[value]
-
-    def _store_one(self, value: Value, register: str, address: str) -> None:
-        dtype = tensor_type(value).dtype
-        if dtype.is_bool:
-            self.f.store("i8", self.f.value(f"zext i1 {register} to i8"), address)
-        else:
-            self.f.store(element_kind(dtype), register, address)
 
     # ---- a sweep ---------------------------------------------------------------------------------------------------
     def _sweep(self, sweep: int) -> None:
         """Write one run through the row: full vectors, then the rest under a mask."""
         f, made, group = self.f, self.made, self.group
-        ends = [o for o in group.members if _ends_row(o, group) and made.at[o.results[0]] == sweep + 1]
+        ends = [o for o in group.members if ends_row(o, group) and made.at[o.results[0]] == sweep + 1]
         columns = [o for o in group.members if o.results[0] in group.columns and made.at[o.results[0]] == sweep]
         stores = [
             v for v in [*group.results, *made.kept]
@@ -270,12 +166,9 @@ class _Kernel:
         if not (ends or columns or stores):
             return
         sums = {o.results[0]: Accumulator(f, self.module, self.count, o) for o in ends}
-        for o in ends:  # values of the row that the sweep needs stand before its loops
-            self._prepare(o.operands[0], sweep)
-        for o in columns:
-            self._prepare(o.operands[0], sweep)
-        for v in stores:
-            self._prepare(v, sweep)
+        seen: set[Value] = set()
+        for v in [*(o.operands[0] for o in (*ends, *columns)), *stores]:
+            self._prepare(v, sweep, seen)
         whole = self.length
         if self.count > 1:
             whole = f.value(f"and i64 {self.length}, {-self.count}")
@@ -283,26 +176,24 @@ class _Kernel:
             self._body(sweep, i, ends, columns, stores, sums)
         if self.count > 1:
             with f.when(f.value(f"icmp slt i64 {whole}, {self.length}"), "rest"):
-                left = f.value(f"trunc i64 {f.value(f'sub i64 {self.length}, {whole}')} to i32")
-                n = self.count
-                numbers = ", ".join(f"i32 {k}" for k in range(n))
-                first = f.value(f"insertelement <{n} x i32> poison, i32 {left}, i64 0")
-                limit = f.value(f"shufflevector <{n} x i32> {first}, <{n} x i32> poison, <{n} x i32> zeroinitializer")
-                self.mask = f.value(f"icmp ult <{n} x i32> <{numbers}>, {limit}")
+                self.elements.cut(f.value(f"sub i64 {self.length}, {whole}"))
                 self._body(sweep, whole, ends, columns, stores, sums)
-                self.mask = None
+                self.elements.mask = None
         for o in ends:
             self.row[o.results[0]] = sums[o.results[0]].total(self.length)
 
-    def _prepare(self, value: Value, sweep: int) -> None:
+    def _prepare(self, value: Value, sweep: int, seen: set[Value]) -> None:
         """Load what a value needs that is the same along the row, so that loops find it in a register."""
+        if value in seen:
+            return
+        seen.add(value)
         if self.made.is_row(value):
             if value not in self.makers:
                 self._row_value(value)
             return
         if value in self.makers and not (self.made.at[value] < sweep and value in self.base):
-            for operand in self.makers[value].operands[: _read(self.makers[value])]:
-                self._prepare(operand, sweep)
+            for operand in self.makers[value].operands[: read_as_elements(self.makers[value])]:
+                self._prepare(operand, sweep, seen)
 
     def _body(self, sweep: int, i: str, ends: list[Operation], columns: list[Operation], stores: list[Value],
               sums: dict[Value, Accumulator]) -> None:  # fmt: skip
@@ -314,7 +205,7 @@ class _Kernel:
             if result in stores:
                 made.append((result, self._vector(lanes, result, sweep, i, memo)))
             elif operation in ends:
-                sums[result].add(self._vector(lanes, operation.operands[0], sweep, i, memo), self.mask)
+                sums[result].add(self._vector(lanes, operation.operands[0], sweep, i, memo), self.elements.mask)
             elif operation in columns:
                 self._add_to_column(lanes, operation, self._vector(lanes, operation.operands[0], sweep, i, memo), i)
         for result, register in made:  # last: a result may stand in the memory of an operand that others read
@@ -331,7 +222,7 @@ class _Kernel:
             made = self._load(value, i)
         else:
             operation = self.makers[value]
-            read = operation.operands[: _read(operation)]
+            read = operation.operands[: read_as_elements(operation)]
             made = self._member(lanes, operation, [self._vector(lanes, v, sweep, i, memo) for v in read])
         memo[value] = made
         return made
@@ -344,104 +235,21 @@ class _Kernel:
         return compute(lanes, operation, registers)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
-    def _row_stride(self, value: Value) -> str:
-        """Return how many elements neighbours of a row are apart."""
-        if value not in self.strides:
-            return "1"
-        along = [
-            s for axis, s in zip(self.group.maps[value], self.strides[value], strict=True)
-            if axis is not None and axis >= self.made.outer and self.group.space[axis] != 1
-        ]  # fmt: skip
-        return along[0] if along else "1"
-
-    def _apart(self, value: Value, i: str, stride: str) -> str:
-        """Return the addresses of elements that are apart."""
-        f, dtype, n = self.f, tensor_type(value).dtype, self.count
-        first = f.offset(self.base[value], f.value(f"mul nsw i64 {i}, {stride}"), f"[{dtype.itemsize} x i8]")
-        if n == 1:
-            return first
-        step = Lanes(f, self.module, n).spread(f.value(f"mul nsw i64 {stride}, {dtype.itemsize}"), int64)
-        numbers = ", ".join(f"i64 {j}" for j in range(n))
-        places = f.value(f"mul nsw <{n} x i64> {step}, <{numbers}>")
-        return f.value(f"getelementptr i8, ptr {first}, <{n} x i64> {places}")
-
-    def _scattered(self, value: Value, register: str, i: str, stride: str) -> None:
-        """Store elements that are apart."""
-        f, dtype, n = self.f, tensor_type(value).dtype, self.count
-        addresses, kind = self._apart(value, i, stride), "i8" if dtype.is_bool else element_kind(dtype)
-        full, masks = kind if n == 1 else f"<{n} x {kind}>", f"<{n} x i1>"
-        if dtype.is_bool:
-            register = f.value(f"zext {'i1' if n == 1 else masks} {register} to {full}")
-        if n == 1:
-            f.store(kind, register, addresses)
-            return
-        name = f"llvm.masked.scatter.v{n}{_short(kind)}.v{n}p0"
-        self.module.add(name, f"declare void @{name}({full}, <{n} x ptr>, i32, {masks})")
-        f.call("void", f"@{name}", f"{full} {register}", f"<{n} x ptr> {addresses}", f"i32 {dtype.itemsize}",
-               f"{masks} {self.mask or 'splat (i1 true)'}")  # fmt: skip
-
-    def _gathered(self, value: Value, i: str, stride: str) -> str:
-        """Load elements that are apart."""
-        f, dtype, n = self.f, tensor_type(value).dtype, self.count
-        addresses, kind = self._apart(value, i, stride), "i8" if dtype.is_bool else element_kind(dtype)
-        if n == 1:
-            loaded = f.load(kind, addresses)
-            return f.value(f"icmp ne i8 {loaded}, 0") if dtype.is_bool else loaded
-        full, masks = f"<{n} x {kind}>", f"<{n} x i1>"
-        name = f"llvm.masked.gather.v{n}{_short(kind)}.v{n}p0"
-        self.module.add(name, f"declare {full} @{name}(<{n} x ptr>, i32, {masks}, {full})")
-        mask = self.mask or "splat (i1 true)"
-        loaded = f.call(full, f"@{name}", f"<{n} x ptr> {addresses}", f"i32 {dtype.itemsize}", f"{masks} {mask}",
-                        f"{full} zeroinitializer")  # fmt: skip
-        return f.value(f"icmp ne {full} {loaded}, zeroinitializer") if dtype.is_bool else loaded
-
-    def _address(self, value: Value, i: str) -> str:
-        kind = f"[{tensor_type(value).dtype.itemsize} x i8]"
-        return self.f.offset(self.base[value], i, kind)
+    def _place(self, value: Value, i: str) -> Place:
+        """Return where the elements from number `i` of a value's row on stand."""
+        along = ["1"]
+        if value in self.strides:
+            along = [
+                s for axis, s in zip(self.group.maps[value], self.strides[value], strict=True)
+                if axis is not None and axis >= self.made.outer and self.group.space[axis] != 1
+            ]  # fmt: skip
+        return Place(self.base[value], i, tensor_type(value).dtype, along[0] if along else "1")
 
     def _load(self, value: Value, i: str) -> str:
-        stride = self._row_stride(value)
-        if stride != "1":
-            return self._gathered(value, i, stride)
-        return self._load_from(self._address(value, i), tensor_type(value).dtype)
-
-    def _load_from(self, address: str, dtype: DType) -> str:
-        f, kind = self.f, "i8" if dtype.is_bool else element_kind(dtype)
-        full = kind if self.count == 1 else f"<{self.count} x {kind}>"
-        if self.mask is None:
-            loaded = f.value(f"load {full}, ptr {address}, align {dtype.itemsize}")
-        else:
-            name = f"llvm.masked.load.v{self.count}{_short(kind)}.p0"
-            masks = f"<{self.count} x i1>"
-            self.module.add(name, f"declare {full} @{name}(ptr, i32, {masks}, {full})")
-            loaded = f.call(full, f"@{name}", f"ptr {address}", f"i32 {dtype.itemsize}", f"{masks} {self.mask}",
-                            f"{full} zeroinitializer")  # fmt: skip
-        if not dtype.is_bool:
-            return loaded
-        return f.value(f"icmp ne {full} {loaded}, {'0' if self.count == 1 else 'zeroinitializer'}")
+        return self.elements.load(self._place(value, i))
 
     def _store(self, value: Value, register: str, i: str) -> None:
-        stride = self._row_stride(value)
-        if stride != "1":
-            self._scattered(value, register, i, stride)
-            return
-        self._store_to(self._address(value, i), tensor_type(value).dtype, register)
-
-    def _store_to(self, address: str, dtype: DType, register: str) -> None:
-        f, kind = self.f, "i8" if dtype.is_bool else element_kind(dtype)
-        full = kind if self.count == 1 else f"<{self.count} x {kind}>"
-        if dtype.is_bool:
-            source = "i1" if self.count == 1 else f"<{self.count} x i1>"
-            register = f.value(f"zext {source} {register} to {full}")
-        if self.mask is None:
-            f.do(f"store {full} {register}, ptr {address}, align {dtype.itemsize}")
-            return
-        name = f"llvm.masked.store.v{self.count}{_short(kind)}.p0"
-        masks = f"<{self.count} x i1>"
-        self.module.add(name, f"declare void @{name}({full}, ptr, i32, {masks})")
-        f.call(
-            "void", f"@{name}", f"{full} {register}", f"ptr {address}", f"i32 {dtype.itemsize}", f"{masks} {self.mask}"
-        )
+        self.elements.store(self._place(value, i), register)
 
     # ---- columns ---------------------------------------------------------------------------------------------------
     def _column_loop(self, value: Value, write: Any) -> None:
@@ -453,16 +261,18 @@ class _Kernel:
         with f.loop(whole, count, hint="column") as i:
             write(i)
         if count > 1:
-            self.count = 1
+            self.elements.count = 1
             with f.loop(self.length, 1, whole, hint="rest") as i:
                 write(i)
-            self.count = count
+            self.elements.count = count
 
     def _fill_column(self, value: Value) -> None:
         operation, dtype = self.makers[value], tensor_type(value).dtype
 
         def write(i: str) -> None:
-            constant = Lanes(self.f, self.module, self.count).constant(identity(operation.op.name, dtype), dtype)
+            constant = Lanes(self.f, self.module, self.elements.count).constant(
+                identity(operation.op.name, dtype), dtype
+            )
             self._store(value, constant, i)
 
         self._column_loop(value, write)
@@ -483,22 +293,11 @@ class _Kernel:
         divisor = self.f.value(f"sitofp i64 {rows} to {element_kind(dtype)}")
 
         def write(i: str) -> None:
-            lanes = Lanes(self.f, self.module, self.count)
+            lanes = Lanes(self.f, self.module, self.elements.count)
             mean = self.f.value(f"fdiv {lanes.of(dtype)} {self._load(value, i)}, {lanes.spread(divisor, dtype)}")
             self._store(value, mean, i)
 
         self._column_loop(value, write)
-
-
-def _read(operation: Operation) -> int:
-    """Return how many operands are read as elements; the others are extents."""
-    if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
-        return 1
-    return 0 if operation.op.name in ("zeros_like", "ones_like") else len(operation.operands)
-
-
-def _short(kind: str) -> str:
-    return {"float": "f32", "double": "f64"}.get(kind, kind)
 
 
 def _lanes(made: Layout, target: Target) -> int:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.integers import all_of, compare, plus, times
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
 from dy2st.runtime.cpu.rules.places import add_one, counted
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, load_element, product, store_element, writable
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, writable
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -32,8 +33,8 @@ def take_along_axis(w: Writer, operation: Operation, operands: list[Components])
         made = allocate(w, t.dtype, number)
         with _elements(w, at, shape, number, axis) as (target, source):
             element = f"[{t.dtype.itemsize} x i8]"
-            register = load_element(w, t.dtype, f.offset(operands[0][1], source, element))
-            store_element(w, t.dtype, register, f.offset(made[1], target, element))
+            register = load_element(w.f, t.dtype, f.offset(operands[0][1], source, element))
+            store_element(w.f, t.dtype, register, f.offset(made[1], target, element))
         return [made]
 
     results = w.guarded(operation, operands, fine, fast)
@@ -61,8 +62,8 @@ def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) 
                 add_one(w, t.dtype, base[1], target, operands[2][1], source)
             else:
                 element = f"[{t.dtype.itemsize} x i8]"
-                register = load_element(w, t.dtype, f.offset(operands[2][1], source, element))
-                store_element(w, t.dtype, register, f.offset(base[1], target, element))
+                register = load_element(w.f, t.dtype, f.offset(operands[2][1], source, element))
+                store_element(w.f, t.dtype, register, f.offset(base[1], target, element))
         return [base]
 
     results = w.guarded(operation, operands, fine, fast)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.runtime.cpu.elements import store_element
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, store_element
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -56,5 +57,5 @@ def _of_numbers(w: Writer, operation: Operation, operands: list[Components]) -> 
     dtype = tensor_type(operation.results[0]).dtype
     made = allocate(w, dtype, [str(len(operands))])
     for i, components in enumerate(operands):
-        store_element(w, dtype, components[0], w.f.offset(made[1], i * dtype.itemsize))
+        store_element(w.f, dtype, components[0], w.f.offset(made[1], i * dtype.itemsize))
     return made

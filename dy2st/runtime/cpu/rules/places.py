@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.elementwise import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
 from dy2st.runtime.cpu.rules.products import allocate_bytes
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, load_element, product, store_element, writable
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, writable
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -27,7 +28,7 @@ def counted(w: Writer, value: Value, components: Components, extent: str) -> tup
     with f.loop(count, hint="place") as i:
         number = components[0]
         if not in_register(t):
-            number = load_element(w, t.dtype, f.offset(components[1], i, f"[{t.dtype.itemsize} x i8]"))
+            number = load_element(w.f, t.dtype, f.offset(components[1], i, f"[{t.dtype.itemsize} x i8]"))
         if t.dtype.bits != 64:
             number = f.value(f"{'zext' if t.dtype.kind == 'u' else 'sext'} {element_kind(t.dtype)} {number} to i64")
         behind = f.value(f"icmp slt i64 {number}, 0")
@@ -53,7 +54,7 @@ def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         one = product(w, [*shape[axis + 1 :], str(t.dtype.itemsize)])
         if in_register(made_type):
             address = f.offset(operands[0][1], f.value(f"mul i64 {f.load('i64', at)}, {t.dtype.itemsize}"))
-            return [(load_element(w, t.dtype, address),)]
+            return [(load_element(w.f, t.dtype, address),)]
         made = allocate(w, t.dtype, [*shape[:axis], *number, *shape[axis + 1 :]])
         with f.loop(product(w, shape[:axis]), hint="outer") as i, f.loop(count, hint="take") as j:
             source = f.value(
@@ -109,8 +110,8 @@ def add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: st
     """Write the addition of element `source` of `values` to element `at` of `base`."""
     kind = f"[{dtype.itemsize} x i8]"
     place = w.f.offset(base, at, kind)
-    so_far, more = load_element(w, dtype, place), load_element(w, dtype, w.f.offset(values, source, kind))
-    store_element(w, dtype, combined(Lanes(w.f, w.module, 1), "sum", dtype, so_far, more), place)
+    so_far, more = load_element(w.f, dtype, place), load_element(w.f, dtype, w.f.offset(values, source, kind))
+    store_element(w.f, dtype, combined(Lanes(w.f, w.module, 1), "sum", dtype, so_far, more), place)
 
 
 @rule("argmax", "argmin")

@@ -10,6 +10,7 @@ import numpy as np
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
@@ -20,21 +21,6 @@ Made = Sequence[Components]
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
-def load_element(w: Writer, dtype: DType, address: str) -> str:
-    """Write a load of one element into a register."""
-    if dtype.is_bool:
-        return w.f.value(f"icmp ne i8 {w.f.load('i8', address)}, 0")
-    return w.f.load(element_kind(dtype), address)
-
-
-def store_element(w: Writer, dtype: DType, register: str, address: str) -> None:
-    """Write a store of one element from a register."""
-    if dtype.is_bool:
-        w.f.store("i8", w.f.value(f"zext i1 {register} to i8"), address)
-    else:
-        w.f.store(element_kind(dtype), register, address)
-
-
 def product(w: Writer, factors: Sequence[str]) -> str:
     """Write a product of extents."""
     total, known = "", 1
@@ -105,7 +91,7 @@ def item(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return host_rule(w, operation, operands)
     single = w.f.value(f"icmp eq i64 {product(w, extents(value, operands[0]))}, 1")
     return w.guarded(
-        operation, operands, single, lambda: [(_number(w, t.dtype, load_element(w, t.dtype, operands[0][1])),)]
+        operation, operands, single, lambda: [(_number(w, t.dtype, load_element(w.f, t.dtype, operands[0][1])),)]
     )
 
 
@@ -127,10 +113,10 @@ def _same_element(w: Writer, value: Value, components: Components, made: TensorT
     if in_register(t) and in_register(made):
         return components
     if in_register(made):
-        return (load_element(w, made.dtype, components[1]),)
+        return (load_element(w.f, made.dtype, components[1]),)
     if in_register(t):
         new = allocate(w, made.dtype, ["1"] * made.rank)
-        store_element(w, made.dtype, components[0], new[1])
+        store_element(w.f, made.dtype, components[0], new[1])
         return new
     return None
 
@@ -232,7 +218,7 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     def fast() -> Made:
         address = f.offset(operands[0][1], f.value(f"mul i64 {at}, {t.dtype.itemsize}"))
         if in_register(made):
-            return [(load_element(w, made.dtype, address),)]
+            return [(load_element(w.f, made.dtype, address),)]
         return [viewed(w, value, operands[0], address, shape[len(places) :])]
 
     return w.guarded(operation, operands, inside, fast)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.elementwise import Lanes
 from dy2st.runtime.cpu.grouping import AxisMap, Group
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import load_element, store_element, writable
+from dy2st.runtime.cpu.rules.tensors import writable
 from dy2st.runtime.cpu.rules.views import is_memory, region
 from dy2st.runtime.cpu.writer import Writer, host_rule
 from dy2st.shapes import symbol
@@ -43,8 +44,8 @@ def write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         if not where.shape:
             number = operands[1][0]
             if add:
-                number = combined(Lanes(f, w.module, 1), "sum", t.dtype, load_element(w, t.dtype, data), number)
-            store_element(w, t.dtype, number, data)
+                number = combined(Lanes(f, w.module, 1), "sum", t.dtype, load_element(w.f, t.dtype, data), number)
+            store_element(w.f, t.dtype, number, data)
         else:
             target = Strided.of(("null", data, *where.shape), where.strides)
             _into(w, t, target, new, operands[1], add)

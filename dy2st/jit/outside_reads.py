@@ -1,0 +1,173 @@
+"""What a trace reads from outside of its function: each value becomes an argument of the Program, or a guard of it.
+
+Tensors, and numbers whose value is left open, are arguments: their values are read anew at each call. Other Python
+values are constants of the Program, and the guards say for which values it holds. `mark` (in `outside.py`) says which
+objects were there before, so that a write to one of them is told from a write to one of the function's own.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Value
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot
+from dy2st.jit.leaves import Leaves
+from dy2st.jit.outside import mark, mark_items
+from dy2st.jit.rebound import PLAIN
+from dy2st.naming import is_plain_module
+from dy2st.runtime.contents import CONTAINERS, Spliced
+from dy2st.runtime.log import MISSING
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
+from dy2st.shapes import symbol
+
+
+class OutsideReads(Leaves):
+    """The part of a trace that knows what came from outside."""
+
+    def __init__(self, builder: Builder, open_state: frozenset[tuple[int, str]]) -> None:
+        super().__init__(builder)
+        self.open_state = open_state
+        """Python numbers outside, by owner and name, that are arguments of the Program."""
+        self.opened: set[tuple[int, str]] = set()
+        self.numbers: dict[tuple[int, str], Scalar] = {}
+        self.slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]] = {}
+        self.sources: dict[int, StateSlot] = {}
+        self.stand_ins: dict[int, Tensor] = {}
+        self.viewed: dict[int, Tensor] = {}
+        self.guards: dict[Any, Any] = {}
+        self.external: dict[int, Any] = {}
+        self.arguments: dict[int, ArgumentSlot] = {}
+
+    def state(self, t: Tensor) -> Value:
+        if id(t) in self.slots:
+            return self.slots[id(t)][1]
+        if t._view is not None and t._view.base._payload is not t._payload:
+            return self._view_value(t)
+        slot = self.sources.get(id(t)) or StateSlot(t, None)
+        shape: tuple[Any, ...] = tuple(t._payload.shape)
+        fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape)
+        if not fixed:
+            shape = tuple(symbol(f"s{len(self.slots)}_{axis}") for axis in range(len(shape)))
+        value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.label)
+        self.slots[id(t)] = (slot, value, t)
+        self.log.keep(t)
+        if not t.stop_gradient:
+            self.needs.add(value)
+        return value
+
+    def _rng_argument(self, name: str) -> Value:
+        value = super()._rng_argument(name)
+        self.slots.setdefault(id(value), (name, value, None))
+        return value
+
+    def note_read(self, owner: Any, name: str) -> None:
+        """Note that library code reads an attribute of a layer."""
+        value = owner.__dict__.get("_parameters", {}).get(name)
+        if value is None:
+            value = owner.__dict__.get("_buffers", {}).get(name)
+        if value is not None:
+            self.note_attribute(owner, name, value)
+
+    def note_layer(self, layer: Any) -> None:
+        """Note that the trace depends on which sublayers and hooks a layer has."""
+        if id(layer) not in self.made_objects:
+            self.log.keep(layer)
+            self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
+
+    def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Return an attribute that library code reads, as the trace left it; `value` is the real one."""
+        found = self.log.get(("attr", id(owner), name))
+        return self.note_attribute(owner, name, value) if found is MISSING else found
+
+    def write_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Write an attribute in the log, for library code."""
+        self.log.set(("attr", id(owner), name), owner, value)
+
+    def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Remember what was read of a real object, a source of state or a guard; return what the trace sees of it."""
+        self.log.keep(owner)
+        if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+            return value
+        if isinstance(owner, types.ModuleType) and (is_plain_module(owner.__name__) or isinstance(value, PLAIN)):
+            return value
+        return self.note_outside(StateSlot(owner, name), Guard(owner, name, value), value)
+
+    def note_outside(self, slot: StateSlot, guard: Guard, value: Any) -> Any:
+        """Remember a value from outside; return what the trace sees of it."""
+        if isinstance(value, Tensor):
+            if not isinstance(value._payload, Value):
+                value = self._stand_in(value)
+                self.sources.setdefault(id(value), slot)
+                self.log.keep(value)
+            return value
+        mark(self, value)
+        key = (id(guard.owner), guard.name)
+        if key in self.open_state and type(value) in (int, float):
+            return self._number_argument(key, slot, type(value))
+        self.guards.setdefault(key, guard)
+        return value
+
+    def _stand_in(self, t: Tensor) -> Tensor:
+        """Return what the trace sees of a tensor outside: a view of something else is a state of its own.
+
+        What it is a view of may be gone at the next call. Both of them in one trace are refused.
+        """
+        if id(t) in self.viewed:
+            raise StructureError("a tensor is read of which the trace also reads a view, kept in an attribute")
+        base = None if t._view is None else t._view.base
+        if base is None or id(base) in self.sources or id(base) in self.slots or isinstance(base._payload, Value):
+            return t
+        if id(t) not in self.stand_ins:
+            made = self.stand_ins[id(t)] = Tensor(t._payload, t.stop_gradient)
+            self.viewed[id(base)] = base
+            self.log.keep(t)
+            self.log.keep(made)
+        return self.stand_ins[id(t)]
+
+    def _number_argument(self, key: tuple[int, str], slot: StateSlot, kind: type) -> Scalar:
+        """Return a Python number from outside whose value is open."""
+        self.opened.add(key)
+        if key not in self.guards:
+            value = self.root.argument(ScalarType(kind.__name__), slot.name)
+            self.slots[id(value)] = (slot, value, None)
+            self.guards[key] = KindGuard(slot.owner, key[1], kind, slot)
+            self.numbers[key] = Scalar(value)
+        return self.numbers[key]
+
+    def mark_external(self, x: Any) -> None:
+        """Say that something was there before the trace."""
+        self.external[id(x)] = x
+        self.log.keep(x)
+
+    def note_arguments(self, leaves: Sequence[Any], containers: dict[int, Any]) -> None:
+        """Note the tensors, lists, dicts and objects among the arguments of the call that is traced: what is written to
+        them goes to those of each call.
+        """
+        for i, x in enumerate(leaves):
+            if isinstance(x, Tensor):
+                self.arguments[id(x)] = ArgumentSlot("leaf", i)
+                self.log.keep(x)
+        for i, x in containers.items():
+            self.arguments[id(x)] = ArgumentSlot("container", i)
+            self.log.keep(x)
+            if not isinstance(x, CONTAINERS):
+                self.stand_in_objects[id(x)] = x, dict(vars(x))
+
+    def content(self, x: Any) -> Any:
+        if isinstance(x, CONTAINERS) and id(x) in self.external:
+            tail = self.log.get(("tail", id(x)))
+            if self.log.get(("items", id(x))) is MISSING:
+                self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
+                mark_items(self, x)
+                if isinstance(tail, SymbolicList):
+                    return self.spliced([*x, Spliced(tail)])
+                if tail is not MISSING and tail:
+                    return [*x, *tail]
+        return super().content(x)

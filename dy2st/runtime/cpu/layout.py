@@ -1,0 +1,113 @@
+"""The plan of a loop nest: which sweep of a row computes what, and what is kept from one sweep for a later one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.elementwise import DEAR
+from dy2st.runtime.cpu.grouping import REDUCTIONS, Group, even
+from dy2st.runtime.cpu.representation import in_register
+
+
+@dataclass
+class Layout:
+    """How a group's values are told apart and ordered, before a line of code is written."""
+
+    group: Group
+    outer: int
+    sweeps: int = 1
+    at: dict[Value, int] = field(default_factory=dict[Value, int])
+    """The sweep that first computes a value; for one that is the same along a row, that before which it is known."""
+    kept: list[Value] = field(default_factory=list[Value])
+    """Rows that are copied to scratch memory."""
+    reads: dict[Value, int] = field(default_factory=dict[Value, int])
+    """The last sweep that reads an operand."""
+    strides: dict[Value, tuple[str, ...]] = field(default_factory=dict[Value, tuple[str, ...]])
+    """How many elements the axes are apart of operands that have gaps; a literal where code is to know it."""
+
+    @property
+    def read(self) -> list[Value]:
+        return [
+            v for v in self.group.operands
+            if isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type))
+        ]  # fmt: skip
+
+    def is_row(self, value: Value) -> bool:
+        """Say whether a value is the same along a row."""
+        return value not in self.group.maps or self.group.is_row(value)
+
+
+def layout(group: Group) -> Layout:
+    """Order the members of a group into sweeps."""
+    space = group.space
+    outer = group.outer
+    if outer is None:
+        outer = len(space)
+        while outer and all(even(m, outer - 1, space) for m in group.maps.values()):
+            outer -= 1
+        outer = min(outer, len(space) - 1)
+    made = Layout(group, outer)
+    group.outer = outer
+    makers = {v: o for o in group.members for v in o.results}
+    for operation in group.members:
+        (result,) = operation.results
+        stage = max((made.at[v] for v in operation.operands if v in makers), default=0)
+        made.at[result] = stage + (operation.op.name in REDUCTIONS and result not in group.columns)
+    made.sweeps = max((made.at[v] for o in group.members for v in o.results if not made.is_row(v)), default=-1) + 1
+    made.sweeps = max(made.sweeps, *(made.at[v] for o in group.members if ends_row(o, group) for v in o.results), 0)
+    made.sweeps = max(made.sweeps, *(made.at[v] + 1 for v in group.columns), 0)
+    _keep(made, makers)
+    return made
+
+
+def ends_row(operation: Operation, group: Group) -> bool:
+    """Say whether an operation is a reduction of a row, whose result the next sweep may use."""
+    return operation.op.name in REDUCTIONS and operation.results[0] not in group.columns
+
+
+def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
+    """Decide which rows are copied: those that a later sweep needs and that are dear; note when operands are read."""
+    group = made.group
+    seen: set[tuple[Value, int]] = set()
+
+    def needs(value: Value, sweep: int) -> None:
+        if (value, sweep) in seen:
+            return
+        seen.add((value, sweep))
+        if value not in makers:
+            made.reads[value] = max(made.reads.get(value, 0), sweep)
+            return
+        if made.is_row(value):
+            return
+        operation = makers[value]
+        stored = value in group.results or value in made.kept
+        if made.at[value] < sweep:
+            if stored:
+                return
+            if operation.op.name in DEAR:
+                made.kept.append(value)
+                needs(value, made.at[value])
+                return
+        for operand in operation.operands:
+            needs(operand, sweep)
+
+    for operation in group.members:
+        (result,) = operation.results
+        if operation.op.name in REDUCTIONS:
+            sweep = made.at[result] - (result not in group.columns)
+            needs(operation.operands[0], sweep)
+        elif not made.is_row(result) and (result in group.results):
+            needs(result, made.at[result])
+        elif made.is_row(result):
+            for operand in operation.operands:
+                if operand not in makers:
+                    made.reads[operand] = max(made.reads.get(operand, 0), made.at[result])
+
+
+def read_as_elements(operation: Operation) -> int:
+    """Return how many operands are read as elements; the others are extents."""
+    if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
+        return 1
+    return 0 if operation.op.name in ("zeros_like", "ones_like") else len(operation.operands)
