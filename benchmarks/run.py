@@ -27,6 +27,7 @@ FILES = (
     "gradients",
     "second_order",
     "loop_memory",
+    "workloads",
 )
 
 

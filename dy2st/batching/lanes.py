@@ -16,7 +16,7 @@ from dy2st.batching.leaves import Rebuilder
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value, tensor_type
-from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.ir.types import ListType, ScalarType, TensorType, Type, over_leaves
 from dy2st.shapes import Dim, Extent, symbol
 
 NUMBERS: dict[str, DType] = {"int": int64, "float": float64, "bool": bool_}
@@ -53,22 +53,18 @@ class Lane:
 
 def stacked_type(t: Type, lanes: Extent) -> Type:
     """Return the type of the stacked form of values of type `t`."""
-    if isinstance(t, TensorType):
-        return TensorType(t.dtype, (lanes, *t.shape))
-    if isinstance(t, ScalarType):
-        return TensorType(NUMBERS[t.kind], (lanes,))
-    if isinstance(t, ListType):
-        return ListType(stacked_type(t.element, lanes))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(stacked_type(item, lanes) for item in t.items))
-    if isinstance(t, VariantType):
-        return VariantType(tuple(stacked_type(a, lanes) for a in t.alternatives))
-    return t
+
+    def stacked(leaf: Type) -> Type:
+        if isinstance(leaf, TensorType):
+            return TensorType(leaf.dtype, (lanes, *leaf.shape))
+        return TensorType(NUMBERS[leaf.kind], (lanes,)) if isinstance(leaf, ScalarType) else leaf
+
+    return over_leaves(t, stacked)
 
 
 def apart_type(t: Type) -> ListType:
     """Return the type of the list that holds a value of type `t` for each lane; what lanes differ in is left open."""
-    return ListType(_open(t))
+    return ListType(over_leaves(t, _open))
 
 
 def form_type(t: Type, form: Form, lanes: Extent) -> Type:
@@ -81,13 +77,7 @@ def form_type(t: Type, form: Form, lanes: Extent) -> Type:
 def _open(t: Type) -> Type:
     if isinstance(t, TensorType):
         return TensorType(t.dtype, tuple(None if isinstance(e, Dim) else e for e in t.shape))  # type: ignore[arg-type]
-    if isinstance(t, ScalarType):
-        return ScalarType(t.kind)
-    if isinstance(t, ListType):
-        return ListType(_open(t.element))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(map(_open, t.items)))
-    return VariantType(tuple(map(_open, t.alternatives))) if isinstance(t, VariantType) else t
+    return ScalarType(t.kind) if isinstance(t, ScalarType) else t
 
 
 def known_outside(b: Builder, t: Type) -> bool:

@@ -13,6 +13,7 @@ Text forms, as printer and parser use them:
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dy2st.dtypes import DType
@@ -149,6 +150,21 @@ def tangent_type(t: Type) -> Type:
     if isinstance(t, VariantType):
         return optional(tangent_type(payload(t)))
     return t
+
+
+def over_leaves(t: Type, change: Callable[[Type], Type]) -> Type:
+    """Return `t` with `change` done to what is no list, tuple or variant.
+
+    >>> str(over_leaves(ListType(ScalarType("int")), lambda leaf: TupleType((leaf, leaf))))
+    'list<tuple<int, int>>'
+    """
+    if isinstance(t, ListType):
+        return ListType(over_leaves(t.element, change))
+    if isinstance(t, TupleType):
+        return TupleType(tuple(over_leaves(item, change) for item in t.items))
+    if isinstance(t, VariantType):
+        return VariantType(tuple(over_leaves(a, change) for a in t.alternatives))
+    return change(t)
 
 
 def matches(declared: Type, found: Type) -> bool:

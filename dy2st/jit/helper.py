@@ -225,6 +225,12 @@ class Helper:
         return target
 
     # ---- variables -------------------------------------------------------------------------------------------------
+    def made_class(self, kind: type) -> type:
+        trace = current().trace
+        if trace is not None:
+            trace.made_classes[id(kind)] = kind
+        return kind
+
     def undefined(self, name: str) -> Undefined:
         return Undefined(name)
 

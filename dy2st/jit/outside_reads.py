@@ -7,6 +7,8 @@ objects were there before, so that a write to one of them is told from a write t
 
 from __future__ import annotations
 
+import functools
+import inspect
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -93,7 +95,9 @@ class OutsideReads(Leaves):
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Remember what was read of a real object, a source of state or a guard; return what the trace sees of it."""
         self.log.keep(owner)
-        if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+        if isinstance(value, (types.MethodType, types.BuiltinMethodType)) or id(owner) in self.made_classes:
+            return value
+        if type(value) in (types.FunctionType, functools.partial) and _is_made_anew(owner, name):
             return value
         if isinstance(owner, types.ModuleType) and (is_plain_module(owner.__name__) or isinstance(value, PLAIN)):
             return value
@@ -171,3 +175,8 @@ class OutsideReads(Leaves):
                 if tail is not MISSING and tail:
                     return [*x, *tail]
         return super().content(x)
+
+
+def _is_made_anew(owner: Any, name: str) -> bool:
+    """Say whether an attribute is another object at each read."""
+    return isinstance(inspect.getattr_static(owner, name, None), functools.partialmethod)

@@ -22,6 +22,7 @@ from dy2st.ir.types import (
     Type,
     VariantType,
     matches,
+    over_leaves,
 )
 from dy2st.ops.base import Op, Sample
 from dy2st.shapes import Dim, Extent
@@ -208,17 +209,12 @@ def outward(t: Type, seen: set[str]) -> Type:
     def keep(e: Extent | None) -> Extent | None:
         return e if not isinstance(e, Dim) or seen.issuperset(e.symbols()) else None
 
-    if isinstance(t, TensorType):
-        return TensorType(t.dtype, tuple(map(keep, t.shape)))  # type: ignore[arg-type]
-    if isinstance(t, ScalarType):
-        return ScalarType(t.kind, keep(t.extent))
-    if isinstance(t, ListType):
-        return ListType(outward(t.element, seen))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(outward(i, seen) for i in t.items))
-    if isinstance(t, VariantType):
-        return VariantType(tuple(outward(i, seen) for i in t.alternatives))
-    return t
+    def seen_outside(leaf: Type) -> Type:
+        if isinstance(leaf, TensorType):
+            return TensorType(leaf.dtype, tuple(map(keep, leaf.shape)))  # type: ignore[arg-type]
+        return ScalarType(leaf.kind, keep(leaf.extent)) if isinstance(leaf, ScalarType) else leaf
+
+    return over_leaves(t, seen_outside)
 
 
 def check_arguments(name: str, types: Sequence[Type], block: Block) -> None:

@@ -20,41 +20,16 @@ from dy2st.ops.optional import add_values
 Tangents = Sequence[Value | None]
 
 
-class ListPut(Op):
-    """A tangent list with slot i set; it grows as needed."""
+class _Slots(Op):
+    """An op on slot i of a tangent list. Only derivatives hold these, and their tests cover them: it has no samples."""
 
-    name = "list_put"
-    linear_together = (0, 2)
-
-    def infer(self, slots: ListType, i: ScalarType, item: Type) -> Type:
-        return slots
-
-    def eval(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
-        return self.eval_in_place(xp, list(slots), i, item)
-
-    def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
-        if i >= len(slots):
-            slots.extend([(0, None)] * (i + 1 - len(slots)))
-        slots[i] = item if isinstance(item, tuple) else (1, item)
-        return slots
-
-    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
-            **attributes: Any) -> Any:  # fmt: skip
-        dslots, _, ditem = tangents
-        if ditem is None:
-            return b.list_clear(dslots, primals[1])
-        return b.list_put(dslots if dslots is not None else empty_tangent(b, primals[0].type), primals[1], ditem)
-
-    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Tangents:  # fmt: skip
-        ct, at = cts[0], operands[1]
-        return [b.list_clear(ct, at) if linear[0] else None, None, b.list_take(ct, at) if linear[2] else None]
+    abstract = True
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
 
 
-class ListTake(Op):
+class ListTake(_Slots):
     """Slot i of a tangent list, an optional; unset where nobody wrote."""
 
     name = "list_take"
@@ -75,96 +50,63 @@ class ListTake(Op):
         so_far = so_far if so_far is not None else b.emit("list_new", [], {"type": operands[0].type})
         return b.list_accumulate(so_far, operands[1], cts[0])
 
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
 
-
-class _OfSlot(Op):
-    """What changes slot i of a tangent list, and is linear in the list; `eval_in_place` does it on the list itself."""
+class _Change(_Slots):
+    """What changes a tangent list; `eval_in_place` does it on the list itself."""
 
     abstract = True
     eval_in_place: Callable[..., Any]
-    linear_in = (0,)
 
-    def infer(self, slots: ListType, i: ScalarType) -> Type:
-        return slots
-
-    def eval(self, xp: Any, slots: Any, i: int) -> Any:
-        return self.eval_in_place(xp, list(slots), i)
+    def eval(self, xp: Any, slots: Any, i: int, *item: Any) -> Any:
+        return self.eval_in_place(xp, list(slots), i, *item)
 
 
-class ListClear(_OfSlot):
-    """A tangent list with slot i unset."""
+class _SetSlot(_Change):
+    """What puts an item into slot i; the list grows as needed."""
 
-    name = "list_clear"
-
-    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
-        if i < len(slots):
-            slots[i] = (0, None)
-        return slots
-
-    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Tangents:  # fmt: skip
-        return [b.list_clear(cts[0], operands[1]), None]
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
-
-
-class ListRemove(_OfSlot):
-    """A tangent list without slot i: those behind it move forward."""
-
-    name = "list_remove"
-
-    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
-        if i < len(slots):
-            del slots[i]
-        return slots
-
-    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Tangents:  # fmt: skip
-        return [b.list_spread(cts[0], operands[1]), None]
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
-
-
-class ListSpread(_OfSlot):
-    """A tangent list with an unset slot put in at i: those from there on move back."""
-
-    name = "list_spread"
-
-    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
-        if i < len(slots):
-            slots.insert(i, (0, None))
-        return slots
-
-    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
-                  **attributes: Any) -> Tangents:  # fmt: skip
-        return [b.list_remove(cts[0], operands[1]), None]
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
-
-
-class ListAccumulate(Op):
-    """A tangent list with an item added to slot i."""
-
-    name = "list_accumulate"
+    abstract = True
     linear_together = (0, 2)
+    joined: Callable[..., Any]
+    """What slot i holds then, from what it held and the item: optionals, all three."""
 
     def infer(self, slots: ListType, i: ScalarType, item: Type) -> Type:
         return slots
 
-    def eval(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
-        return self.eval_in_place(xp, list(slots), i, item)
-
     def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
-        item = cast("tuple[Any, Any]", item) if isinstance(item, tuple) else (1, item)
         if i >= len(slots):
             slots.extend([(0, None)] * (i + 1 - len(slots)))
-        slots[i] = add_values(slots[i], item)
+        slots[i] = self.joined(slots[i], cast("tuple[Any, Any]", item) if isinstance(item, tuple) else (1, item))
         return slots
+
+
+class ListPut(_SetSlot):
+    """A tangent list with slot i set."""
+
+    name = "list_put"
+
+    def joined(self, held: Any, item: Any) -> Any:
+        return item
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        dslots, _, ditem = tangents
+        if ditem is None:
+            return b.list_clear(dslots, primals[1])
+        return b.list_put(dslots if dslots is not None else empty_tangent(b, primals[0].type), primals[1], ditem)
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        ct, at = cts[0], operands[1]
+        return [b.list_clear(ct, at) if linear[0] else None, None, b.list_take(ct, at) if linear[2] else None]
+
+
+class ListAccumulate(_SetSlot):
+    """A tangent list with an item added to slot i."""
+
+    name = "list_accumulate"
+
+    def joined(self, held: Any, item: Any) -> Any:
+        return add_values(held, item)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
@@ -177,8 +119,55 @@ class ListAccumulate(Op):
                   **attributes: Any) -> Tangents:  # fmt: skip
         return [cts[0] if linear[0] else None, None, b.list_take(cts[0], operands[1]) if linear[2] else None]
 
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        return iter(())
+
+class _MoveSlots(_Change):
+    """What is linear in the list alone; its transpose is the op named `transposed`."""
+
+    abstract = True
+    linear_in = (0,)
+    transposed: str
+
+    def infer(self, slots: ListType, i: ScalarType) -> Type:
+        return slots
+
+    def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
+                  **attributes: Any) -> Tangents:  # fmt: skip
+        ct = cts[0]
+        assert ct is not None
+        return [b.emit(self.transposed, [ct, operands[1]]), None]
+
+
+class ListClear(_MoveSlots):
+    """A tangent list with slot i unset."""
+
+    name = transposed = "list_clear"
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
+        if i < len(slots):
+            slots[i] = (0, None)
+        return slots
+
+
+class ListRemove(_MoveSlots):
+    """A tangent list without slot i: those behind it move forward."""
+
+    name, transposed = "list_remove", "list_spread"
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
+        if i < len(slots):
+            del slots[i]
+        return slots
+
+
+class ListSpread(_MoveSlots):
+    """A tangent list with an unset slot put in at i: those from there on move back."""
+
+    name, transposed = "list_spread", "list_remove"
+
+    def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
+        if i < len(slots):
+            slots.insert(i, (0, None))
+        return slots
 
 
 def empty_tangent(b: Builder, t: Type) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType, over_leaves
 from dy2st.ops.control import visible_symbols
 from dy2st.shapes import Dim, Extent, symbol
 
@@ -160,17 +160,15 @@ def _renamed_attribute(attribute: Any, names: dict[str, Extent]) -> Any:
 
 def renamed_type(t: Type, names: dict[str, Extent]) -> Type:
     """Return a type with these extents for these symbols."""
-    if isinstance(t, TensorType):
-        return TensorType(t.dtype, tuple(_renamed_extent(e, names) for e in t.shape))
-    if isinstance(t, ScalarType):
-        return t if t.extent is None else ScalarType(t.kind, _renamed_extent(t.extent, names))
-    if isinstance(t, ListType):
-        return ListType(renamed_type(t.element, names))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(renamed_type(i, names) for i in t.items))
-    if isinstance(t, VariantType):
-        return VariantType(tuple(renamed_type(a, names) for a in t.alternatives))
-    return t
+
+    def renamed(leaf: Type) -> Type:
+        if isinstance(leaf, TensorType):
+            return TensorType(leaf.dtype, tuple(_renamed_extent(e, names) for e in leaf.shape))
+        if isinstance(leaf, ScalarType) and leaf.extent is not None:
+            return ScalarType(leaf.kind, _renamed_extent(leaf.extent, names))
+        return leaf
+
+    return over_leaves(t, renamed)
 
 
 def _renamed_extent(extent: Extent, names: dict[str, Extent]) -> Extent:

@@ -22,6 +22,7 @@ from dy2st.runtime.math_functions import MATH
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import made_here
+from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import Variant
 
 
@@ -130,20 +131,30 @@ def is_users_class(f: type) -> bool:
 
 
 def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:
-    """Make an instance of a user's class; `__init__` is converted where it has symbolic control flow."""
+    """Make an instance of a user's class; `__init__` is converted, as any function that may write to what is outside."""
     init = kind.__init__
-    mark = trace.checkpoint()
-    try:
+    if not _is_made_by_init(kind) or not convertible(init):
         made = kind(*args, **keywords)
-    except NeedsPythonValue:
-        if not convertible(init) or kind.__new__ is not object.__new__:
-            raise
-        trace.rollback(mark)
+    else:
         made = object.__new__(kind)
-        trace.convert(init)(made, *args, **keywords)
+        call_function(trace, init, made, *args, **keywords)
+        left = trace.log.take_attributes(made)
+        vars(made).update({name: x for name, x in left.items() if not isinstance(x, Undefined)})
     if is_plain_object(made):
         trace.made_objects[id(made)] = made
     return made
+
+
+def _is_made_by_init(kind: type[Any]) -> bool:
+    """Say whether a new instance is an empty object and what the `__init__` that the user wrote does with it."""
+    generated = getattr(kind, "__dataclass_params__", None)
+    return (
+        kind.__new__ is object.__new__
+        and kind.__setattr__ is object.__setattr__
+        and type(kind).__call__ is type.__call__
+        and kind.__dictoffset__ != 0
+        and not (generated is not None and generated.init)
+    )
 
 
 def _find(trace: Any, x: Any, kind: type) -> Any:

@@ -47,6 +47,11 @@ class WriteLog:
             self.objects[id(owner)] = owner
         self.overlays[-1][key] = value
 
+    def take_attributes(self, owner: Any) -> dict[str, Any]:
+        """Return the attributes of an object that were written last, and forget that they were."""
+        top = self.overlays[-1]
+        return {key[2]: top.pop(key) for key in [k for k in top if k[0] == "attr" and k[1] == id(owner)]}
+
     def owner(self, key: Key) -> Any:
         """Return the object whose id is in the key; None where there is none."""
         return self.objects.get(key[1]) if len(key) > 1 else None

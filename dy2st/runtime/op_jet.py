@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dy2st.autodiff.jet import Given, Pusher, found_in
-from dy2st.autodiff.residuals import BackwardBuilder
-from dy2st.ir.program import Program, Value
+from dy2st.ir.program import Value
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_pullback import attribute_key, drop_dead, fresh_builder, operand_type, shape_pattern, take_extents
-from dy2st.runtime.op_pushforward import take_result_extents
+from dy2st.runtime.op_ahead import Ahead
+from dy2st.runtime.op_pullback import attribute_key, shape_pattern
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,16 @@ def op_jet(op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: G
 
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: Given, order: int) -> OpJet:
-    b = fresh_builder(pattern)
-    arguments = [b.argument(operand_type(one)) for one in pattern]
-    out = b.apply(op, arguments, attributes)
-    outs: list[Value] = list(out) if isinstance(out, list) else [out]
-    ahead = BackwardBuilder(b, None, {})
-    places: dict[Value, tuple[str, int, int]] = {}
-    for kind, values in (("operand", arguments), ("result", outs)):
-        for i, value in enumerate(values):
-            here = ahead.argument(value.type)
-            ahead.rename(value, here)
-            places[here] = (kind, i, 0)
-    take_extents(ahead, arguments, b.block.operations, places)
-    take_result_extents(ahead, arguments, outs, places)
+    call = Ahead(op, attributes, pattern)
+    ahead, arguments, outs = call.builder, call.arguments, call.outs
     pusher = Pusher(ahead, order, None)
     entering: list[Value] = []
     for i, orders in given:
         entering += [ahead.argument(arguments[i].type) for _ in orders]
         here = dict(zip(orders, entering[-len(orders) :], strict=True))
         pusher.series[arguments[i]] = [here.get(k) for k in range(1, order + 1)]
-    pusher.run(b.block)
+    pusher.run(call.block)
     found = found_in(pusher, outs)
     assert not ahead.residuals, f"the series of '{op.name}' needs a value that a node does not keep"
     ahead.block.results = [c for i, orders in found for c in pusher.dense(outs[i], orders)]
-    used = drop_dead(ahead.block)
-    kept = [a for a in places if a in used]
-    ahead.block.arguments[:] = [*kept, *entering]
-    return OpJet(Compiled(Program({"main": ahead.block})), tuple(places[a] for a in kept), found)
+    return OpJet(*call.close(entering), found)

@@ -50,9 +50,11 @@ class Tracer(Contents, Recorder):
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
         self.made_objects: dict[int, Any] = {}
+        """Objects that exist in the trace only."""
+        self.made_classes: dict[int, type] = {}
+        """Classes that a `class` statement made in the trace."""
         self.classes_written = False
         """Whether an attribute of a class was set, perhaps in a trace that was given up since."""
-        """Objects that exist in the trace only."""
         self.stand_in_objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         """What stands for objects among the arguments, by id, and the attributes that they came with."""
         self.arrays: set[int] = set()

@@ -76,8 +76,8 @@ def lower_comprehension(rw: Rewriter, node: Any) -> Any:
 
 
 def lower_class(rw: Rewriter, node: Any) -> list[Any]:
-    """Lower the methods of a class."""
-    node.decorator_list = [rw.expr(decorator) for decorator in node.decorator_list]
+    """Lower the methods of a class; that it was made here is noted before any decorator of its own sees it."""
+    node.decorator_list = [*map(rw.expr, node.decorator_list), rw.make(node, "DY.made_class")]
     node.bases = [rw.expr(base) for base in node.bases]
     for word in node.keywords:
         word.value = rw.expr(word.value)

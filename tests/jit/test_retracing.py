@@ -36,7 +36,7 @@ def used_up(x: Any, items: Any) -> Any:
 def test_the_guard_that_changes_is_named_once() -> None:
     found = told(paddle.jit.to_static(by_mode), [(str(i), paddle.ones([2])) for i in range(MANY + 4)])
     assert len(found) == 1
-    assert found[0].startswith("`by_mode` (") and "was traced 16 times, the last time because .name of a type" in found[0]
+    assert found[0].startswith("`by_mode` (") and "was traced 16 times, the last time because Mode.name has" in found[0]
     assert "it was '14' and is '15'" in found[0]
 
 

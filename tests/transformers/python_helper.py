@@ -152,6 +152,9 @@ class PythonHelper:
     def undefined(self, name):
         return Undefined(name)
 
+    def made_class(self, kind):
+        return kind
+
     def try_(self, body, handler, orelse, final, kinds, get, set, names):
         self.touch(get, set, names)
         try:

@@ -20,6 +20,7 @@ from dy2st.ir.location import Location
 from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
 from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.replay import Outcome
 from dy2st.runtime.cpu.representation import in_register, kinds
 from dy2st.runtime.errors import located
 
@@ -69,12 +70,12 @@ class Run:
         self.error: BaseException | None = None
         self.handled: list[BaseException] = []
         """The errors that `try` is handling, as `sys.exception()` has them in Python."""
-        self.effects = 0
+        self.done: list[Outcome] = []
+        """What the effects so far gave, for the interpreter in case that it has to take over."""
 
     def call(self, number: int, operands: int, results: int) -> int:
         """Run host call `number` on the row at `operands`, and write its results to the row at `results`."""
         call = self.calls[number]
-        self.effects += call.effect
         try:
             if call.calling and self.error is not None:
                 raise self.error
@@ -84,12 +85,16 @@ class Run:
                 self.error = None
             else:
                 made = call.function(*read_row(call.operands, operands))
+            if call.effect:
+                self.done.append(Outcome.of(made))
             if call.handled:
                 self.handled.pop()
             self._write(call.results, made, results)
         except NoNativeForm:
             return ELSEWHERE
         except BaseException as error:
+            if call.effect and isinstance(error, Exception):
+                self.done.append(Outcome(error=error))
             if self.handled and error is not self.handled[-1] and hasattr(error, "raised"):
                 error.__context__ = self.handled[-1]  # what Python itself set there is what the caller is handling
             self.error = located(error, call.location, call.calling)

@@ -15,8 +15,9 @@ from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu import entry, library, python_api, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load_objects, made_object
-from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall, NoNativeForm, Row, decode, encode, write_row
+from dy2st.runtime.cpu.host import OK, HostCall, NoNativeForm, Row, decode, encode, write_row
 from dy2st.runtime.cpu.lowering import lower, prepared
+from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_register, kinds
 from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.plan import Plan, compile_plan
@@ -101,7 +102,7 @@ class NativePlan:
     def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
         """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""
         run = context.run
-        error, effects = run.error, run.effects
+        error, done = run.error, run.done
         context.clear()
         self._free(context)
         if error is not None:
@@ -110,9 +111,7 @@ class NativePlan:
                 raise error
             finally:
                 error.__context__ = handled  # `raise` has put there what the caller is handling
-        if status == ELSEWHERE and not effects:
-            return self._elsewhere(inputs)
-        raise RuntimeError("a native run ended in the middle, after it had printed")
+        return replay(self.program, inputs, done) if done else self._elsewhere(inputs)
 
     def _elsewhere(self, inputs: Sequence[Any]) -> list[Any]:
         if self._interpreted is None:

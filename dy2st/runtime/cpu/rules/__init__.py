@@ -2,6 +2,7 @@
 
 from dy2st.runtime.cpu.rules import (
     along_axis,
+    broadcasts,
     control,
     draws,
     joins,

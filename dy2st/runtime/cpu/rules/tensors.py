@@ -54,7 +54,7 @@ def viewed(w: Writer, value: Value, components: Components, data: str, shape: Se
     return (components[0], data, *shape)
 
 
-def _are_ints(values: Sequence[Value]) -> bool:
+def are_ints(values: Sequence[Value]) -> bool:
     """Say whether values can be extents; `eval` refuses others."""
     return all(isinstance(v.type, ScalarType) and v.type.kind == "int" for v in values)
 
@@ -165,7 +165,7 @@ def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> M
 @rule("reshape")
 def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the same elements under other extents; `eval` says that their number is another."""
-    if not _are_ints(operation.operands[1:]):
+    if not are_ints(operation.operands[1:]):
         return host_rule(w, operation, operands)
     value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
     dims = iter(operands[1:])
@@ -186,22 +186,6 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
         return [single if single is not None else viewed(w, value, operands[0], operands[0][1], target)]
 
     return w.guarded(operation, operands, fine, fast)
-
-
-@rule("broadcast", "sum_to")
-def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write what only the run tells to repeat (or to sum) anything or nothing; where nothing, it is the operand."""
-    if not _are_ints(operation.operands[1:]):
-        return host_rule(w, operation, operands)
-    value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
-    dims = iter(operands[1:])
-    target = [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
-    if in_register(tensor_type(value)) or tensor_type(value).rank != made.rank:
-        return host_rule(w, operation, operands)
-    fine = "true"
-    for extent, wanted in zip(extents(value, operands[0]), target, strict=True):
-        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {extent}, {wanted}')}")
-    return w.guarded(operation, operands, fine, lambda: [viewed(w, value, operands[0], operands[0][1], target)])
 
 
 @rule("index")

@@ -1,0 +1,102 @@
+"""Broadcasts, and sums that undo them, of which only the run tells whether they repeat (sum) anything.
+
+Where all extents are equal the result is the operand. Else a broadcast is a view with strides of 0, which is copied;
+those whose axes the types tell apart never come here: they are part of a loop nest (grouping.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.representation import Components, Strided, in_register
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.tensors import are_ints, extents, viewed
+from dy2st.runtime.cpu.rules.views import is_memory, strides
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+def _target(operation: Operation, operands: list[Components]) -> list[str]:
+    dims = iter(operands[1:])
+    return [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
+
+
+def _same(w: Writer, shape: Sequence[str], target: Sequence[str]) -> str:
+    """Write whether two shapes of one rank are equal."""
+    fine = "true"
+    for extent, wanted in zip(shape, target, strict=True):
+        fine = w.f.value(f"and i1 {fine}, {w.f.value(f'icmp eq i64 {extent}, {wanted}')}")
+    return fine
+
+
+@rule("broadcast")
+def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a broadcast; `eval` says that the shapes do not fit."""
+    value, f = operation.operands[0], w.f
+    if not are_ints(operation.operands[1:]) or not is_memory(value):
+        return host_rule(w, operation, operands)
+    shape, target = extents(value, operands[0]), _target(operation, operands)
+    lead = len(target) - len(shape)
+    fine = "true"
+    for extent, wanted in zip(shape, target[lead:], strict=True):
+        one = f.value(f"icmp eq i64 {extent}, 1")
+        fits = f.value(f"or i1 {one}, {f.value(f'icmp eq i64 {extent}, {wanted}')}")
+        fine = f.value(f"and i1 {fine}, {fits}")
+    for extent in target:
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp ult i64 {extent}, {2**40}')}")
+
+    def repeated() -> Components:
+        apart = strides(w, value, operands[0])
+        steps = [
+            f.value(f"select i1 {f.value(f'icmp eq i64 {extent}, {wanted}')}, i64 {step}, i64 0")
+            for extent, wanted, step in zip(shape, target[lead:], apart, strict=True)
+        ]
+        return _copy(w, operation.results[0], operands[0], target, ["0"] * lead + steps, f"{shape[-1]}", target[-1])
+
+    def fast() -> Made:
+        if lead:
+            return [repeated()]
+        t = operation.results[0].type
+        kept = w.slots(t)
+        whole, part, join = f.label("whole"), f.label("part"), f.label("join")
+        f.branch(_same(w, shape, target), whole, part)
+        f.start(whole)
+        w.retain(value.type, operands[0])
+        w.put(kept, t, (*operands[0][:2], *target))
+        f.jump(join)
+        f.start(part)
+        w.put(kept, t, repeated())
+        f.start(join)
+        return [w.get(kept, t)]
+
+    return w.guarded(operation, operands, fine, fast)
+
+
+def _copy(w: Writer, made: Value, source: Components, target: list[str], steps: list[str], last: str,
+          wanted: str) -> Components:  # fmt: skip
+    """Write a copy of a view; where its rows lie together, the code knows that they do."""
+    f, t = w.f, made.type
+    kept = w.slots(t)
+    beside, apart, join = f.label("beside"), f.label("apart"), f.label("join")
+    f.branch(f.value(f"icmp eq i64 {last}, {wanted}"), beside, apart)
+    f.start(beside)
+    w.put(kept, t, w.copied(made, Strided.of((*source[:2], *target), [*steps[:-1], "1"])))
+    f.jump(join)
+    f.start(apart)
+    w.put(kept, t, w.copied(made, Strided.of((*source[:2], *target), [*steps[:-1], "0"])))
+    f.start(join)
+    return w.get(kept, t)
+
+
+@rule("sum_to")
+def sum_to(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a sum over the axes that a broadcast has repeated: nothing, where there are none; else `eval` sums."""
+    value = operation.operands[0]
+    made = tensor_type(operation.results[0])
+    if not are_ints(operation.operands[1:]) or in_register(tensor_type(value)) or tensor_type(value).rank != made.rank:
+        return host_rule(w, operation, operands)
+    target = _target(operation, operands)
+    same = _same(w, extents(value, operands[0]), target)
+    return w.guarded(operation, operands, same, lambda: [viewed(w, value, operands[0], operands[0][1], target)])
