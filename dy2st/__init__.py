@@ -1,7 +1,7 @@
 """dy2st: the public face, with Paddle's names. `import dy2st as paddle` is how examples use it.
 
-Functions on tensors are imported here by name. Subpackages, and what lives in them, load on first use, so that
-`import dy2st` stays cheap.
+The functions on tensors are those of `functions/face.py`. Subpackages, and what lives in them, load on first use, so
+that `import dy2st` stays cheap. A name that is imported as itself is one that type checkers take to be public.
 """
 
 from __future__ import annotations
@@ -9,22 +9,42 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from dy2st.dtypes import DType as dtype  # noqa: N813 (Paddle's name of the class)
-from dy2st.dtypes import bool_ as bool
-from dy2st.dtypes import complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8
+from dy2st.dtypes import DType as _DType
+from dy2st.dtypes import bool_ as _bool
+from dy2st.dtypes import complex64 as complex64
+from dy2st.dtypes import complex128 as complex128
+from dy2st.dtypes import float16 as float16
+from dy2st.dtypes import float32 as float32
+from dy2st.dtypes import float64 as float64
+from dy2st.dtypes import int8 as int8
+from dy2st.dtypes import int16 as int16
+from dy2st.dtypes import int32 as int32
+from dy2st.dtypes import int64 as int64
+from dy2st.dtypes import uint8 as uint8
 from dy2st.functions import methods as _methods
 from dy2st.functions.face import *  # noqa: F403 (the file lists them)
 from dy2st.ir.context import current as _current
 from dy2st.ir.program import Program as _Program
 from dy2st.missing import no_attribute as _no_attribute
-from dy2st.runtime.backward import grad
-from dy2st.runtime.generator import get_rng_state, seed, set_rng_state
-from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from dy2st.runtime.places import CPUPlace, CUDAPlace, get_device, is_compiled_with_cuda, set_device
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.backward import grad as grad
+from dy2st.runtime.generator import get_rng_state as get_rng_state
+from dy2st.runtime.generator import seed as seed
+from dy2st.runtime.generator import set_rng_state as set_rng_state
+from dy2st.runtime.grad_mode import enable_grad as enable_grad
+from dy2st.runtime.grad_mode import is_grad_enabled as is_grad_enabled
+from dy2st.runtime.grad_mode import no_grad as no_grad
+from dy2st.runtime.grad_mode import set_grad_enabled as set_grad_enabled
+from dy2st.runtime.places import CPUPlace as CPUPlace
+from dy2st.runtime.places import CUDAPlace as CUDAPlace
+from dy2st.runtime.places import get_device as get_device
+from dy2st.runtime.places import is_compiled_with_cuda as is_compiled_with_cuda
+from dy2st.runtime.places import set_device as set_device
+from dy2st.runtime.tensor import Tensor as Tensor
 
 __version__ = "0.1.0"
 
+dtype = _DType
+bool = _bool
 inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
 float, double, half = float32, float64, float16
 int, long, short, cfloat, cdouble = int32, int64, int16, complex64, complex128

@@ -6,17 +6,15 @@ from collections.abc import Collection
 
 from dy2st.autodiff.activity import active_results
 from dy2st.errors import StructureError
+from dy2st.ir.location import error_at
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ops.base import Op
 
 
 def no_rule(operation: Operation) -> StructureError:
     """Return the error for a derivative that would go through `operation`."""
-    place = operation.location
-    return StructureError(
-        f"a derivative goes through '{operation.name}', for which there is no rule",
-        file=place.file if place else None,
-        line=place.line if place else None,
+    return error_at(
+        StructureError, operation.location, f"a derivative goes through '{operation.name}', for which there is no rule"
     )
 
 

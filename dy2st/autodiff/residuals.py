@@ -127,7 +127,8 @@ class BackwardBuilder(Builder):
             return value in self.entering or value in self._again
         if made.name in ("constant", "scalar_constant"):
             return True
-        if depth == 0 or made.op.may_raise or not (made.name.startswith("scalar_") or made.name in CHEAP):
+        raises = made.op.can_raise([v.type for v in made.operands], made.attributes)
+        if depth == 0 or raises or not (made.name.startswith("scalar_") or made.name in CHEAP):
             return False
         return all(v.block is self.source.block and self._invariant(v, depth - 1) for v in made.operands)
 

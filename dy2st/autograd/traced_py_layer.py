@@ -17,7 +17,7 @@ from dy2st.errors import Dy2stError, NeedsPythonValue, TraceError
 from dy2st.functions.creation import zeros_like
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Block, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
@@ -169,9 +169,6 @@ def has_jvp(layer: Any) -> bool:
 
 def refused(layer: Any, why: str) -> NeedsPythonValue:
     """Return the error for a backward that cannot be part of a Program."""
-    place = user_location()
-    return NeedsPythonValue(
-        f"the PyLayer {layer.__name__} was called; its backward cannot be part of a Program: {why}",
-        file=place.file if place else None,
-        line=place.line if place else None,
+    return error_here(
+        NeedsPythonValue, f"the PyLayer {layer.__name__} was called; its backward cannot be part of a Program: {why}"
     )

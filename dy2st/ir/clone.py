@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dy2st.ir.program import Block, Operation, Program, Value
 
 
@@ -22,13 +24,21 @@ def clone_block(block: Block, mapping: dict[Value, Value] | None = None) -> Bloc
     return copy
 
 
-def clone_operation(operation: Operation, into: Block, mapping: dict[Value, Value]) -> Operation:
-    """Return a copy of an operation whose operands are mapped; its results enter the mapping."""
+def clone_operation(
+    operation: Operation,
+    into: Block,
+    mapping: dict[Value, Value],
+    of_block: Callable[[Block], Block] = clone_block,
+) -> Operation:
+    """Return a copy of an operation whose operands are mapped, its blocks copied by `of_block`.
+
+    Its results enter the mapping.
+    """
     copy = Operation(
         operation.op,
         [mapping[v] for v in operation.operands],
         dict(operation.attributes),
-        [clone_block(b) for b in operation.blocks],
+        [of_block(b) for b in operation.blocks],
         operation.location,
     )
     for result in operation.results:

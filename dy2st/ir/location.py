@@ -7,9 +7,13 @@ import linecache
 import sys
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
+from typing import TypeVar
 
+from dy2st.errors import TraceError
 from dy2st.ir.context import current
 from dy2st.naming import is_plain_module
+
+Error = TypeVar("Error", bound=TraceError)
 
 MOST_CALLS = 50
 """A location remembers no more calls than this."""
@@ -56,6 +60,17 @@ def user_location() -> Location | None:
         return None
     calls = (frame.f_code, frame.f_lasti), *_callers(frame)
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, calls)
+
+
+def error_at(kind: type[Error], place: Location | None, message: str, hint: str | None = None) -> Error:
+    """Return an error that names a place, where it is known; `hint` says what to write instead."""
+    file, line = (None, None) if place is None else (place.file, place.line)
+    return kind(message, file=file, line=line, hint=hint)
+
+
+def error_here(kind: type[Error], message: str, hint: str | None = None) -> Error:
+    """Return an error that names the line of the user's code that is running now."""
+    return error_at(kind, user_location(), message, hint)
 
 
 def _callers(frame: FrameType) -> tuple[tuple[CodeType, int], ...]:

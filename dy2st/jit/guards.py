@@ -158,7 +158,7 @@ class ContentGuard:
         """Say whether it still is what it was, item by item."""
         if len(self.owner) != len(self.content):
             return False
-        if isinstance(self.owner, dict):
+        if isinstance(self.content, dict):
             return all(k in self.owner and _fits(self.owner[k], v) for k, v in self.content.items())
         if isinstance(self.owner, (set, frozenset)):
             return bool(self.owner == self.content)

@@ -10,17 +10,18 @@ from typing import Any
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
-from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_try
+from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_match, convert_try
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
 from dy2st.runtime.impure import refusal, refuse_outside
+from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.text import fstring
 from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.unpacking import unpack
 from dy2st.runtime.variant import SymbolicList, Variant
-from dy2st.runtime.written_text import format_, percent
+from dy2st.runtime.written_text import format_, join, percent
 
 Thunk = Callable[[], Any]
 IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -28,6 +29,8 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "&=": operator.iand, "|=": operator.ior,
     "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift,
 }  # fmt: skip
+
+WRITTEN: dict[str, Callable[..., Any]] = {"format": format_, "join": join}
 
 
 class Helper:
@@ -90,7 +93,7 @@ class Helper:
 
     def match(self, ask: Callable[[Any], Any], subject: Any) -> Any:
         trace = current().trace
-        return ask(subject) if trace is None else convert_access.match(trace, ask, subject)
+        return ask(subject) if trace is None else convert_match.match(trace, ask, subject)
 
     # ---- logic -----------------------------------------------------------------------------------------------------
     def and_(self, first: Any, *thunks: Thunk, assigned: Any = None) -> Any:
@@ -140,8 +143,8 @@ class Helper:
 
     def method(self, obj: Any, name: str) -> Callable[..., Any]:
         trace = current().trace
-        if trace is not None and type(obj) is str and name == "format":
-            return partial(format_, trace, obj)
+        if trace is not None and type(obj) is str and name in WRITTEN:
+            return partial(WRITTEN[name], trace, obj)
         return getattr(obj, name) if trace is None else convert_access.method(trace, obj, name)
 
     def attr(self, obj: Any, name: str) -> Any:
@@ -225,6 +228,10 @@ class Helper:
         return target
 
     # ---- variables -------------------------------------------------------------------------------------------------
+    def refuse_groups(self) -> None:
+        if current().trace is not None:
+            raise needs_value("`except*` takes groups of exceptions apart, which a Program has not", "use `except`")
+
     def made_class(self, kind: type) -> type:
         trace = current().trace
         if trace is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import TraceError
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.runtime.log import MISSING, Key
@@ -104,5 +104,4 @@ class Leaves(Tracer):
 
 
 def _refused(message: str, hint: str | None = None) -> TraceError:
-    place = user_location()
-    return TraceError(message, file=place.file if place else None, line=place.line if place else None, hint=hint)
+    return error_here(TraceError, message, hint)

@@ -22,7 +22,7 @@ from dy2st.runtime.undefined import Undefined
 
 def record(trace: Any, layer: Any, call: SavedCall, program: Program, leaves: Sequence[Any]) -> Any:
     """Append the call of a saved Program; return its output. RuntimeError in a hand-built Program."""
-    if not hasattr(trace, "functions"):
+    if not trace.of_function:
         raise RuntimeError(
             "a loaded layer cannot be called while a Program is built by hand; call it in eager mode or under to_static"
         )

@@ -6,16 +6,19 @@ guarded element by element; iterators cannot be guarded at all, so a trace refus
 
 from __future__ import annotations
 
+from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from dy2st.ir.program import Value
-from dy2st.jit.guards import ArrayGuard, ItemSlot
+from dy2st.jit.guards import ArrayGuard, ContentGuard, ItemSlot
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.tensor import Tensor
+
+LIBRARY_CONTAINERS = (ChainMap, UserDict, UserList)
 
 
 def mark(trace: Any, x: Any) -> None:
@@ -28,6 +31,9 @@ def mark(trace: Any, x: Any) -> None:
     elif isinstance(x, np.ndarray):
         trace.mark_external(x)
         trace.guards.setdefault((id(x), "elements"), ArrayGuard(x, x.copy()))
+    elif type(x) in LIBRARY_CONTAINERS:  # read by code that is not converted, so their content is guarded whole
+        trace.mark_external(x)
+        trace.guards.setdefault((id(x), "content"), ContentGuard(x, list(x) if isinstance(x, UserList) else dict(x)))
     elif isinstance(x, Iterator) or is_plain_object(x):
         trace.mark_external(x)
 

@@ -67,16 +67,7 @@ def make_parameter(
     if trace is not None and hasattr(trace, "create_parameter"):
         return trace.create_parameter(shape, dtype, initializer, attribute, name)
     with replaced(trace=None, grad=False):
-        values = initializer.value(shape, dtype)
-        return Parameter(
-            values,
-            name=name,
-            trainable=attribute.trainable,
-            regularizer=attribute.regularizer,
-            learning_rate=attribute.learning_rate,
-            need_clip=attribute.need_clip,
-            do_model_average=attribute.do_model_average,
-        )
+        return Parameter(initializer.value(shape, dtype), name=name, **attribute.settings())
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:

@@ -35,6 +35,11 @@ class ParamAttr:
         self.do_model_average = bool(do_model_average)
         self.need_clip = bool(need_clip)
 
+    def settings(self) -> dict[str, Any]:
+        """Return what the parameter itself keeps of this, by its names there."""
+        names = ("trainable", "regularizer", "learning_rate", "need_clip", "do_model_average")
+        return {name: getattr(self, name) for name in names}
+
     def __repr__(self) -> str:
         return (
             f"ParamAttr(name={self.name!r}, initializer={self.initializer!r}, learning_rate={self.learning_rate}, "

@@ -38,14 +38,21 @@ class Full(Op):
 
     name = "full"
     attributes = ("shape",)
+    may_raise = True
     fresh = True
     linear_in = (0,)
 
     def infer(self, value: TensorType, *dims: ScalarType, shape: tuple[int | None, ...]) -> TensorType:
         return TensorType(value.dtype, fill_extents(shape, dims))  # type: ignore[arg-type]
 
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return any(t.extent is None for t in types[1:])  # an int that is no extent may be negative
+
     def eval(self, xp: Any, value: Any, *dims: int, shape: tuple[int | None, ...]) -> Any:
-        return xp.full(fill(shape, dims), value, dtype=value.dtype)
+        extents = fill(shape, dims)
+        if min(extents, default=0) < 0:
+            raise ValueError(f"the extents of a new tensor must not be negative: {list(extents)}")
+        return xp.full(extents, value, dtype=value.dtype)
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Sequence[Value | None]:  # fmt: skip

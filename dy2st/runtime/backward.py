@@ -13,6 +13,7 @@ from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import Variant
 from dy2st.runtime.walk import Walk, seed_of
 
 
@@ -83,7 +84,7 @@ def grad(
     else:
         walk = Walk(graph=create_graph, keep=create_graph if retain_graph is None else retain_graph)
         found = walk.gradients(outs, ins, seeds, blocked)
-    found = [_conjugate(g) for g in found]
+    found = [_conjugate(g) if x.dtype.kind == "c" else g for x, g in zip(ins, found, strict=True)]
     for i, (x, g) in enumerate(zip(ins, found, strict=True)):
         if g is None and not allow_unused:
             why = _why_none(trace, outs, x)
@@ -113,6 +114,8 @@ def _refuse_dump(path: Any) -> None:
 
 def _conjugate(ct: Any) -> Any:
     """Turn a cotangent of complex numbers, which says how a real loss changes, into Paddle's gradient, and back."""
+    if isinstance(ct, Variant):  # None, where a branch that the run does not take used the tensor
+        return current().trace.each(ct, _conjugate)
     if getattr(getattr(ct, "dtype", None), "kind", "") != "c":
         return ct
     return apply(cast("Op", lookup("conj")), ct) if isinstance(ct, Tensor) else namespace_of(ct).asarray(ct.conj())

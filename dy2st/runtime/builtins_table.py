@@ -29,7 +29,6 @@ from dy2st.runtime.symbolic_range import (
 )
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.text import Text, fstring, text_part
-from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
 
@@ -117,6 +116,8 @@ def type_(trace: Any, x: Any, *more: Any) -> Any:
 
 def getattr_(trace: Any, obj: Any, name: str, *default: Any) -> Any:
     """Return `getattr(...)`."""
+    if isinstance(name, Variant):
+        return switch(trace, name, lambda n: getattr_(trace, obj, n, *default))
     try:
         return attr(trace, obj, name)
     except AttributeError:
@@ -125,10 +126,13 @@ def getattr_(trace: Any, obj: Any, name: str, *default: Any) -> Any:
         return default[0]
 
 
-def hasattr_(trace: Any, obj: Any, name: str) -> bool:
+def hasattr_(trace: Any, obj: Any, name: Any) -> Any:
     """Return `hasattr(...)`."""
-    found = trace.log.get(("attr", id(obj), name))
-    return hasattr(obj, name) if found is MISSING else not isinstance(found, Undefined)
+    if isinstance(name, Variant):
+        return switch(trace, name, lambda n: hasattr_(trace, obj, n))
+    if isinstance(getattr(type(obj), name, None), property):
+        return hasattr(obj, name)
+    return getattr_(trace, obj, name, MISSING) is not MISSING
 
 
 def _extreme(name: str, op: str) -> Callable[..., Any]:
@@ -261,8 +265,16 @@ def format_(trace: Any, x: Any, spec: str = "") -> Any:
     return _text(trace, x, None, spec)
 
 
+def vars_(trace: Any, *objects: Any) -> Any:
+    """Return `vars(...)`."""
+    return attr(trace, objects[0], "__dict__") if objects else vars()
+
+
 def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
     """Do `setattr(...)`."""
+    if isinstance(name, Variant):
+        switch(trace, name, lambda n: setattr_(trace, obj, n, value))
+        return
     set_attr(trace, obj, name, value)
 
 
@@ -284,5 +296,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
     reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: sorted_, dict: dict_,
-    hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_, format: format_,
+    vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_, format: format_,
 }  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_at, user_location
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value
 
@@ -48,11 +48,11 @@ class RunError:
         self.place = user_location()
 
     def __str__(self) -> str:
-        raise StructureError(
+        raise error_at(
+            StructureError,
+            self.place,
             "the text of an exception that an operation raises in the run is not known while tracing",
-            file=self.place.file if self.place else None,
-            line=self.place.line if self.place else None,
-            hint="Test for it with `if`, and raise an exception of your own.",
+            "Test for it with `if`, and raise an exception of your own.",
         )
 
     __repr__ = __str__

@@ -18,6 +18,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.runtime.aliasing import Aliases
 from dy2st.runtime.log import MISSING, Key, WriteLog
+from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
 CONTAINERS = (list, dict, set, deque)
@@ -63,6 +64,8 @@ class Contents:
         """What reads the variables that a branch or loop hands over, by the id of its builder."""
         self.first: dict[int, Any] = {}
         """What a container made in the trace held before its first entry in the log."""
+        self.attributes_before: dict[Key, Any] = {}
+        """What an attribute of an object made in the trace was before its first entry in the log."""
         self.aliases = Aliases()
         self.borrowed: dict[int, Any] = {}
         """What is an element of a list of unknown length, by value: a write to it would be lost there."""
@@ -86,7 +89,10 @@ class Contents:
 
     def writable(self, x: Any) -> Any:
         """Return a copy of a container's content that the innermost block may change and hand to `store`."""
-        return copy.copy(self.content(x))
+        content = self.content(x)
+        if isinstance(x, deque) and isinstance(content, deque):  # one of several contents does not know the length
+            return deque(content, x.maxlen)
+        return copy.copy(content)
 
     def store(self, x: Any, content: Any) -> None:
         """Write the content of a container."""
@@ -125,6 +131,15 @@ class Contents:
             x.clear()
             x.update(shown) if isinstance(x, set) else x.extend(shown)
 
+    def show_attribute(self, key: Key, value: Any) -> None:
+        """Let an object made in the trace have an attribute, for what Python's own operations read."""
+        held = vars(self.log.objects[key[1]])
+        self.attributes_before.setdefault(key, held.get(key[2], MISSING))
+        if value is MISSING or isinstance(value, Undefined):
+            held.pop(key[2], None)
+        else:
+            held[key[2]] = value
+
     def notice(self, x: Any) -> None:
         """Take over what Python's own operations changed in a container made in the trace since its last entry."""
         if id(x) not in self.first:
@@ -144,6 +159,8 @@ class Contents:
         for key, content in overlay.items():
             if key[0] == "items":
                 self.show(self.log.objects[key[1]], content)
+            elif key in self.attributes_before:
+                self.show_attribute(key, content)
 
     def leaving(self) -> None:
         """Note what Python's own operations changed, before a block is left."""
@@ -156,6 +173,9 @@ class Contents:
             if key[0] == "items" and key[1] in self.first:
                 found = self.log.get(key)
                 self.show(self.log.objects[key[1]], self.first[key[1]] if found is MISSING else found)
+            elif key in self.attributes_before:
+                found = self.log.get(key)
+                self.show_attribute(key, self.attributes_before[key] if found is MISSING else found)
 
     def on_content(self, x: Any, switch: Callable[..., Any], use: Callable[[], Any]) -> Any:
         """Do something with a container; where its content is one of several, once for each under its tag."""

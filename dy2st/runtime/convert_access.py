@@ -11,7 +11,7 @@ from typing import Any
 
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.naming import is_plain_module
-from dy2st.runtime.contents import CONTAINERS, Spliced
+from dy2st.runtime.contents import Spliced
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items, list_slice
@@ -29,6 +29,8 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
         return switch(trace, obj, lambda x: attr(trace, x, name))
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         return getattr(obj, name)
+    if name == "__dict__":
+        return _attributes(trace, obj)
     found = trace.log.get(("attr", id(obj), name))
     if found is MISSING:
         made = getattr(type(obj), name, None)
@@ -38,20 +40,32 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
             return getattr(obj, name)
         if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
             return checked_attribute(trace, found, obj, name)
-        value = getattr(obj, name)
+        value = getattr(obj, name, MISSING)
+        if value is MISSING:
+            trace.note_attribute(obj, name, MISSING)
+            return getattr(obj, name)  # Python words the error
         return trace.note_attribute(obj, name, value)
     return checked_attribute(trace, found, obj, name)
 
 
 def _is_plain(x: Any, name: str) -> bool:
-    """Say whether an attribute is the object's own affair: of built-in types, arrays, libraries, what defines a class or
-    a function.
+    """Say whether an attribute is the object's own affair: of built-in types, arrays, libraries, or a dunder name of a
+    class or function.
     """
     if isinstance(x, ModuleType):
         return is_plain_module(x.__name__)
     if isinstance(x, (type, FunctionType)):
         return is_plain_module(x.__module__) or (name.startswith("__") and name.endswith("__"))
     return type(x).__module__ in ("builtins", "numpy")
+
+
+def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
+    """Return `obj.__dict__`; where the trace wrote attributes, a dict of them all as they stand."""
+    if id(obj) in trace.constructing:
+        vars(obj).update(trace.log.take_attributes(obj))
+    found = trace.attributes_of(obj)
+    real = vars(obj)
+    return real if len(found) == len(real) and all(found.get(k, MISSING) is x for k, x in real.items()) else found
 
 
 def _of_class(trace: Any, obj: Any, name: str) -> Any:
@@ -97,6 +111,8 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
         return
     trace.classes_written = trace.classes_written or isinstance(obj, type)
     trace.log.set(("attr", id(obj), name), obj, value)
+    if id(obj) in trace.made_objects:
+        trace.show_attribute(("attr", id(obj), name), value)
 
 
 def del_attr(trace: Any, obj: Any, name: str) -> None:
@@ -152,20 +168,6 @@ def _plain_key(trace: Any, key: Any) -> Any:
     return content if isinstance(content, SymbolicList) else list(content)
 
 
-def match(trace: Any, ask: Callable[[Any], Any], subject: Any) -> Any:
-    """Return what `ask` finds out about the subject of a `match`, for each thing that it may be."""
-    if isinstance(subject, Variant):
-        return switch(trace, subject, lambda x: match(trace, ask, x))
-    if not isinstance(subject, CONTAINERS):
-        return ask(subject)
-    content = trace.content(subject)
-    if isinstance(content, Variant):
-        return trace.on_content(subject, switch, lambda: match(trace, ask, subject))
-    if isinstance(content, SymbolicList):
-        raise needs_value("only the run will tell how long this list is, so Python cannot match it")
-    return ask(content if isinstance(content, type(subject)) else subject)
-
-
 def slice_(trace: Any, start: Any, stop: Any, step: Any) -> slice:
     """Return `slice(start, stop, step)`; a tensor among the bounds is read as a number."""
     return slice(*(trace.item(x) if isinstance(x, Tensor) else x for x in (start, stop, step)))
@@ -206,6 +208,8 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
 
 def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
     """Return a special method that a class defines in Python, to be called converted; None for any other object."""
+    if isinstance(obj, Variant):  # its class is none of the user's
+        return None
     found = getattr(type(obj), name, None)
     return functools.partial(trace.callable(found), obj) if isinstance(found, FunctionType) else None
 

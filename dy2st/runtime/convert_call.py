@@ -131,14 +131,19 @@ def is_users_class(f: type) -> bool:
 
 
 def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:
-    """Make an instance of a user's class; `__init__` is converted, as any function that may write to what is outside."""
+    """Make an instance of a user's class; `__init__` is converted, as it may write to what is outside."""
     init = kind.__init__
     if not _is_made_by_init(kind) or not convertible(init):
         made = kind(*args, **keywords)
     else:
         made = object.__new__(kind)
-        call_function(trace, init, made, *args, **keywords)
-        left = trace.log.take_attributes(made)
+        trace.constructing.add(id(made))
+        try:
+            call_function(trace, init, made, *args, **keywords)
+        finally:
+            trace.constructing.discard(id(made))
+    left = trace.log.take_attributes(made)
+    if left:
         vars(made).update({name: x for name, x in left.items() if not isinstance(x, Undefined)})
     if is_plain_object(made):
         trace.made_objects[id(made)] = made

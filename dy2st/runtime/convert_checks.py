@@ -14,6 +14,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.formatting import render
+from dy2st.ir.location import error_at
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType
 from dy2st.ops.control import RAISABLE
@@ -204,11 +205,11 @@ def emit_raise(trace: Any, error: BaseException) -> None:
     place = trace.raised_at.setdefault(id(error), (error, place_of(error.__traceback__)))[1]
     base = next((c for c in kind.__mro__ if RAISABLE.get(c.__name__) is c and _takes_text(c)), None)
     if base is None:
-        raise StructureError(
+        raise error_at(
+            StructureError,
+            place,
             f"{kind.__name__} is raised on a path that only the run will take; a Program can raise what derives from "
             "Exception",
-            file=place.file if place else None,
-            line=place.line if place else None,
         )
     builder = trace.builder
     before, builder.location = builder.location, place or builder.location

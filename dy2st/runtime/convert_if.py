@@ -13,7 +13,7 @@ from typing import Any
 from dy2st.autodiff.reverse import close_cond
 from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.contents import CONTAINERS
@@ -235,12 +235,7 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
         met = meet(first, second, trace)
         return with_same(trace, met, x, y) if objects else met
     except StructureError as error:
-        place = user_location()
-        raise StructureError(
-            f"`{name}` cannot be joined after this `if`: {error.reason}",
-            file=place.file if place else None,
-            line=place.line if place else None,
-        ) from None
+        raise error_here(StructureError, f"`{name}` cannot be joined after this `if`: {error.reason}") from None
 
 
 def _has_parts(x: Any) -> bool:

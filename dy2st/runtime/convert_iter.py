@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -123,7 +124,11 @@ def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
     call = trace.callable(f)
     if not any(must_roll(trace, x) for x in iterables):
         return map(call, *(trace.iterate(x) for x in iterables))
+    if len(iterables) == 1 and (items := iterable_of(trace, iterables[0])) is not None:
+        return SymbolicIterable(items.length, lambda i: call(items.get(i)), True)
     rows = symbolic_zip(trace, *iterables)
+    if not isinstance(rows, SymbolicIterable):  # iterators, which Python pulls
+        return itertools.starmap(call, rows)
     return SymbolicIterable(rows.length, lambda i: call(*rows.get(i)), True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_at, error_here, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
 from dy2st.runtime.checkpointing import Policy, loop_attributes
@@ -50,12 +50,10 @@ def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any]
         body()
         go, turns = test(), turns + 1
         if turns % MOST_TURNS == 0 and len(trace.builder.block.operations) - before >= turns:
-            place = user_location()
-            raise StructureError(
+            raise error_here(
+                StructureError,
                 f"this `while` recorded operations for {turns:,} turns and its test is still a Python value",
-                file=place.file if place else None,
-                line=place.line if place else None,
-                hint="a test on a tensor makes it one loop of the Program",
+                "a test on a tensor makes it one loop of the Program",
             )
 
     def turn() -> Any:
@@ -329,9 +327,7 @@ class Loop:
         self.set(tuple(joined[i] for i in range(len(self.before))))
 
     def _error(self, message: str) -> StructureError:
-        return StructureError(
-            message, file=self.place.file if self.place else None, line=self.place.line if self.place else None
-        )
+        return error_at(StructureError, self.place, message)
 
 
 def _as_number(b: Builder, test: Value) -> Value:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ops.control import outward
 from dy2st.runtime.convert_if import Diverged, seen_template
@@ -244,5 +244,4 @@ def _attempt(trace: Any, found: Recursion, child: Builder, body: Callable[[Any],
 
 
 def _error(message: str) -> StructureError:
-    place = user_location()
-    return StructureError(message, file=place.file if place else None, line=place.line if place else None)
+    return error_here(StructureError, message)

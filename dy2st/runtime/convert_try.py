@@ -17,7 +17,7 @@ from typing import Any
 
 from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import Type
@@ -72,11 +72,8 @@ class Attempt:
         """Note a site; return what its `raise` hands over beside the values in the exception."""
         trace = self.trace
         if functions_inside(trace) != self.inside:
-            place = user_location()
-            raise StructureError(
-                "a function that calls itself raises what a `try` outside of it would have to catch",
-                file=place.file if place else None,
-                line=place.line if place else None,
+            raise error_here(
+                StructureError, "a function that calls itself raises what a `try` outside of it would have to catch"
             )
         trace.leaving()
         variables = list(self.get())
@@ -234,12 +231,7 @@ def _traced_again(trace: Any, mark: Any, again: _Again, sites: int) -> Any:
             trace.rollback(mark)
             again.set(before)
             sites = found.count
-    place = user_location()
-    raise StructureError(
-        "the body of this `try` raises at other places whenever it is traced",
-        file=place.file if place else None,
-        line=place.line if place else None,
-    )
+    raise error_here(StructureError, "the body of this `try` raises at other places whenever it is traced")
 
 
 class _Again:

@@ -16,7 +16,7 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 from dy2st.errors import Dy2stError, StructureError
-from dy2st.ir.location import is_user_frame, user_location
+from dy2st.ir.location import error_at, is_user_frame, user_location
 from dy2st.ir.program import Operation
 from dy2st.runtime.convert_call import convertible
 from dy2st.runtime.convert_if import Diverged
@@ -131,5 +131,4 @@ def raises(operations: Iterable[Operation], caught: frozenset[Any] = frozenset()
 
 
 def _error(message: str, place: Any = None) -> StructureError:
-    place = place or user_location()
-    return StructureError(message, file=place.file if place else None, line=place.line if place else None)
+    return error_at(StructureError, place or user_location(), message)

@@ -10,7 +10,7 @@ import dis
 from types import TracebackType
 
 from dy2st.errors import TraceError
-from dy2st.ir.location import Location, is_user_frame, user_location
+from dy2st.ir.location import Location, error_at, is_user_frame, user_location
 
 MAKERS = ("dy2st.ir.", "dy2st.autodiff.", "dy2st.passes.")
 """Packages that only make Programs."""
@@ -33,11 +33,10 @@ def refuse_fault(error: BaseException) -> None:
         last = last.tb_next
     if last is None or not _is_fault(last):
         return
-    place = place_of(error.__traceback__)
-    raise TraceError(
+    raise error_at(
+        TraceError,
+        place_of(error.__traceback__),
         f"dy2st failed to convert this, which is a fault of dy2st: {type(error).__name__}: {error}",
-        file=place.file if place else None,
-        line=place.line if place else None,
     ) from error
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from dy2st.errors import DebuggerCall, TraceError
 from dy2st.ir.context import current
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 
 _RANDOM = (np.random.RandomState, np.random.Generator, random.Random)
 _OWNERS = (*_RANDOM, io.IOBase, logging.Logger)
@@ -47,12 +47,7 @@ def refuse_debugger(f: Any) -> None:
     module = getattr(f, "__module__", None) or type(getattr(f, "__self__", None)).__module__
     named = getattr(f, "__name__", "") == "set_trace"
     if f is breakpoint or named or module.partition(".")[0] in _DEBUGGERS:
-        place = user_location()
-        raise DebuggerCall(
-            f"{_named(f)}() stops in the function itself, which runs eagerly for that",
-            file=place.file if place else None,
-            line=place.line if place else None,
-        )
+        raise error_here(DebuggerCall, f"{_named(f)}() stops in the function itself, which runs eagerly for that")
 
 
 def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -103,8 +98,7 @@ def refuse_in_trace(what: str) -> None:
 
 def refusal(message: str, hint: str | None = None) -> TraceError:
     """Return the error that names the user's line; `hint` says what to write instead."""
-    place = user_location()
-    return TraceError(message, file=place.file if place else None, line=place.line if place else None, hint=hint)
+    return error_here(TraceError, message, hint)
 
 
 def _named(f: Any) -> str:

@@ -14,8 +14,7 @@ from dy2st.autodiff.jet import Given, Pusher, found_in
 from dy2st.ir.program import Value
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_ahead import Ahead
-from dy2st.runtime.op_pullback import attribute_key, shape_pattern
+from dy2st.runtime.op_derivation import OpDerivation, Place, attribute_key, shape_pattern
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,7 @@ class OpJet:
     """`compiled` takes the arguments that `uses` names, then coefficients; gives those that `found` names."""
 
     compiled: Compiled
-    uses: tuple[tuple[str, int, int], ...]
-    """As of a push-forward."""
+    uses: tuple[Place, ...]
     found: Given
 
 
@@ -42,7 +40,8 @@ def op_jet(op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: G
 
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: Given, order: int) -> OpJet:
-    call = Ahead(op, attributes, pattern)
+    call = OpDerivation(op, attributes, pattern)
+    call.take_result_extents()
     ahead, arguments, outs = call.builder, call.arguments, call.outs
     pusher = Pusher(ahead, order, None)
     entering: list[Value] = []

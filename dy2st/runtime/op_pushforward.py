@@ -15,8 +15,7 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.op_ahead import Ahead
-from dy2st.runtime.op_pullback import attribute_key, shape_pattern
+from dy2st.runtime.op_derivation import OpDerivation, Place, attribute_key, shape_pattern
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,7 @@ class OpPushforward:
     """`compiled` takes the arguments that `uses` names, then tangents; gives those of results `found`."""
 
     compiled: Compiled
-    uses: tuple[tuple[str, int, int], ...]
-    """As of a pull-back, and ("result extent", result, axis)."""
+    uses: tuple[Place, ...]
     found: tuple[int, ...]
 
 
@@ -45,7 +43,8 @@ def op_pushforward(
 
 
 def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given: tuple[int, ...]) -> OpPushforward:
-    call = Ahead(op, attributes, pattern)
+    call = OpDerivation(op, attributes, pattern)
+    call.take_result_extents()
     ahead, arguments, outs = call.builder, call.arguments, call.outs
     tangents: Tangents = {arguments[i]: ahead.argument(arguments[i].type) for i in given}
     entering = [tangents[arguments[i]] for i in given]

@@ -15,7 +15,7 @@ from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import INT, ScalarType, TensorType, is_optional
 from dy2st.ops.base import Op
@@ -295,11 +295,8 @@ class Recorder:
             wanted = [*inside, *(a for a in entries.values() if a not in stop), *carried]
             pulled = pull_back(b, level.block, wanted, cts, blocked=stop)
             if any(v in pulled for v in carried):
-                place = user_location()
-                raise StructureError(
-                    "a derivative inside of a loop goes back to what an earlier turn computed",
-                    file=place.file if place else None,
-                    line=place.line if place else None,
+                raise error_here(
+                    StructureError, "a derivative inside of a loop goes back to what an earlier turn computed"
                 )
             for v in inside:
                 if v in pulled:

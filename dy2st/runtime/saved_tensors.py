@@ -13,7 +13,7 @@ from typing import Any
 
 from dy2st.errors import AutodiffError, NeedsPythonValue
 from dy2st.ir.context import current, replaced, switch
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.runtime.op_pullback import Ghost, op_pullback
 from dy2st.runtime.tape import Node, ProgramCall
 from dy2st.runtime.tensor import Tensor
@@ -111,11 +111,8 @@ class saved_tensors_hooks:  # noqa: N801 (Paddle's name)
 
     def __enter__(self) -> None:
         if current().trace is not None:
-            place = user_location()
-            raise NeedsPythonValue(
-                "saved_tensors_hooks was used; its hooks are Python, which no Program can run",
-                file=place.file if place else None,
-                line=place.line if place else None,
+            raise error_here(
+                NeedsPythonValue, "saved_tensors_hooks was used; its hooks are Python, which no Program can run"
             )
         self._before.append(current().saved)
         switch(saved=self)
@@ -142,7 +139,7 @@ class saved_tensors_hooks:  # noqa: N801 (Paddle's name)
         results = list(node.results)
         wanted = tuple(i for i, edge in enumerate(node.edges) if edge is not None)
         seeded = tuple(i for i, v in enumerate(results) if v.dtype.kind in "fc")
-        uses = op_pullback(op, attributes, arrays, results, wanted, seeded).uses
+        uses = op_pullback(op, attributes, arrays, wanted, seeded).uses
         arrays, operands = list(arrays), list(node.operands)
         for kind, i, _ in uses:
             values = {"operand": arrays, "result": results}.get(kind)

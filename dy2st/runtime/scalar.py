@@ -149,7 +149,9 @@ def binary(name: str, a: Any, b: Any) -> Any:
 
 
 def _forward(name: str) -> Callable[[Scalar, Any], Any]:
-    def method(self: Scalar, other: Any) -> Any:
+    def method(self: Scalar, other: Any, *modulus: Any) -> Any:
+        if modulus:
+            raise needs_value("pow() with a modulus was called on a symbolic int", "write `x ** y % z`")
         return binary(name, self, other) if isinstance(other, (Scalar, *Number)) else NotImplemented
 
     return method

@@ -108,6 +108,10 @@ def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     found = [iterable_of(trace, x) for x in iterables]
     if not any(f is not None and f.must_roll for f in found):
         return zip(*(trace.iterate(x) for x in iterables), strict=strict)
+    if strict:
+        raise needs_value(
+            "zip(strict=True) of something whose length only the run will tell", "compare the lengths first"
+        )
     rolled = [f if f is not None else python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
     length = trace.as_scalar(rolled[0].length)
     for other in rolled[1:]:

@@ -21,7 +21,7 @@ from dy2st.dtypes import DType
 from dy2st.errors import NeedsPythonValue
 from dy2st.formatting import format_array
 from dy2st.ir.context import current
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime import places
@@ -298,13 +298,7 @@ def _declared_shape(value: Value) -> list[int]:
 
 def needs_value(message: str, hint: str | None = None) -> NeedsPythonValue:
     """Return the error for a symbolic value whose Python value was asked for; `hint` says what to write instead."""
-    place = user_location()
-    return NeedsPythonValue(
-        message,
-        file=place.file if place else None,
-        line=place.line if place else None,
-        hint=hint or _what_instead(),
-    )
+    return error_here(NeedsPythonValue, message, hint or _what_instead())
 
 
 def _what_instead() -> str:

@@ -16,7 +16,7 @@ from dy2st.batching.lanes import NUMBERS, Form, Lane, tells
 from dy2st.batching.programs import vmap_block
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here, user_location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.convert_if import Diverged
@@ -88,11 +88,8 @@ def _refuse_writes(trace: Any, written: Sequence[Key]) -> None:
     kinds = {"attr": "an attribute", "items": "a list or dict", "tail": "a list", "data": "a tensor in place",
              "grad": "a gradient", "seed": "the seed"}  # fmt: skip
     what = ", ".join(sorted({kinds.get(str(key[0]), "a variable") for key in written}))
-    place = user_location()
-    raise StructureError(
-        f"the function under vmap changes {what} that is not its own, so its lanes have an order",
-        file=place.file if place else None,
-        line=place.line if place else None,
+    raise error_here(
+        StructureError, f"the function under vmap changes {what} that is not its own, so its lanes have an order"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value
 from dy2st.ir.types import VariantType
@@ -51,6 +51,8 @@ class Tracer(Contents, Recorder):
         """What was read from real objects, under the key with which a write would hide it."""
         self.made_objects: dict[int, Any] = {}
         """Objects that exist in the trace only."""
+        self.constructing: set[int] = set()
+        """Objects whose `__init__` runs."""
         self.made_classes: dict[int, type] = {}
         """Classes that a `class` statement made in the trace."""
         self.classes_written = False
@@ -132,12 +134,10 @@ class Tracer(Contents, Recorder):
             reason = f"another variable, item or attribute is the same {what[2:]}"
         else:
             return
-        place = user_location()
-        raise StructureError(
+        raise error_here(
+            StructureError,
             f"{what} is changed in place, and only the run will tell whether {reason}",
-            file=place.file if place else None,
-            line=place.line if place else None,
-            hint="change a copy of it",
+            "change a copy of it",
         )
 
     def write(self, t: Any, new: Tensor) -> None:
@@ -246,6 +246,8 @@ class Tracer(Contents, Recorder):
         self.log.set(key, owner, value)
         if key[0] == "items":
             self.show(owner, value)
+        elif key in self.attributes_before:
+            self.show_attribute(key, value)
 
     def recast(self, x: Variant, t: OneOf, kind: VariantType, places: Sequence[int]) -> Value:
         """Return a variant as one whose alternatives are made of other values."""
@@ -298,6 +300,7 @@ class Tracer(Contents, Recorder):
             if isinstance(value, Undefined):
                 continue
             self.log.set(("attr", id(made), name), made, value)
+            self.show_attribute(("attr", id(made), name), value)
         self.made_objects[id(made)] = made
         return made
 

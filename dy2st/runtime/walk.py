@@ -186,7 +186,7 @@ class Walk:
         op, attributes, arrays = node.source
         wanted = tuple(i for i, edge in enumerate(node.edges) if edge is not None)
         seeded = tuple(i for i, ct in enumerate(cts) if ct is not None)
-        pullback = op_pullback(op, attributes, arrays, node.results, wanted, seeded)
+        pullback = op_pullback(op, attributes, arrays, wanted, seeded)
         node.check_versions([i for kind, i, _ in pullback.uses if kind == "operand"])
         if node.overwritten:
             node.check_results([i for kind, i, _ in pullback.uses if kind == "result"])

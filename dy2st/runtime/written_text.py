@@ -1,4 +1,6 @@
-"""`"%d of %s" % (n, x)` and `"{} {:.2f}".format(n, x)` where a value is symbolic: the f-string that says the same."""
+"""`"%d of %s" % (n, x)`, `"{} {:.2f}".format(n, x)` and `", ".join(texts)` where a value is symbolic: the f-string that
+says the same.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from dy2st.runtime.builtins_table import BUILTINS
-from dy2st.runtime.text import fstring, has_symbols
+from dy2st.runtime.text import Text, fstring, has_symbols
 
 FIELD = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\*|\d+)?(?:\.(\*|\d+))?[hlL]?([diouxXeEfFgGcrsa%])")
 
@@ -70,3 +72,14 @@ def format_(trace: Any, text: str, *values: Any, **named: Any) -> Any:
             raise trace.needs_python("a format that is written in a text with symbolic values was not known")
         parts.append((value, conversion, spec or None))
     return fstring(trace, *parts)
+
+
+def join(trace: Any, separator: str, texts: Any) -> Any:
+    """Return `separator.join(texts)`."""
+    items = list(trace.iterate(texts))
+    if not all(isinstance(x, (str, Text)) for x in items) or not any(isinstance(x, Text) for x in items):
+        return separator.join(items)
+    parts: list[Any] = []
+    for x in items:
+        parts += [separator, x if isinstance(x, str) else (x, None, None)]
+    return fstring(trace, *parts[1:])

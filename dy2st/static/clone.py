@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.static.recorder import ForTest, ProgramRecorder, State
 from dy2st.static.testing import training_only
@@ -80,18 +81,7 @@ def _clone_block(
 
 
 def _clone_operation(operation: Operation, into: Block, mapping: Mapping, forms: dict[Value, ForTest]) -> Operation:
-    copy = Operation(
-        operation.op,
-        [mapping[v] for v in operation.operands],
-        dict(operation.attributes),
-        [_clone_block(b, mapping, forms) for b in operation.blocks],
-        operation.location,
-    )
-    for result in operation.results:
-        made = Value(result.type, into, copy, result.name)
-        copy.results.append(made)
-        mapping[result] = made
-    return copy
+    return clone_operation(operation, into, mapping, lambda block: _clone_block(block, mapping, forms))
 
 
 def _moved_forms(source: ProgramRecorder, mapping: Mapping) -> dict[Value, ForTest]:

@@ -191,16 +191,7 @@ class ProgramRecorder(Tracer):
             with replaced(trace=startup, grad=False):
                 startup.put_into_scope(name, initializer.value(shape, dtype))
         value = self.root.argument(TensorType(dtype, shape), name)
-        made = StaticParameter(
-            value,
-            self,
-            name=name,
-            trainable=attribute.trainable,
-            regularizer=attribute.regularizer,
-            learning_rate=attribute.learning_rate,
-            need_clip=attribute.need_clip,
-            do_model_average=attribute.do_model_average,
-        )
+        made = StaticParameter(value, self, name=name, **attribute.settings())
         self.keep_state(State(name, value, made))
         return made
 

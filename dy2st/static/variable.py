@@ -8,7 +8,7 @@ import numpy as np
 
 from dy2st.dtypes import DType
 from dy2st.errors import NeedsPythonValue
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime import unique_name
@@ -109,8 +109,7 @@ class StaticParameter(Parameter):
 
 def no_value(message: str) -> NeedsPythonValue:
     """Return the error for a variable of which the value was asked for, at the user's line."""
-    place = user_location()
-    return NeedsPythonValue(message, file=place.file if place else None, line=place.line if place else None)
+    return error_here(NeedsPythonValue, message)
 
 
 def described(t: Tensor) -> str:

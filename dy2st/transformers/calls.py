@@ -23,7 +23,7 @@ _OF_THE_FRAME = frozenset(["super", "globals", "locals", "eval", "exec", "vars",
 def lower_call(rw: Rewriter, node: Any) -> Any:
     """Lower a call; its place stays, so that carets point at it."""
     func = node.func
-    if not _stays(rw, func):
+    if not _stays(rw, node):
         if type(func).__name__ == "Attribute" and not is_module_path(rw, func):
             text = templates.literal(func, func.attr)
             node.func = rw.make(func, "DY.method(OBJ, NAME)", OBJ=rw.expr(func.value), NAME=text)
@@ -35,7 +35,8 @@ def lower_call(rw: Rewriter, node: Any) -> Any:
     return node
 
 
-def _stays(rw: Rewriter, func: Any) -> bool:
-    if type(func).__name__ != "Name":
+def _stays(rw: Rewriter, node: Any) -> bool:
+    func = node.func
+    if type(func).__name__ != "Name" or (func.id == "vars" and node.args):
         return False
     return func.id in rw.context.functions or (func.id in _OF_THE_FRAME and rw.is_outside(func))

@@ -56,6 +56,7 @@ STATEMENTS: dict[str, Rule] = {
     "Nonlocal": functions.lower_declaration,
     "Raise": checks.lower_raise,
     "Try": tries.lower_try,
+    "TryStar": tries.lower_try_star,
     "While": loops.lower_while,
     "With": withs.lower_with,
 }

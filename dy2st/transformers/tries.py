@@ -62,6 +62,12 @@ def lower_try(rw: Rewriter, node: Any) -> list[Any]:
     return [*parts, *access, *templates.statements(spot, "CALL", CALL=call)]
 
 
+def lower_try_star(rw: Rewriter, node: Any) -> list[Any]:
+    """Leave `except*` to Python; a trace is told before."""
+    call = rw.make(origin.header(node), "DY.refuse_groups()")
+    return [*templates.statements(origin.header(node), "CALL", CALL=call), rw.children(node)]
+
+
 def _kinds(rw: Rewriter, node: Any, spot: Any) -> Any:
     """Make the function that gives what the handlers, lowered already, catch."""
     kinds: list[Any] = []

@@ -225,3 +225,16 @@ def test_an_input_that_only_an_untaken_branch_used_has_no_gradient():
     first, second = f(tensor(-1, needs=True), tensor(2, needs=True))
     assert first is None
     assert second.tolist() == [3]
+
+
+def test_a_complex_input_that_only_an_untaken_branch_used_has_no_gradient():
+    def eager(x, y):
+        z = x * 2j if x.real().sum() > 0 else y * 3j
+        return paddle.grad(z.real().sum(), [x, y], allow_unused=True)
+
+    f = paddle.jit.to_static(eager, full_graph=True)
+    for value in (1, -1):
+        inputs = [paddle.to_tensor(np.array([v], "complex64"), stop_gradient=False) for v in (value, 2)]
+        found, expected = f(*inputs), eager(*inputs)
+        assert [g is None for g in found] == [g is None for g in expected]
+        assert [g.tolist() for g in found if g is not None] == [g.tolist() for g in expected if g is not None]

@@ -182,18 +182,26 @@ def test_unpack_of_one_of_several_tuples() -> None:
     agree(f, ())
 
 
-def test_a_starred_target_of_what_has_no_known_length_is_refused() -> None:
-    def tensor(x: Any) -> Any:
+def test_a_starred_target_of_what_has_no_known_length() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def f(x: Any) -> Any:
         first, *rest = x
         return first, rest
 
+    for values in ([1.0, 2.0], [1.0, 2.0, 3.0], [4.0]):
+        first, rest = f(T(values))
+        assert [first.item(), *(x.item() for x in rest)] == values
+    assert len(f.program_cache) == 1
+    with pytest.raises(ValueError, match=r"not enough values to unpack \(expected at least 1, got 0\)"):
+        f(T([]))
+
+
+def test_a_starred_target_of_one_of_several_things_is_refused() -> None:
     def several(x: Any) -> Any:
         pair = (x, x) if x.sum() > 0 else None
         first, *_rest = pair
         return first
 
-    with pytest.raises(StructureError, match="a tensor whose length only the run will tell is unpacked"):
-        paddle.jit.to_static(tensor, full_graph=True)(T([1.0, 2.0]))
     with pytest.raises(StructureError, match="one of several things is unpacked into a starred target"):
         paddle.jit.to_static(several, full_graph=True)(T([1.0, 2.0]))
 

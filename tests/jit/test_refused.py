@@ -149,19 +149,31 @@ def test_a_while_that_no_test_ends_while_it_is_traced(monkeypatch):
         refused(f, tensor(1, 2))
 
 
-@pytest.mark.parametrize("text", ["%s", "{}"])
-def test_the_text_of_a_tensor_is_not_frozen(text):
-    weight = tensor(1, 2)
+def test_the_text_of_a_tensor_is_not_frozen():
+    text, weight = "%s", tensor(1, 2)
 
     def f(x):
-        return (text % (x,) if text == "%s" else text.format(x)), x
+        return text % (x,), x
 
     def g(x):
-        return (text % (weight,) if text == "%s" else text.format(weight)), x
+        return text % (weight,), x
 
     for function in (f, g):
         with pytest.raises(NeedsPythonValue, match="the text of a tensor was needed while a Program is built"):
             refused(function, tensor(1, 2))
+
+
+def test_the_format_of_a_tensor_is_written_by_each_run():
+    text, weight = "{}", tensor(1, 2)
+
+    def f(x):
+        return text.format(weight)
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    assert static(tensor(1)) == str(weight)
+    weight.set_value(tensor(3, 4))
+    assert static(tensor(1)) == str(weight)
+    assert len(static.program_cache) == 1
 
 
 def test_a_test_whose_error_the_users_code_drops():
@@ -176,3 +188,40 @@ def test_a_test_whose_error_the_users_code_drops():
 
     with pytest.raises(NeedsPythonValue, match="the truth of a tensor was needed as a Python bool"):
         refused(f, tensor(1).sum())
+
+
+def test_a_zip_that_must_compare_lengths():
+    def f(x):
+        return [a * b for a, b in zip(x, [1, 2], strict=True)]
+
+    with pytest.raises(NeedsPythonValue, match=r"zip\(strict=True\) of something whose length only the run will tell"):
+        refused(f, tensor(1, 2))
+
+
+def test_a_power_with_a_modulus():
+    def f(x):
+        return pow(int(x.max()), 2, 5)
+
+    with pytest.raises(NeedsPythonValue, match=r"pow\(\) with a modulus was called on a symbolic int"):
+        refused(f, tensor(1, 2))
+
+
+def test_groups_of_exceptions():
+    def f(x):
+        try:
+            if x.sum() > 0:
+                raise ExceptionGroup("group", [ValueError(1)])
+        except* ValueError:
+            x = x * 2
+        return x
+
+    with pytest.raises(NeedsPythonValue, match=r"`except\*` takes groups of exceptions apart"):
+        refused(f, tensor(1, 2))
+
+
+def test_joined_things_that_are_no_texts():
+    def f(x):
+        return ", ".join([f"{x.shape[0]}", x.shape[0]])
+
+    with pytest.raises(TypeError, match="expected str instance"):
+        refused(f, tensor(1, 2))

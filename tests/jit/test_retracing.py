@@ -36,14 +36,16 @@ def used_up(x: Any, items: Any) -> Any:
 def test_the_guard_that_changes_is_named_once() -> None:
     found = told(paddle.jit.to_static(by_mode), [(str(i), paddle.ones([2])) for i in range(MANY + 4)])
     assert len(found) == 1
-    assert found[0].startswith("`by_mode` (") and "was traced 16 times, the last time because Mode.name has" in found[0]
+    assert found[0].startswith("`by_mode` (")
+    assert "was traced 16 times, the last time because Mode.name has" in found[0]
     assert "it was '14' and is '15'" in found[0]
 
 
 def test_calls_that_are_traced_for_themselves_count() -> None:
     calls = [("", paddle.ones([2]), iter([1, 2])) for _ in range(MANY)]
     found = told(paddle.jit.to_static(used_up), calls)
-    assert len(found) == 1 and "the last time because an iterator is used up" in found[0]
+    assert len(found) == 1
+    assert "the last time because an iterator is used up" in found[0]
 
 
 @pytest.mark.parametrize("times", [1, 3 * MANY])

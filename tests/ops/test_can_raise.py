@@ -32,8 +32,10 @@ SAFE = [
     ("item", [t(1, 1)], {}),
     ("scalar_mod", [INT, ScalarType("int", 2)], {}),
     ("reshape", [t(N, 4)], {"shape": (-1, 2)}),
+    ("full", [t(), ScalarType("int", N)], {"shape": (None, 2)}),
 ]
 DOUBTFUL = [
+    ("full", [t(), INT], {"shape": (None, 2)}),
     ("index", [t(4, 3)], {"spec": (("int", 4), WHOLE)}),
     ("index", [t(N, 3)], {"spec": (("int", 0), WHOLE)}),
     ("index", [t(4, 3), INT], {"spec": (("int", "?"), WHOLE)}),

@@ -94,6 +94,17 @@ def test_statements_that_write_things_from_outside():
     assert (dict(MAPPING), list(ITEMS)) == ({"a": 1}, [1])
 
 
+def test_a_librarys_container_is_read_as_it_is_at_each_call():
+    scales, items = UserDict(a=2.0), UserList([1.0])
+    f = paddle.jit.to_static(lambda x: x * scales["a"] + items[0], full_graph=True)
+    x = paddle.to_tensor(1.0)
+    assert float(f(x)) == 3.0
+    scales["a"] = 5.0
+    assert float(f(x)) == 6.0
+    items[0] = 2.0
+    assert float(f(x)) == 7.0
+
+
 def test_a_librarys_container_that_the_function_makes_can_be_written():
     def f(x):
         made = UserDict()

@@ -152,6 +152,9 @@ class PythonHelper:
     def undefined(self, name):
         return Undefined(name)
 
+    def refuse_groups(self):
+        return None
+
     def made_class(self, kind):
         return kind
 

@@ -72,46 +72,36 @@ class Linear(linear_layers.Linear):
     ):  # fmt: skip
         super().__init__(input_dim, output_dim, param_attr, bias_attr)
         self._act = act
-        _cast(self, dtype)
+        self.astype(dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return activated(linear(input, self.weight, self.bias), self._act)
 
 
-class Conv2D(conv.Conv2D):
+class _Conv(conv._Conv):
+    """activation(convolution)."""
+
+    def __init__(
+        self, num_channels: int, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int | None = None, param_attr: Any = None, bias_attr: Any = None,
+        use_cudnn: bool = True, act: str | None = None, dtype: Any = "float32",
+    ):  # fmt: skip
+        super().__init__(
+            num_channels, num_filters, filter_size, stride, padding, dilation, groups or 1, weight_attr=param_attr,
+            bias_attr=bias_attr, dtype=dtype,
+        )  # fmt: skip
+        self._act = act
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activated(super().forward(x), self._act)
+
+
+class Conv2D(_Conv, conv.Conv2D):
     """activation(convolution of images); the weight is [num_filters, num_channels / groups, height, width]."""
 
-    def __init__(
-        self, num_channels: int, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int | None = None, param_attr: Any = None, bias_attr: Any = None,
-        use_cudnn: bool = True, act: str | None = None, dtype: Any = "float32",
-    ):  # fmt: skip
-        super().__init__(
-            num_channels, num_filters, filter_size, stride, padding, dilation, groups or 1, weight_attr=param_attr,
-            bias_attr=bias_attr, dtype=dtype,
-        )  # fmt: skip
-        self._act = act
 
-    def forward(self, x: Tensor) -> Tensor:
-        return activated(super().forward(x), self._act)
-
-
-class Conv3D(conv.Conv3D):
+class Conv3D(_Conv, conv.Conv3D):
     """activation(convolution of volumes)."""
-
-    def __init__(
-        self, num_channels: int, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int | None = None, param_attr: Any = None, bias_attr: Any = None,
-        use_cudnn: bool = True, act: str | None = None, dtype: Any = "float32",
-    ):  # fmt: skip
-        super().__init__(
-            num_channels, num_filters, filter_size, stride, padding, dilation, groups or 1, weight_attr=param_attr,
-            bias_attr=bias_attr, dtype=dtype,
-        )  # fmt: skip
-        self._act = act
-
-    def forward(self, x: Tensor) -> Tensor:
-        return activated(super().forward(x), self._act)
 
 
 class Conv2DTranspose(conv.Conv2DTranspose):
@@ -126,7 +116,7 @@ class Conv2DTranspose(conv.Conv2DTranspose):
             num_channels, num_filters, filter_size, stride, padding, 0, dilation, groups or 1, param_attr, bias_attr
         )  # fmt: skip
         self._act, self._output_size = act, output_size
-        _cast(self, dtype)
+        self.astype(dtype)
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
         wanted = self._output_size if output_size is None else output_size
@@ -145,7 +135,7 @@ class Conv3DTranspose(conv.Conv3DTranspose):
             num_channels, num_filters, filter_size, stride, padding, 0, dilation, groups or 1, param_attr, bias_attr
         )  # fmt: skip
         self._act = act
-        _cast(self, dtype)
+        self.astype(dtype)
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
         return activated(super().forward(x, output_size), self._act)
@@ -229,7 +219,7 @@ class InstanceNorm(norm.InstanceNorm2D):
         dtype: Any = "float32",
     ):  # fmt: skip
         super().__init__(num_channels, epsilon, weight_attr=param_attr, bias_attr=bias_attr)
-        _cast(self, dtype)
+        self.astype(dtype)
 
 
 class Dropout(Layer):
@@ -278,14 +268,10 @@ class BilinearTensorProduct(linear_layers.Bilinear):
     ):  # fmt: skip
         super().__init__(input1_dim, input2_dim, output_dim, param_attr, bias_attr)
         self._act = act
-        _cast(self, dtype)
+        self.astype(dtype)
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return activated(super().forward(x1, x2), self._act)
-
-
-def _cast(layer: Layer, dtype: Any) -> None:
-    layer.astype(dtype)
 
 
 __all__ = [

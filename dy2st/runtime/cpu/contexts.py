@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dy2st.runtime.cpu import support
 from dy2st.runtime.cpu.host import HostCall, Run, entry_address
-from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, HOST, LIBRARY, RUN
+from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, HOST, LIBRARY, RUN, TURN
 
 _WORD = 8
 
@@ -25,7 +25,8 @@ class Context:
         self._memory = (ctypes.c_uint64 * (CONTEXT_BYTES // _WORD))()
         self._free = _libc().free
         self.address = ctypes.addressof(self._memory)
-        self.run = Run(calls, functools.partial(support.allocate, self.address))
+        turns = ctypes.c_uint64.from_buffer(self._memory, TURN)
+        self.run = Run(calls, functools.partial(support.allocate, self.address), turns)
         fields = {
             HOST: entry_address(),
             RUN: self.run.number,

@@ -20,7 +20,7 @@ from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.host import OK
-from dy2st.runtime.cpu.memory import RUN
+from dy2st.runtime.cpu.memory import RUN, TURN
 from dy2st.runtime.cpu.representation import in_register, is_native, kinds
 from dy2st.shapes import Dim
 
@@ -62,6 +62,8 @@ class Entry:
         f.store("i64", left, f.offset(self.table, FREE_COUNT))
         place = f.offset(f.load("ptr", f.offset(self.table, FREE_CONTEXTS)), left, "ptr")
         context = f.load("ptr", place)
+        turn = f.offset(context, TURN)
+        f.store("i64", f.value(f"add i64 {f.load('i64', turn)}, 1"), turn)
         status = f.call("i32", f"@dy2st.f.{self.program.entry}", f"ptr {context}", f"ptr {given}", f"ptr {made}")
         good, bad = f.label("good"), f.label("bad")
         f.branch(f.value(f"icmp eq i32 {status}, {OK}"), good, bad)

@@ -9,7 +9,7 @@ out, and reductions:
     over the first axes   columns: the result is complete when the group ends
 
 An operation joins the group that makes its operands; any other use of a value closes the group that makes it, so groups
-run where they are closed.
+run where they are closed. What may raise stays in front of what is seen outside, or raises, after it.
 """
 
 from __future__ import annotations
@@ -68,10 +68,20 @@ class _Schedule:
             if not self._joins(operation):
                 for value in operation.operands:
                     self._close(self.maker.get(value))
+                self._close_before(operation)
                 self.steps.append(operation)
         while self.open:
             self._close(self.open[0])
         _name_results(self.steps, block)
+
+    def _close_before(self, operation: Operation) -> None:
+        """Let the groups that may raise run, where it would be seen that they do not run before an operation.
+
+        Among themselves they need no order: where one cannot go on, the interpreter runs the Program.
+        """
+        for group in [g for g in self.open if any(map(_can_raise, g.members))]:
+            if _is_observed(operation):
+                self._close(group)
 
     def _close(self, group: Group | None) -> None:
         if group is None or group not in self.open:
@@ -165,6 +175,17 @@ def _fusible(operation: Operation) -> bool:
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)
+
+
+def _can_raise(operation: Operation) -> bool:
+    return operation.op.can_raise([v.type for v in operation.operands], operation.attributes)
+
+
+def _is_observed(operation: Operation) -> bool:
+    """Say whether the operation, or one inside it, may raise or is seen outside."""
+    if operation.op.effect or operation.op.name == "call" or _can_raise(operation):
+        return True
+    return any(_is_observed(inner) for block in operation.blocks for inner in block.operations)
 
 
 # ---- axis maps -----------------------------------------------------------------------------------------------------

@@ -59,8 +59,8 @@ class NoNativeForm(Exception):
 class Run:
     """What native code calls back into: the host calls of a Program, and what went wrong in a run of it."""
 
-    def __init__(self, calls: Sequence[HostCall], allocate: Callable[[int], int]):
-        self.calls, self.allocate = calls, allocate
+    def __init__(self, calls: Sequence[HostCall], allocate: Callable[[int], int], turns: ctypes.c_uint64):
+        self.calls, self.allocate, self._turns = calls, allocate, turns
         self.number = next(_ids)
         _runs[self.number] = self
         self.clear()
@@ -70,8 +70,13 @@ class Run:
         self.error: BaseException | None = None
         self.handled: list[BaseException] = []
         """The errors that `try` is handling, as `sys.exception()` has them in Python."""
-        self.done: list[Outcome] = []
-        """What the effects so far gave, for the interpreter in case that it has to take over."""
+        self._turn, self._done = self._turns.value, list[Outcome]()
+
+    def done(self) -> list[Outcome]:
+        """Return what the effects of this run gave so far; the list takes more of them."""
+        if self._turn != self._turns.value:
+            self._turn, self._done = self._turns.value, []
+        return self._done
 
     def call(self, number: int, operands: int, results: int) -> int:
         """Run host call `number` on the row at `operands`, and write its results to the row at `results`."""
@@ -86,7 +91,7 @@ class Run:
             else:
                 made = call.function(*read_row(call.operands, operands))
             if call.effect:
-                self.done.append(Outcome.of(made))
+                self.done().append(Outcome.of(made))
             if call.handled:
                 self.handled.pop()
             self._write(call.results, made, results)
@@ -94,7 +99,7 @@ class Run:
             return ELSEWHERE
         except BaseException as error:
             if call.effect and isinstance(error, Exception):
-                self.done.append(Outcome(error=error))
+                self.done().append(Outcome(error=error))
             if self.handled and error is not self.handled[-1] and hasattr(error, "raised"):
                 error.__context__ = self.handled[-1]  # what Python itself set there is what the caller is handling
             self.error = located(error, call.location, call.calling)

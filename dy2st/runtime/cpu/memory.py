@@ -5,14 +5,14 @@ at a time, so counting needs no atomic instructions. A null block is somebody el
 it is never counted, never written into and never freed.
 
     context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
-              40 blocks ever made  48 addresses of library kernels  56 where the stack began  64... free blocks,
-              one list a size class
+              40 blocks ever made  48 addresses of library kernels  56 where the stack began  64 how many runs began
+              72... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
 from __future__ import annotations
 
-HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, FREE = 0, 8, 16, 24, 32, 40, 48, 56, 64
+HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, FREE = range(0, 80, 8)
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 HEAD = 64

@@ -102,7 +102,7 @@ class NativePlan:
     def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
         """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""
         run = context.run
-        error, done = run.error, run.done
+        error, done = run.error, run.done()
         context.clear()
         self._free(context)
         if error is not None:

@@ -1,7 +1,7 @@
 """What ends a native run that cannot go on: the interpreter runs the Program from the start.
 
-What the native run has done that is seen outside (printed, warned, called a Python function) is not done again: while
-`done` has outcomes of it, they are given out in their order. The same inputs lead to the same effects in the same order.
+What the native run has done that is seen outside (printed, warned, called a Python function) is not done again: its
+outcomes are given out in their order. This is right because the same inputs lead to the same effects in the same order.
 """
 
 from __future__ import annotations

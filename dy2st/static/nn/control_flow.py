@@ -12,7 +12,7 @@ from dy2st.autograd.recompute import recompute
 from dy2st.errors import StructureError
 from dy2st.ir.checkpoint import KEEP_ALL, SQRT
 from dy2st.ir.context import current
-from dy2st.ir.location import user_location
+from dy2st.ir.location import error_here, user_location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.checkpointing import Policy, valid_policy
 from dy2st.runtime.convert_checks import assert_
@@ -269,8 +269,7 @@ def _differs(made: Any) -> bool:
 
 
 def _error(message: str) -> StructureError:
-    place = user_location()
-    return StructureError(message, file=place.file if place else None, line=place.line if place else None)
+    return error_here(StructureError, message)
 
 
 def _value_error(message: str) -> ValueError:

@@ -1,5 +1,8 @@
-"""Attributes of classes and of functions, and constructors that write to what is outside."""
+"""Attributes of classes and of functions, constructors that write to what is outside, class patterns."""
 
+import collections
+import copy
+import dataclasses
 import functools
 
 from conversion_constructs.cases import NEG, POS, case, scenario
@@ -175,3 +178,135 @@ POWERS = Powers()
 @case(POS, NEG)
 def partial_methods(x):
     return POWERS.square(x) + Powers.square(POWERS, x)
+
+
+@dataclasses.dataclass
+class Pair:
+    mode: str = "plain"
+    by: object = 1
+
+
+@case(POS, NEG)
+def class_pattern_of_an_object_made_in_a_branch(x):
+    pair = Pair("up", x) if x.sum() > 0 else Pair("down", x * 2)
+    match pair:
+        case Pair(mode="up", by=by):
+            return by
+        case Pair(by=by):
+            return by * 3
+
+
+@case(POS, NEG)
+def class_pattern_inside_of_a_tuple(x):
+    pair = Pair("up", x) if x.sum() > 0 else 5
+    match (x, pair):
+        case (first, Pair(by=by)):
+            return first + by
+        case (first, number):
+            return first * number
+
+
+@case(POS, NEG)
+def class_pattern_of_objects_inside_of_each_other(x):
+    pair = Pair("outer", Pair("inner", x))
+    if x.sum() > 0:
+        pair.by.by = x * 2
+    match pair:
+        case Pair(by=Pair(mode="inner", by=by)):
+            return by
+
+
+@scenario(POS, NEG, POS, programs=2)
+def class_pattern_of_an_object_outside():
+    outside = Pair()
+
+    def forward(x):
+        match outside:
+            case Pair(mode="plain"):
+                found = x
+            case Pair(mode="other", by=by):
+                found = x * by
+        outside.mode = "other"
+        return found
+
+    return forward, of(outside, "mode")
+
+
+@case(POS, NEG)
+def exception_with_attributes(x):
+    class Refused(Exception):
+        def __init__(self, code, message):
+            super().__init__(message)
+            self.code = code
+
+    try:
+        if x.sum() > 0:
+            raise Refused(3, "bad")
+    except Refused as error:
+        return x * error.code, str(error)
+    return x, ""
+
+
+@case(POS, NEG)
+def deque_that_drops_at_its_other_end(x):
+    last = collections.deque(maxlen=2)
+    for v in x:
+        last.append(v)
+        if v > 2:
+            last.appendleft(v * 2)
+    return list(last), len(last)
+
+
+class Bag:
+    def __init__(self, **given):
+        self.by = 1
+        self.__dict__.update(given)
+
+
+@case(POS, NEG)
+def attributes_as_a_dict(x):
+    bag = Bag(kept=x)
+    bag.more = x
+    if x.sum() > 0:
+        bag.kept = x * 2
+    return bag.kept, sorted(vars(bag)), sorted(bag.__dict__), vars(bag)["more"]
+
+
+@case(POS, NEG)
+def attribute_whose_name_differs_between_branches(x):
+    bag = Bag(half=0.5)
+    name = "by" if x.sum() > 0 else "half"
+    setattr(bag, name, getattr(bag, name) * 2)
+    return x * getattr(bag, name), hasattr(bag, name), hasattr(bag, "other")
+
+
+@scenario(POS, NEG, POS, programs=3)
+def attribute_that_is_missing_at_first():
+    bag = Bag()
+
+    def forward(x):
+        if not hasattr(bag, "calls"):
+            bag.calls = 0
+        bag.calls += 1
+        bag.others = getattr(bag, "others", 10) + 1
+        return x * bag.calls + bag.others
+
+    return forward, lambda: [getattr(bag, "calls", None), getattr(bag, "others", None)]
+
+
+@case(POS, NEG)
+def library_code_sees_what_was_written(x):
+    pair = Pair("up", x)
+    pair.mode = "down"
+    if x.sum() > 0:
+        pair.by = x * 2
+    other = dataclasses.replace(pair, mode=pair.mode + "wards")
+    return other.by, other.mode, copy.copy(pair).mode
+
+
+@case(POS, NEG)
+def special_methods_see_what_was_written(x):
+    one, two = Pair("up"), Pair("up")
+    same = one == two
+    two.by = 2
+    return x, same, one == two, repr(two), f"{two}", dataclasses.asdict(two)

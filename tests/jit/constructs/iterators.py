@@ -185,3 +185,8 @@ def unset_python_value_is_compared(x, y):
     elif y.sum() > 0:
         i = "a"
     return i == "a"
+
+
+@case(POS, NEG)
+def map_of_a_filter(x):
+    return list(map(lambda v: v * 2, filter(lambda v: v > 1, x)))

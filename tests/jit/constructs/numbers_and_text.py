@@ -66,3 +66,8 @@ def starred_rows_of_unknown_number(x):
 def starred_in_the_middle(x):
     first, *middle, last = x
     return first, middle, last
+
+
+@case(POS, NEG)
+def joined_texts(x):
+    return ", ".join(str(n) for n in x.shape), "-".join(["a", f"{x.shape[0] * 2}", "b"]), "/".join(["c", "d"])

@@ -11,6 +11,7 @@ from dy2st.runtime.cpu.rules import (
     optionals,
     places,
     products,
+    slots,
     tensors,
     tuples,
     variants,

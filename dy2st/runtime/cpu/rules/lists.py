@@ -33,7 +33,8 @@ def row(w: Writer, block: str, at: str, t: ListType) -> str:
     return w.f.offset(w.f.offset(storage, HEAD), w.f.value(f"mul i64 {at}, {row_bytes(t)}"))
 
 
-def _there(w: Writer, block: str) -> str:
+def checked(w: Writer, block: str) -> str:
+    """Return a block, after writing that the interpreter takes over where there was no memory for it."""
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
     return block
 
@@ -43,8 +44,8 @@ def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a list of the operands."""
     f, t = w.f, list_type(operation.results[0].type)
     count = len(operands)
-    block = _there(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
-    storage = _there(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {count * row_bytes(t)}"))
+    block = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
+    storage = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {count * row_bytes(t)}"))
     f.store("i64", str(count), f.offset(block, LENGTH))
     f.store("i64", str(count), f.offset(block, CAPACITY))
     f.store("ptr", storage, f.offset(block, STORAGE))
@@ -67,7 +68,9 @@ def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     items, item = operation.operands
     w.owned(items, operands[0])
     w.owned(item, operands[1])
-    block = _there(w, f.call("ptr", list_function(w.unit.kernels, "grown", t), "ptr %context", f"ptr {operands[0][0]}"))
+    block = checked(
+        w, f.call("ptr", list_function(w.unit.kernels, "grown", t), "ptr %context", f"ptr {operands[0][0]}")
+    )
     at = length(w, block)
     w.write(row(w, block, at, t), [t.element], [operands[1]])
     f.store("i64", f.value(f"add i64 {at}, 1"), f.offset(block, LENGTH))
@@ -112,7 +115,7 @@ def pop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
     def fast() -> Made:
         w.owned(items, operands[0])
-        block = _there(
+        block = checked(
             w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}")
         )
         place = row(w, block, at, t)
@@ -138,7 +141,7 @@ def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     def fast() -> Made:
         w.owned(items, operands[0])
         w.owned(item, operands[2])
-        block = _there(
+        block = checked(
             w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}")
         )
         place = row(w, block, at, t)

@@ -1,0 +1,85 @@
+"""What a `match` finds out about its subject: Python matches it, with all inside of it as it stands in the trace.
+
+A subject that is one of several things is asked about once for each. The attributes that class patterns read are put
+into the objects for as long as Python looks at them; those of objects from outside become guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.convert_access import attr
+from dy2st.runtime.convert_if import switch
+from dy2st.runtime.made_in_branch import is_plain_object
+from dy2st.runtime.tensor import needs_value
+from dy2st.runtime.variant import SymbolicList, Variant
+
+DEEPEST = 8
+"""Objects inside of each other that patterns are expected to look into."""
+
+
+def match(trace: Any, ask: Callable[[Any], Any], subject: Any) -> Any:
+    """Return what `ask` finds out about the subject of a `match`, for each thing that it may be."""
+    if isinstance(subject, Variant):
+        return switch(trace, subject, lambda x: match(trace, ask, x))
+    if type(subject) is tuple:
+        for i, part in enumerate(subject):
+            if isinstance(part, Variant):
+                return switch(trace, part, lambda x: match(trace, ask, (*subject[:i], x, *subject[i + 1 :])))  # noqa: B023 (called at once)
+    if not isinstance(subject, CONTAINERS):
+        return _asked(trace, ask, subject)
+    content = trace.content(subject)
+    if isinstance(content, Variant):
+        return trace.on_content(subject, switch, lambda: match(trace, ask, subject))
+    if isinstance(content, SymbolicList):
+        raise needs_value("only the run will tell how long this list is, so Python cannot match it")
+    return _asked(trace, ask, content if isinstance(content, type(subject)) else subject)
+
+
+Attributes = dict[int, tuple[Any, dict[str, Any]]]
+"""Objects by their id, with what their attributes are."""
+
+
+def _asked(trace: Any, ask: Callable[[Any], Any], subject: Any, chosen: Attributes | None = None) -> Any:
+    """Return what `ask` finds out; an attribute that is one of several things is `chosen`, each in turn."""
+    found: Attributes = dict(chosen or {})
+    _collect(trace, subject, found, ())
+    for key, (x, attributes) in found.items():
+        for name, value in attributes.items():
+            if isinstance(value, Variant):
+                return switch(trace, value, lambda v: _asked(
+                    trace, ask, subject, {**(chosen or {}), key: (x, {**attributes, name: v})}))  # noqa: B023  # fmt: skip
+    with _holding(found):
+        return ask(subject)
+
+
+def _collect(trace: Any, x: Any, found: Attributes, around: tuple[Any, ...]) -> None:
+    """Add the objects inside of `x`, each with its attributes as they stand in the trace."""
+    if len(around) > DEEPEST or any(x is one for one in around):
+        return
+    inside: Any = ()
+    if isinstance(x, (tuple, list, dict)):
+        inside = x.values() if isinstance(x, dict) else x
+    elif is_plain_object(x):
+        if id(x) not in found:
+            found[id(x)] = x, {name: attr(trace, x, name) for name in trace.attributes_of(x)}
+        inside = found[id(x)][1].values()
+    for part in inside:
+        _collect(trace, part, found, (*around, x))
+
+
+@contextmanager
+def _holding(found: Attributes) -> Iterator[None]:
+    """Let objects have the given attributes for the length of a `with`."""
+    before = [(vars(x), dict(vars(x))) for x, _ in found.values()]
+    try:
+        for x, attributes in found.values():
+            vars(x).update(attributes)
+        yield
+    finally:
+        for held, real in before:
+            held.clear()
+            held.update(real)
