@@ -67,10 +67,6 @@ def text_in_a_library(x):
     return re.match("3", f"{x.sum().item()}")
 
 
-def text_that_is_joined(x):
-    return ",".join([f"{x.sum().item()}", "end"])
-
-
 def hash_of_a_symbolic_number(x):
     return hash(int(x.sum()))
 
@@ -166,7 +162,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (text_of_a_named_tuple, "the text of a Pair that holds tensors"),
     *((f, "text with symbolic values was needed as a Python str")
       for f in (text_as_a_key, text_that_is_compared, text_that_is_searched, a_method_of_text,
-                text_as_a_number, text_in_a_library, text_that_is_joined)),
+                text_as_a_number, text_in_a_library)),
     (a_function_of_one_branch, "a function that holds tensors of the Program leaves the function"),
     (a_class_with_a_tensor, "a type that holds tensors of the Program leaves the function"),
     (hash_of_a_symbolic_number, "the hash of a value that only the run will tell was needed"),
