@@ -1,4 +1,4 @@
-"""Second derivatives: the product of a Hessian with a vector, and a whole Hessian of a function of 32 numbers.
+"""The product of a Hessian with a vector, a Hessian of a function of 32 numbers, the Jacobians of a batch.
 
 Taken is the processor time, as in `gradients.py`.
 """
@@ -108,6 +108,41 @@ def torch_hessian() -> Job:
     return lambda: run(lambda x: softmax_of(p, matrix, x), x)
 
 
+LAYERS = arrays((256, 8), (8, 32), (32, 8))
+
+
+def jacobian(static: bool) -> Callable[[], Job]:
+    """Make the Jacobians of 256 rows, 8 numbers to 8, with Paddle's names."""
+
+    def prepare() -> Job:
+        paddle = Names("dy2st").module
+        x, first, second = map(paddle.to_tensor, LAYERS)
+        x.stop_gradient = False
+
+        def run(x: Any) -> Any:
+            return paddle.autograd.jacobian(paddle.tanh(x @ first) @ second, x, batch_axis=0)[:]
+
+        run = paddle.jit.to_static(run, full_graph=True) if static else run
+        return lambda: run(x)
+
+    return prepare
+
+
+def jax_jacobian() -> Job:
+    p = Names("jax")
+    x, first, second = map(p.of.asarray, LAYERS)
+    run = p.module.jit(p.module.vmap(p.module.jacrev(lambda row: p.tanh(row @ first) @ second)))
+    return lambda: p.module.block_until_ready(run(x))
+
+
+def torch_jacobian() -> Job:
+    torch = Names("torch").module
+    functions: Any = importlib.import_module("torch.func")
+    x, first, second = map(torch.tensor, LAYERS)
+    run = functions.vmap(functions.jacrev(lambda row: torch.tanh(row @ first) @ second))
+    return lambda: run(x)
+
+
 PRODUCTS = {
     "dy2st to_static": product("dy2st", static=True),
     "dy2st eager": product("dy2st", static=False),
@@ -124,6 +159,14 @@ HESSIANS = {
 }
 
 
+JACOBIANS = {
+    "dy2st to_static": jacobian(static=True),
+    "dy2st eager": jacobian(static=False),
+    "jax jit": jax_jacobian,
+    "torch eager": torch_jacobian,
+}
+
+
 def row(name: str, candidates: dict[str, Callable[[], Job]]) -> Row:
     timed = {who: processor_time(prepare) for who, prepare in candidates.items()}
     return Row(name, timed, repeats=9, reports_seconds=True)
@@ -132,4 +175,5 @@ def row(name: str, candidates: dict[str, Callable[[], Job]]) -> Row:
 ROWS = (
     row("Hessian-vector product of the MLP's loss, 128 x 256 weights", PRODUCTS),
     row("Hessian of a function of 32 numbers", HESSIANS),
+    row("Jacobians of 256 rows, 8 numbers to 8", JACOBIANS),
 )
