@@ -2,6 +2,7 @@
 
 import atexit
 import difflib
+import gc
 import importlib
 import os
 import random
@@ -133,3 +134,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[item.path.name] = seen.get(item.path.name, -1) + 1
             if seen[item.path.name] % every:
                 item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through all tests again and again."""
+    gc.collect()
+    gc.freeze()
