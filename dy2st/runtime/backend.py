@@ -29,6 +29,11 @@ BACKENDS = ("auto", "native", "interpreter")
 _LOOPS = ("while_loop", "counted_while", "call")
 
 
+def has_loops(program: Program) -> bool:
+    """Say whether a call runs some operations more than once."""
+    return any(operation.op.name in _LOOPS for operation in program.walk())
+
+
 class Runnable(Protocol):
     """A Program that is ready to run."""
 
@@ -59,7 +64,7 @@ class Automatic:
     def __init__(self, program: Program):
         self.program = program
         self._lock = threading.Lock()
-        self._runs_before = 0 if any(o.op.name in _LOOPS for o in program.walk()) else 1
+        self._runs_before = 0 if has_loops(program) else 1
         self._plan: Plan | None = None
         self._chosen: Runnable | None = None
 

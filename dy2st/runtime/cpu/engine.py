@@ -56,6 +56,12 @@ def compile_object(text: str, target: Target, level: int = 1) -> bytes:
 
     At level 0 code is made seven times as fast and runs slower: for code that runs once a call.
     """
+    module, machine = _improved(text, target, level)
+    return machine.emit_object(module)
+
+
+def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
+    """Return the module after the passes, and the machine that makes code of it."""
     llvm = binding()
     machine = target.machine(level)
     module = llvm.parse_assembly(text)
@@ -67,7 +73,7 @@ def compile_object(text: str, target: Target, level: int = 1) -> bytes:
     for name in _PASSES:
         getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)
-    return machine.emit_object(module)
+    return module, machine
 
 
 def load_objects(data: Sequence[bytes], target: Target) -> Code:
@@ -107,11 +113,5 @@ def made_object(text: str, target: Target, level: int = 1) -> bytes:
 
 def assembly(text: str, target: Target | None = None, level: int = 1) -> str:
     """Return the machine code of LLVM IR text as the CPU's assembly language."""
-    llvm = binding()
-    chosen = target or current_target()
-    machine = chosen.machine(level)
-    module = llvm.parse_assembly(text)
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    module, machine = _improved(text, target or current_target(), level)
     return machine.emit_assembly(module)

@@ -10,7 +10,7 @@ from dy2st.runtime.cpu.grouping import Group
 from dy2st.runtime.cpu.kernels import kernel
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register
-from dy2st.runtime.cpu.rules.tensors import allocate, product
+from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product
 from dy2st.runtime.cpu.writer import Writer
 
 
@@ -64,6 +64,7 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
     """Return the extents of the space, and write checks that all operands have them."""
     found: dict[int, str] = {i: str(e) for i, e in enumerate(group.space) if isinstance(e, int)}
     checks: list[tuple[str, str]] = []
+    given_by_numbers = False
     for value, components in given.items():
         if value not in group.maps or in_register(value.type):
             continue
@@ -84,6 +85,7 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
                 continue
             if axis not in found:
                 found[axis] = extent
+                given_by_numbers = True
                 w.demand(w.f.value(f"icmp ult i64 {extent}, {2**40}"))
             elif found[axis] != extent:
                 checks.append((extent, found[axis]))
@@ -93,7 +95,10 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
         for a, b in wanted:
             fine = w.f.value(f"and i1 {fine}, {w.f.value(f'icmp eq i64 {a}, {b}')}")
         w.demand(fine)
-    return [found[i] for i in range(len(group.space))]
+    made = [found[i] for i in range(len(group.space))]
+    if given_by_numbers and len(made) > 1:  # no memory says that there are so many elements
+        w.demand(checked_product(w, [*made, "16"])[1])
+    return made
 
 
 def _room(

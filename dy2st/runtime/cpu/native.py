@@ -12,6 +12,7 @@ import numpy as np
 from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.ops.bundle import Bundle
+from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import entry, library, python_api, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load_objects, made_object
@@ -39,7 +40,7 @@ class NativePlan:
         self._code = load_objects(
             [
                 made_object(self.unit.kernels.text(), self.target),
-                made_object(self.text, self.target, level=int(_has_loops(program))),
+                made_object(self.text, self.target, level=int(has_loops(program))),
             ],
             self.target,
         )
@@ -158,11 +159,6 @@ class NativePlan:
             except NoNativeForm:
                 return None
         return row
-
-
-def _has_loops(program: Program) -> bool:
-    """Say whether a call runs some operations more than once."""
-    return any(operation.op.name in ("while_loop", "counted_while", "call") for operation in program.walk())
 
 
 def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:

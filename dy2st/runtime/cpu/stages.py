@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dy2st.ir.program import Block, Operation, Program, tensor_type
+from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import STAGES
 from dy2st.runtime.cpu.engine import assembly
 from dy2st.runtime.cpu.grouping import Group, schedule
@@ -23,7 +24,7 @@ def stage(program: Program, name: str) -> str:
     text = unit.module.text(unit.kernels)
     if name == "llvm":
         return f"{unit.kernels.text()}\n{text}"
-    return assembly(unit.kernels.text()) + assembly(text)
+    return assembly(unit.kernels.text()) + assembly(text, level=int(has_loops(program)))
 
 
 def _steps(block: Block, indent: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import BOOL, ScalarType, TensorType
 from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.cpu.host import RAISED, HostCall
-from dy2st.runtime.cpu.memory import DEPTH
+from dy2st.runtime.cpu.memory import DEPTH, STACK
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, kinds
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_call
@@ -17,6 +17,8 @@ from dy2st.runtime.errors import too_deep
 
 DEEPEST = 900
 """How many calls of functions of a Program may be in progress; Python's own functions may nest about as deeply."""
+MOST_STACK = 256 * 1024
+"""How many bytes of stack calls may use: half of what threads have where they have little."""
 Made = Sequence[Components]
 
 
@@ -138,6 +140,7 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     deeper = f.value(f"add i64 {f.load('i64', depth)}, 1")
     with w.unlikely(f.value(f"icmp sgt i64 {deeper}, {DEEPEST}"), "deep"):
         w.host(_deep(operation, name), [])
+    _keep_to_the_stack(w, given, deeper)
     f.store("i64", deeper, depth)
     status = f.call("i32", f"@dy2st.f.{name}", "ptr %context", f"ptr {given}", f"ptr {made}")
     f.store("i64", f.value(f"sub i64 {f.load('i64', depth)}, 1"), depth)
@@ -149,6 +152,16 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         results.append(w.read(made, value.type, at))
         at += len(kinds(value.type))
     return results
+
+
+def _keep_to_the_stack(w: Writer, place: str, deeper: str) -> None:
+    """Write that the interpreter takes over where calls have used their share of the thread's stack."""
+    f, field = w.f, w.f.offset("%context", STACK)
+    here = f.value(f"ptrtoint ptr {place} to i64")
+    first = f.value(f"icmp eq i64 {deeper}, 1")
+    f.store("i64", f.value(f"select i1 {first}, i64 {here}, i64 {f.load('i64', field)}"), field)
+    used = f.value(f"sub i64 {f.load('i64', field)}, {here}")
+    w.demand(f.value(f"icmp slt i64 {used}, {MOST_STACK}"))
 
 
 def _deep(operation: Operation, name: str) -> HostCall:

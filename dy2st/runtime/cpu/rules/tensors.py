@@ -34,6 +34,20 @@ def product(w: Writer, factors: Sequence[str]) -> str:
     return total if known == 1 else w.f.value(f"mul i64 {total}, {known}")
 
 
+def checked_product(w: Writer, factors: Sequence[str]) -> tuple[str, str]:
+    """Write a product of numbers that are not negative; return it and whether it is one of 64 bits."""
+    total, fits = "1", "true"
+    for factor in factors:
+        if total == "1":
+            total = factor
+            continue
+        pair = w.f.call("{i64, i1}", "@llvm.smul.with.overflow.i64", f"i64 {total}", f"i64 {factor}")
+        over = w.f.value(f"extractvalue {{i64, i1}} {pair}, 1")
+        fits = w.f.value(f"and i1 {fits}, {w.f.value(f'xor i1 {over}, true')}")
+        total = w.f.value(f"extractvalue {{i64, i1}} {pair}, 0")
+    return total, fits
+
+
 def extents(value: Value, components: Components) -> list[str]:
     """Return the extents of a tensor in memory; those that its type knows are literals."""
     shape = tensor_type(value).shape
@@ -42,7 +56,9 @@ def extents(value: Value, components: Components) -> list[str]:
 
 def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
     """Write an allocation of a tensor in memory, whose elements are not set."""
-    size = product(w, [*shape, str(dtype.itemsize)])
+    size, fits = checked_product(w, [*shape, str(dtype.itemsize)])
+    if fits != "true":
+        w.demand(fits)
     block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
     return (block, w.f.offset(block, HEAD), *shape)
@@ -177,7 +193,8 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
             return host_rule(w, operation, operands)
         divisor = f.call("i64", "@llvm.smax.i64", f"i64 {rest}", "i64 1")
         target[target.index("-1")] = f.value(f"sdiv i64 {total}, {divisor}")
-    fine = f.value(f"icmp eq i64 {product(w, target)}, {total}")
+    count, fits = checked_product(w, target)
+    fine = f.value(f"and i1 {fits}, {f.value(f'icmp eq i64 {count}, {total}')}")
     for extent in target:
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp sge i64 {extent}, 0')}")
 
