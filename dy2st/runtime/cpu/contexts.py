@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 
 from dy2st.runtime.cpu import support
 from dy2st.runtime.cpu.host import HostCall, Run, entry_address
@@ -36,20 +37,22 @@ class Context:
         }
         for field, value in fields.items():
             self._memory[field // _WORD] = value
+        weakref.finalize(self, _give_back, self._memory, self._free).atexit = False  # the process gives all back then
 
     def clear(self) -> None:
         """Give all memory back and forget the run: after an error, some of it may still count holders."""
-        block = self._memory[BLOCKS // _WORD]
-        while block:
-            older = ctypes.c_uint64.from_address(block + 24).value
-            self._free(ctypes.c_void_p(block))
-            block = older
+        _give_back(self._memory, self._free)
         kept = {field: self._memory[field // _WORD] for field in (HOST, RUN, ALLOCATE, CONSTANTS, LIBRARY)}
         ctypes.memset(self.address, 0, CONTEXT_BYTES)
         for field, value in kept.items():
             self._memory[field // _WORD] = value
         self.run.clear()
 
-    def __del__(self) -> None:
-        if hasattr(self, "run"):
-            self.clear()
+
+def _give_back(memory: ctypes.Array[ctypes.c_uint64], free: Callable[[ctypes.c_void_p], object]) -> None:
+    """Free the blocks of a context."""
+    block = memory[BLOCKS // _WORD]
+    while block:
+        older = ctypes.c_uint64.from_address(block + 24).value
+        free(ctypes.c_void_p(block))
+        block = older
