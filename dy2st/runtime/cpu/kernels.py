@@ -173,6 +173,8 @@ class _Kernel:
         if self.count > 1:
             whole = f.value(f"and i64 {self.length}, {-self.count}")
         with f.loop(whole, self.count, hint="sweep") as i:
+            for total in sums.values():
+                total.end_strip(i)
             self._body(sweep, i, ends, columns, stores, sums)
         if self.count > 1:
             with f.when(f.value(f"icmp slt i64 {whole}, {self.length}"), "rest"):

@@ -25,6 +25,10 @@ def identity(name: str, dtype: DType) -> float | int | bool:
     return high if name == "min" else low
 
 
+_STRIP = 128
+"""How many vectors are added up before their sum is added to that of the others."""
+
+
 class Accumulator:
     """The running result of a reduction: one vector on the stack, which LLVM keeps in a register."""
 
@@ -35,6 +39,26 @@ class Accumulator:
         self.kind = self.lanes.of(self.dtype)
         self.slot = f.slot(self.kind)
         self.start = self.lanes.constant(identity(self.name, self.dtype), self.dtype)
+        f.store(self.kind, self.start, self.slot)
+        self.rounds = self.dtype.is_floating and self.name in ("sum", "sum_to", "mean")
+        """Whether sums lose digits as they grow: then elements are added up by the strip, and strips apart."""
+        if self.rounds:
+            self.strips = f.slot(self.kind)
+            f.store(self.kind, self.start, self.strips)
+
+    def end_strip(self, i: str) -> None:
+        """Write that at every so many vectors the sum so far goes to the sum of strips."""
+        if not self.rounds:
+            return
+        f = self.f
+        place = f.value(f"and i64 {i}, {_STRIP * self.lanes.count - 1}")
+        with f.when(f.value(f"icmp eq i64 {place}, 0"), "strip"):
+            self._flush()
+
+    def _flush(self) -> None:
+        f = self.f
+        total = f.value(f"fadd {self.kind} {f.load(self.kind, self.strips)}, {f.load(self.kind, self.slot)}")
+        f.store(self.kind, total, self.strips)
         f.store(self.kind, self.start, self.slot)
 
     def add(self, register: str, mask: str | None) -> None:
@@ -48,7 +72,9 @@ class Accumulator:
     def total(self, length: str) -> str:
         """Write the result over all lanes."""
         f, count = self.f, self.lanes.count
-        register = f.load(self.kind, self.slot)
+        if self.rounds:
+            self._flush()
+        register = f.load(self.kind, self.strips if self.rounds else self.slot)
         while count > 1:
             half = count // 2
             kind = f"<{count} x {element_kind(self.dtype)}>"

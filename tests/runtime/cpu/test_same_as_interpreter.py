@@ -133,3 +133,13 @@ def test_workloads_need_no_call_into_python():
 
     native = NativePlan(program_of(newton, np.arange(1.0, 9.0, dtype="float32")))
     assert [call.name for call in native.host_calls] == []
+
+
+def test_a_long_sum_keeps_its_digits():
+    program = program_of(lambda x: (x.sum(), x.mean()), np.ones(3, "float32"))
+    x = np.full(3_000_001, 0.1, "float32")
+    total, mean = NativePlan(program).run([x])
+    np.testing.assert_allclose(total, x.sum(dtype="float64"), rtol=2e-6)
+    np.testing.assert_allclose(mean, x.mean(dtype="float64"), rtol=2e-6)
+    x[5] = np.inf
+    assert NativePlan(program).run([x])[0] == np.inf
