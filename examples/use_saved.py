@@ -21,9 +21,10 @@ def main(model: str, data: str) -> str:
         raise SystemExit("the model's source can be imported; run this with python -P")
     net = paddle.jit.load(model)
     net.eval()
-    arrays = np.load(data)
-    logits, _ = net(paddle.to_tensor(arrays["x"]))
-    return repr(float((logits.numpy().argmax(axis=1) == arrays["y"]).mean()))
+    with np.load(data) as arrays:
+        x, y = arrays["x"], arrays["y"]
+    logits, _ = net(paddle.to_tensor(x))
+    return repr(float((logits.numpy().argmax(axis=1) == y).mean()))
 
 
 if __name__ == "__main__":

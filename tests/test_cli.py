@@ -59,7 +59,8 @@ def test_run_and_write(model: Path, tmp_path: Path, capsys: Any) -> None:
     want = layer(paddle.to_tensor(x)).numpy()
     status, out, _ = run(capsys, "run", model, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "o.npz")
     assert (status, out) == (0, f"{tmp_path / 'o.npz'}: output float32[4, 3]\n")
-    np.testing.assert_array_equal(np.load(tmp_path / "o.npz")["output"], want)
+    with np.load(tmp_path / "o.npz") as found:
+        np.testing.assert_array_equal(found["output"], want)
 
 
 def test_run_and_print(model: Path, tmp_path: Path, capsys: Any) -> None:
@@ -77,8 +78,9 @@ def test_outputs_in_containers_and_numbers(tmp_path: Path, capsys: Any) -> None:
     arguments = ("run", tmp_path / "f", "--input", f"x={tmp_path / 'x.npy'}", "--input", "by=3")
     status, _, err = run(capsys, *arguments, "--output", tmp_path / "o.npz")
     assert (status, err) == (0, "")
-    found = np.load(tmp_path / "o.npz")
-    assert {name: found[name].tolist() for name in found} == {"output_a_0": [3, 3], "output_a_1": 3, "output_b": [1, 1]}
+    with np.load(tmp_path / "o.npz") as found:
+        arrays = {name: found[name].tolist() for name in found}
+    assert arrays == {"output_a_0": [3, 3], "output_a_1": 3, "output_b": [1, 1]}
     status, _, err = run(capsys, "run", tmp_path / "f", "--input", f"x={tmp_path / 'x.npy'}", "--input", "by=2.5")
     assert (status, err) == (1, "dy2st: argument 'by' was saved as 3 and cannot be 2.5\n")
 

@@ -9,7 +9,8 @@ import dy2st as paddle
 from tests.peers.paddle_states import LAYERS, flat, inputs, steps
 
 DATA = Path(__file__).parents[1] / "data" / "paddle"
-EXPECTED = np.load(DATA / "expected.npz")
+with np.load(DATA / "expected.npz") as _arrays:
+    EXPECTED = dict(_arrays)
 
 
 @pytest.mark.parametrize(("name", "make", "shapes"), LAYERS, ids=[name for name, *_ in LAYERS])
