@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dy2st.dtypes import DType, int64
-from dy2st.runtime.cpu.elementwise import Lanes
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import element_kind
 
 

@@ -7,16 +7,12 @@ NaN on, a comparison with NaN is false.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from dy2st.dtypes import DType, bool_
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu import math
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.literals import element
-from dy2st.runtime.cpu.representation import element_kind, is_native
+from dy2st.runtime.cpu.lanes import Lanes
+from dy2st.runtime.cpu.representation import is_native
 
 _FLOATS = ("float32", "float64")
 _COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
@@ -32,64 +28,6 @@ _MATH = frozenset(
 DEAR = frozenset({*_MATH, "gelu", "softplus", "div", "sqrt", "reciprocal", "mod", "floordiv"})
 """Ops that are better kept than computed twice."""
 _ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
-
-
-@dataclass
-class Lanes:
-    """Where registers of `count` elements are computed."""
-
-    f: Function
-    module: Module
-    count: int
-
-    def kind(self, element: str) -> str:
-        """Return the LLVM type of a register of elements."""
-        return element if self.count == 1 else f"<{self.count} x {element}>"
-
-    def of(self, dtype: DType) -> str:
-        """Return the LLVM type of a register of elements of a dtype."""
-        return self.kind(element_kind(dtype))
-
-    def constant(self, value: Any, dtype: DType) -> str:
-        """Return a register operand that has the same literal everywhere."""
-        literal = element(value, dtype)
-        return literal if self.count == 1 else f"splat ({element_kind(dtype)} {literal})"
-
-    def spread(self, register: str, dtype: DType) -> str:
-        """Return a register with one element everywhere."""
-        if self.count == 1:
-            return register
-        kind, one = self.of(dtype), element_kind(dtype)
-        first = self.f.value(f"insertelement {kind} poison, {one} {register}, i64 0")
-        return self.f.value(f"shufflevector {kind} {first}, {kind} poison, <{self.count} x i32> zeroinitializer")
-
-    def intrinsic(self, name: str, dtype: DType, *registers: str) -> str:
-        """Write a call of an LLVM intrinsic on registers of one dtype."""
-        kind = self.of(dtype)
-        bits = {"float32": "f32", "float64": "f64"}.get(dtype.name, element_kind(dtype))
-        full = f"llvm.{name}.{bits}" if self.count == 1 else f"llvm.{name}.v{self.count}{bits}"
-        self.module.add(full, f"declare {kind} @{full}({', '.join([kind] * len(registers))})")
-        return self.f.call(kind, f"@{full}", *(f"{kind} {r}" for r in registers))
-
-    def math(self, name: str, dtype: DType, *registers: str) -> str:
-        """Write a call of a function of the math library."""
-        definition = math.function(name, "f32" if dtype.name == "float32" else "f64", self.count)
-        _define(self.module, definition)
-        kind = self.of(dtype)
-        return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))
-
-    def select(self, condition: str, a: str, b: str, dtype: DType) -> str:
-        """Write a choice by element."""
-        kind = self.of(dtype)
-        return self.f.value(f"select {self.kind('i1')} {condition}, {kind} {a}, {kind} {b}")
-
-
-def _define(module: Module, definition: Definition) -> None:
-    if definition.name in module:
-        return
-    module.add(definition.name, definition.text)
-    for need in definition.needs:
-        _define(module, need)
 
 
 Compute = Callable[..., str]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.elementwise import Lanes, converted
+from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import element_kind
 
 _INFINITE = float("inf")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.elementwise import Lanes
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
 from dy2st.runtime.cpu.rules.products import allocate_bytes

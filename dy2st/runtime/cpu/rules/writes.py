@@ -8,8 +8,8 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.elementwise import Lanes
 from dy2st.runtime.cpu.grouping import AxisMap, Group
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
 from dy2st.runtime.cpu.rules.registry import rule

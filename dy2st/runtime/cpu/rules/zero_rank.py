@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation
-from dy2st.runtime.cpu.elementwise import Lanes, compute, computes
+from dy2st.runtime.cpu.elementwise import compute, computes
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import Components, in_register
 from dy2st.runtime.cpu.rules.registry import RULES
 from dy2st.runtime.cpu.writer import Writer, host_rule
