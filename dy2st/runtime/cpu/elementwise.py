@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dy2st.dtypes import DType, bool_
+from dy2st.dtypes import DType, bool_, int32
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu import math
+from dy2st.runtime.cpu import integer_functions, math
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import is_native
 
@@ -21,11 +21,11 @@ _MATH = frozenset(
     (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sigmoid", "silu", "log_sigmoid", "erf",
         "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "rsqrt",
-        "atan2", "fmod",
+        "atan2", "hypot", "nextafter",
     )
 )  # fmt: skip
 """Ops that a function of the math library does, for floats."""
-DEAR = frozenset({*_MATH, "gelu", "softplus", "div", "sqrt", "reciprocal", "mod", "floordiv"})
+DEAR = frozenset({*_MATH, *integer_functions.FUNCTIONS, "gelu", "softplus", "div", "sqrt", "reciprocal"})
 """Ops that are better kept than computed twice."""
 _ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
 
@@ -45,7 +45,7 @@ def _rule(*names: str) -> Callable[[Compute], Compute]:
 def computes(operation: Operation) -> bool:
     """Say whether `compute` can write this operation."""
     name = operation.op.name
-    if name not in _RULES and name not in _MATH:
+    if name not in _RULES and name not in _MATH and name not in integer_functions.FUNCTIONS:
         return False
     dtypes = [tensor_type(v).dtype for v in (*operation.operands, *operation.results)]
     if not all(map(is_native, dtypes)):
@@ -53,11 +53,11 @@ def computes(operation: Operation) -> bool:
     floats = all(d.name in _FLOATS for d in dtypes)
     if name in _MATH:
         return floats and name in math.FORMULAS
-    if name in ("round", "gelu", "softplus", "sqrt", "reciprocal", "div"):
+    if name in integer_functions.FUNCTIONS:
+        return (floats and name in math.FORMULAS) or all(d.is_integer and d is dtypes[0] for d in dtypes)
+    if name in ("gelu", "softplus", "sqrt", "reciprocal", "div"):
         return floats and math.FORMULAS.keys() >= set(_NEEDS.get(name, ()))
-    if name in ("pow", "mod", "floordiv"):
-        return floats and name in math.FORMULAS
-    return not (name == "cast" and dtypes[0].is_floating and dtypes[1].name in ("uint8", "int8", "int16"))
+    return True
 
 
 _NEEDS = {"gelu": ("tanh", "gelu"), "softplus": ("exp", "log1p")}
@@ -68,6 +68,8 @@ def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
     if name in _RULES:
         return _RULES[name](lanes, operation, dtype, *registers)
+    if dtype.is_integer:
+        return integer_functions.FUNCTIONS[name](lanes, dtype, *registers)
     return lanes.math(name, dtype, *registers)
 
 
@@ -81,11 +83,6 @@ def _arithmetic(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
 @_rule("div")
 def _quotient(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
     return v.f.value(f"fdiv {v.of(dtype)} {a}, {b}")
-
-
-@_rule("floordiv", "mod", "pow")
-def _binary_math(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
-    return v.math(o.name, dtype, a, b)
 
 
 @_rule("neg")
@@ -178,6 +175,8 @@ def _rounded(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 @_rule("round")
 def _nearest(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     """Half away from zero."""
+    if not dtype.is_floating:
+        return a
     kind = v.of(dtype)
     whole = v.intrinsic("trunc", dtype, a)
     rest = v.intrinsic("fabs", dtype, v.f.value(f"fsub {kind} {a}, {whole}"))
@@ -273,6 +272,8 @@ def converted(v: Lanes, a: str, dtype: DType, into: DType) -> str:
     if dtype.is_floating and into.is_floating:
         word = "fpext" if into.bits > dtype.bits else "fptrunc"
     elif dtype.is_floating:
+        if into.bits < 32:  # by way of 32 bits, of which the lower ones are taken
+            return converted(v, converted(v, a, dtype, int32), int32, into)
         word = "fptosi"
     elif into.is_floating:
         word = "uitofp" if dtype.kind in "bu" else "sitofp"

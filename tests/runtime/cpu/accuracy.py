@@ -63,7 +63,7 @@ BY_MPMATH: Mapping[str, Reference] = {
 """For float64, some thousands of numbers."""
 
 BINARY: Mapping[str, Reference] = {
-    "pow": np.power, "atan2": np.arctan2, "nextafter": np.nextafter, "fmod": np.fmod, "mod": np.mod,
+    "pow": np.power, "atan2": np.arctan2, "hypot": np.hypot, "nextafter": np.nextafter, "fmod": np.fmod, "mod": np.mod,
     "floordiv": np.floor_divide,
 }  # fmt: skip
 EXACT = ("nextafter", "fmod", "mod", "floordiv")

@@ -34,7 +34,7 @@ FORMULAS: Mapping[str, Formula] = {
         hyperbolic.sinh, hyperbolic.cosh, hyperbolic.tanh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh,
         trigonometric.sin, trigonometric.cos, trigonometric.tan,
         inverse_trigonometric.asin, inverse_trigonometric.acos, inverse_trigonometric.atan, inverse_trigonometric.atan2,
-        power.pow, power.sqrt, power.rsqrt, power.reciprocal, power.square,
+        power.pow, power.hypot, power.sqrt, power.rsqrt, power.reciprocal, power.square,
         division.fmod, division.mod, division.floordiv,
         rounding.floor, rounding.ceil, rounding.trunc, rounding.rint, rounding.round, rounding.sign, rounding.nextafter,
     )

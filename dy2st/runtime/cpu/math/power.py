@@ -46,6 +46,25 @@ def rsqrt(e: Emitter, x: Lanes) -> Lanes:
     return 1.0 / e.sqrt(x)
 
 
+def hypot(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
+    """Write sqrt(x**2 + y**2), of numbers scaled so that no square overflows or vanishes; the squares in two parts."""
+    a, b = e.abs(x), e.abs(y)
+    infinite = a.equals(INFINITY) | b.equals(INFINITY)
+    if x.kind == "f32":
+        wide = [e.convert(v, "f64") for v in (a, b)]
+        return e.select(infinite, INFINITY, e.convert(e.sqrt(wide[0] * wide[0] + wide[1] * wide[1]), "f32"))
+    top = e.select(a > b, a, b)
+    scale = e.select(top > 2.0**500, 2.0**-600, e.select(top < 2.0**-400, 2.0**600, e.constant(x.kind, 1.0)))
+    a, b = a * scale, b * scale
+    first, second = exact_product(e, a, a), exact_product(e, b, b)
+    total = exact_sum(first.head, second.head)
+    root = e.sqrt(total.head)
+    back = exact_product(e, root, root)
+    left = ((total.head - back.head) - back.tail) + (total.tail + (first.tail + second.tail))
+    rest = e.select(total.head > 0.0, left / (root + root), 0.0)
+    return e.select(infinite, INFINITY, (root + rest) / scale)
+
+
 def reciprocal(_: Emitter, x: Lanes) -> Lanes:
     """Write 1 / x."""
     return 1.0 / x
