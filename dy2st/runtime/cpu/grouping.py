@@ -40,8 +40,8 @@ class Group:
     members: list[Operation] = field(default_factory=list[Operation])
     maps: dict[Value, AxisMap] = field(default_factory=dict[Value, AxisMap])
     """The axis maps of the members' results and of the tensors that they read."""
-    columns: set[Value] = field(default_factory=set[Value])
-    """Results that are complete when the group ends."""
+    columns: dict[Value, None] = field(default_factory=dict[Value, None])
+    """Results that are complete when the group ends, in order: a set of values has another order in each process."""
     operands: list[Value] = field(default_factory=list[Value])
     results: list[Value] = field(default_factory=list[Value])
 
@@ -326,7 +326,7 @@ def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     group.outer = outer
     group.maps[value] = map_
     if not rows:
-        group.columns.add(operation.results[0])
+        group.columns[operation.results[0]] = None
     return tuple(None if i is None else map_[i] for i in left)
 
 

@@ -76,7 +76,7 @@ class Writer:
         env = dict(zip(block.arguments, (a for a, _ in arguments), strict=True))
         held = {v for v, (_, own) in zip(block.arguments, arguments, strict=True) if own}
         last = _last_uses(steps, block.results)
-        for value in [v for v in held if v not in last]:
+        for value in [v for v in block.arguments if v in held and v not in last]:
             self.release(value.type, env[value])
             held.discard(value)
         for at, step in enumerate(steps):
