@@ -49,7 +49,7 @@ class Tensor(TensorMethods):
     stop_gradient: bool
     persistable: bool = False
     fixed_shape: bool = False
-    """Whether Programs take its extents as they are (parameters, optimizer state) and not as symbols."""
+    """Whether Programs take its extents as they are (parameters, statistics, optimizer state) and not as symbols."""
 
     def __init__(self, payload: Any, stop_gradient: bool = True):
         self._payload = payload

@@ -38,6 +38,7 @@ class _BatchNorm(Layer):
         with replaced(trace=None):
             mean, variance = zeros([num_features], self._dtype), ones([num_features], self._dtype)
         mean.name, variance.name = f"{self._full_name}.w_1", f"{self._full_name}.w_2"
+        mean.fixed_shape = variance.fixed_shape = True
         self.register_buffer("_mean", mean)
         self.register_buffer("_variance", variance)
 

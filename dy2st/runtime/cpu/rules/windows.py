@@ -179,3 +179,37 @@ def mean_gradient(w: Writer, operation: Operation, operands: list[Components]) -
         return [made]
 
     return w.guarded(operation, operands, fine, fast)
+
+
+@rule("adaptive_avg_pool", "adaptive_avg_pool_grad")
+def adaptive_mean(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write means of cells of equal extents as those of windows side by side, and the transpose; else call `eval`."""
+    attributes, f = operation.attributes, w.f
+    if not _fits(operation):
+        return host_rule(w, operation, operands)
+    t, given = tensor_type(operation.operands[0]), extents(operation.operands[0], operands[0])
+    forward = operation.op.name == "adaptive_avg_pool"
+    counts = [str(n) for n in attributes["output"]]
+    dims = iter(operands[1:])
+    target = given if forward else [next(dims)[0] if e is None else str(e) for e in attributes["shape"]]
+    shape = [*target[:2], *counts]
+    fine, cells = "true", list[str]()
+    for n, count in zip(target[2:], counts, strict=True):
+        cells.append(f.value(f"udiv i64 {n}, {count}"))
+        whole = f.value(f"icmp eq i64 {f.value(f'mul i64 {cells[-1]}, {count}')}, {n}")
+        some = f.value(f"icmp sgt i64 {cells[-1]}, 0")
+        fine = f.value(f"and i1 {fine}, {f.value(f'and i1 {whole}, {some}')}")
+    for a, b in zip(shape, shape if forward else given, strict=True):
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {a}, {b}')}")
+
+    def fast() -> Made:
+        made = allocate(w, t.dtype, shape if forward else target)
+        row = _row(
+            w, batch=[shape[0]], channels=[shape[1]], kernel=cells, out=counts, stride=cells, **{"in": target[2:]}
+        )
+        kernel = w.library(f"{'avg_pool' if forward else 'avg_pool_grad'}.{_FLOATS[t.dtype.name]}")
+        image, pooled = (operands[0], made) if forward else (made, operands[0])
+        f.call("void", kernel, f"ptr {image[1]}", f"ptr {pooled[1]}", f"ptr {row}", "i1 true")
+        return [made]
+
+    return w.guarded(operation, operands, fine, fast)
