@@ -73,6 +73,7 @@ _BY_MODULE = {
     "hapi.flops": "flops",
     "hapi.model": "Model",
     "nn.summary": "summary",
+    "runtime.cpu.threads.pool": "get_num_threads set_num_threads",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
     "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from dy2st.runtime.cpu.target import Target, binding, current_target
 
 _lock = threading.Lock()
 _loaded: list[Any] = []
+_provided: dict[str, Callable[[], int]] = {}
 
 
 @dataclass
@@ -45,6 +46,11 @@ def object_key(text: str, target: Target, level: int) -> str:
 def add_symbol(name: str, address: int) -> None:
     """Say where a function stands that modules only declare."""
     binding().add_symbol(name, address)
+
+
+def provide(name: str, address: Callable[[], int]) -> None:
+    """Say how to find a function that modules only declare, when the first module that uses it is loaded."""
+    _provided[name] = address
 
 
 _PASSES = (
@@ -82,6 +88,9 @@ def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
 def load_objects(data: Sequence[bytes], target: Target) -> Code:
     """Load object files into this process; they may call each other."""
     llvm = binding()
+    for name, address in _provided.items():
+        if any(name.encode() in one for one in data):
+            add_symbol(name, address())
     with _lock:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{target.triple}"'), target.machine())
         for one in data:

@@ -1,0 +1,140 @@
+"""The pool of threads as Python sees it: how many there are to be, what happens at a fork and when the process ends.
+
+Workers are made by the first kernel that is worth being shared (jobs.py). They hold no Python object and never take
+Python's lock, so nothing here waits for them but the end of the process and a change of their number.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+
+from dy2st.runtime.cpu.engine import Code, add_symbol, compile_text, provide
+from dy2st.runtime.cpu.threads.jobs import EXTERNALS, pool_text
+from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
+from dy2st.runtime.cpu.threads.usable import usable_threads
+
+
+@dataclass
+class _Wanted:
+    """How many threads there are to be; None where nobody has said."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    threads: int | None = None
+
+
+_wanted = _Wanted()
+
+
+def get_num_threads() -> int:
+    """Return how many threads native code uses at most.
+
+    It is what `set_num_threads` was told, else what the environment variable `DY2ST_NUM_THREADS` or `OMP_NUM_THREADS`
+    says, else how many CPUs this process may use.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If `DY2ST_NUM_THREADS` is no whole number of at least 1.
+
+    Examples
+    --------
+    >>> import dy2st as paddle
+    >>> paddle.get_num_threads() >= 1
+    True
+    """
+    if _wanted.threads is None:
+        _wanted.threads = min(MOST, usable_threads())
+    return _wanted.threads
+
+
+def set_num_threads(num_threads: int) -> None:
+    """Say how many threads native code uses at most, the one that calls it included.
+
+    Results are the same bits for any number. Small kernels stay on one thread.
+
+    Parameters
+    ----------
+    num_threads : int
+        At least 1. More than the CPUs that the process may use only helps to test.
+
+    Raises
+    ------
+    TypeError
+        If `num_threads` is no int.
+    ValueError
+        If it is below 1.
+
+    Examples
+    --------
+    >>> import dy2st as paddle
+    >>> before = paddle.get_num_threads()
+    >>> paddle.set_num_threads(1)
+    >>> paddle.get_num_threads()
+    1
+    >>> paddle.set_num_threads(before)
+    """
+    if isinstance(num_threads, bool) or not isinstance(num_threads, int):
+        raise TypeError(f"num_threads is an int, not {type(num_threads).__name__}")
+    if num_threads < 1:
+        raise ValueError(f"num_threads is at least 1, not {num_threads}")
+    with _wanted.lock:
+        _wanted.threads = min(MOST, num_threads)
+        if _code.cache_info().currsize:
+            _set(_usable())
+
+
+def _usable() -> int:
+    """Return how many threads the pool is to have; workers sleep by a system call that only Linux has."""
+    return get_num_threads() if sys.platform == "linux" else 1
+
+
+@functools.cache
+def _code() -> Code:
+    """Return the pool's code, compiled and loaded once."""
+    libc = ctypes.CDLL(None)
+    for name in EXTERNALS:
+        function = getattr(ctypes.pythonapi if name.startswith("Py") else libc, name)
+        add_symbol(f"dy2st.external.{name}", ctypes.cast(function, ctypes.c_void_p).value or 0)
+    return compile_text(pool_text())
+
+
+@functools.cache
+def _ready() -> Code:
+    """Return the pool's code when the pool knows how many threads it is to have."""
+    code = _code()
+    _set(_usable())
+    os.register_at_fork(after_in_child=_forget)
+    atexit.register(_set, 1)
+    return code
+
+
+def _set(threads: int) -> None:
+    """End the workers that there are; the next kernel that is worth it makes new ones."""
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(_code().address("dy2st.pool.set"))(threads)
+
+
+def _forget() -> None:
+    """Forget the workers in a forked process, which has none of them."""
+    address = ctypes.CFUNCTYPE(ctypes.c_void_p)(_code().address("dy2st.pool"))()
+    threads = ctypes.c_int64.from_address(address + FIELDS["threads"]).value
+    ctypes.memset(address, 0, BYTES)
+    ctypes.c_int64.from_address(address + FIELDS["threads"]).value = threads
+
+
+def _address(name: str) -> int:
+    return _ready().address(name)
+
+
+for _name in ("parallel", "take_lock"):
+    provide(f"dy2st.{_name}", functools.partial(_address, f"dy2st.pool.{_name}"))
