@@ -2,6 +2,7 @@
 
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
+gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
 conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
 random.uniform.f32.fill                           a draw of random numbers into memory, see philox.py
 """
@@ -24,7 +25,7 @@ from dy2st.runtime.cpu.conv.sliding import sliding
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.engine import Code, compile_text, load_objects, made_object
-from dy2st.runtime.cpu.gemm import matmul_kernel, scratch_kernel
+from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.philox import random_normal, random_uniform
@@ -69,7 +70,8 @@ def _products(dtype: str, target: Target) -> tuple[Definition, ...]:
     """Return products of matrices of all forms, which have their kernels in common."""
     forms = [(a, b) for a in (False, True) for b in (False, True)]
     products = [make(dtype, *form, target) for make in (matmul_kernel, scratch_kernel) for form in forms]
-    return (panels(tile(dtype, target)), *products)
+    kept = [make(dtype, swap, target) for make in (packing_kernel, packed_kernel) for swap in (False, True)]
+    return (panels(tile(dtype, target)), *products, *kept)
 
 
 @functools.cache

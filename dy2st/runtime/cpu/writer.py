@@ -62,6 +62,8 @@ class Writer:
         self.loops = 0
         """How many loops are around what is being written."""
         self._unlikely = 0
+        self.packed: dict[tuple[Value, bool], str] = {}
+        """Where the block of a matrix that loops keep packed stands, by `transpose_y` (rules/weights.py)."""
 
     def finish(self) -> None:
         """Write the end that failures share."""

@@ -109,7 +109,16 @@ def test_packed_once_and_multiplied(transpose_a, transpose_b):
     packing = callable_of(code, pack, POINTER, INTEGER, INTEGER, INTEGER, POINTER)
     run = callable_of(code, multiply, POINTER, INTEGER, POINTER, POINTER, *[INTEGER] * 4, FLAG)
     lanes = tile("f32", target).lanes
-    for m, n, k in [(1, 64, 16), (1, 3, 5), (8, 256, 64), (140, 40, 20), (3, 100, 33), (2, 7, 3)]:
+    for m, n, k in [
+        (1, 64, 16),
+        (1, 3, 5),
+        (8, 256, 64),
+        (140, 40, 20),
+        (3, 100, 33),
+        (2, 7, 3),
+        (5, 20, 600),
+        (2, 5, 0),
+    ]:
         rng = np.random.default_rng(m + n)
         a = Guarded(rng.normal(size=(k, m) if transpose_a else (m, k)).astype(np.float32))
         b = Guarded(rng.normal(size=(n, k) if transpose_b else (k, n)).astype(np.float32))

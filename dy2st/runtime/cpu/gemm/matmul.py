@@ -8,7 +8,7 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
-from dy2st.runtime.cpu.gemm.panels import panels
+from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
@@ -17,8 +17,6 @@ _SKINNY = 8
 """Up to so many rows, packing B would cost more than it saves."""
 _SMALL = 1 << 14
 """Up to so many elements, a B that lies in rows is read as it lies."""
-_BLOCK_ROWS = 128
-"""Rows of A that are taken together, so that they stay in cache while the panels of B pass."""
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"))
 _MATRICES = (("ptr", "%a"), ("i64", "%lda"), ("ptr", "%b"), ("i64", "%ldb"), ("ptr", "%c"), ("i64", "%ldc"), *_SHAPE)
 
@@ -72,43 +70,6 @@ def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Tar
     return Definition(name, f.text())
 
 
-def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
-    """Return `void @dy2st.gemm.f32.pack_b.t(b, ldb, n, k, packed)`, which lays a whole B out for `packed_kernel`.
-
-    `packed` has as many elements as n rounded up to 64 bytes, times k.
-    """
-    t = tile(dtype, target)
-    pack = packing(t, transpose_b)
-    name = f"dy2st.gemm.{dtype}.pack_b.{'t' if transpose_b else 'n'}"
-    parameters = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
-    f = Function(name, parameters, linkage="internal", also="nounwind")
-    row = times(f, "%ldb", t.size)
-    f.call("void", f"@{pack.name}", "ptr %b", f"i64 {row}", "i64 %n", "i64 %k", "ptr %packed")
-    f.ret()
-    return Definition(name, f.text(), (pack,))
-
-
-def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
-    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: B was packed before."""
-    t = tile(dtype, target)
-    by_panels = panels(t)
-    name = f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}"
-    parameters = (*_MATRICES[:2], ("ptr", "%packed"), *_MATRICES[4:], ("i1", "%accumulate"))
-    f = Function(name, parameters, linkage="internal", also="nounwind")
-    row = times(f, "%lda", t.size)
-    c_row = times(f, "%ldc", t.size)
-    strides = (str(t.size), row) if transpose_a else (row, str(t.size))
-    with f.loop("%m", step=_BLOCK_ROWS) as i:
-        rows = least(f, minus(f, "%m", i), _BLOCK_ROWS)
-        a = f.offset("%a", times(f, i, strides[0]))
-        c = f.offset("%c", times(f, i, c_row))
-        f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {strides[0]}", f"i64 {strides[1]}", "ptr %packed",
-               "i64 0", f"ptr {c}", f"i64 {c_row}", f"i64 {rows}", "i64 %n", "i64 %k", "i1 %accumulate",
-               "i1 true")  # fmt: skip
-    f.ret()
-    return Definition(name, f.text(), (by_panels,))
-
-
 def _name(dtype: str, transpose_a: bool, transpose_b: bool) -> str:
     return f"dy2st.gemm.{dtype}.{'t' if transpose_a else 'n'}{'t' if transpose_b else 'n'}"
 
@@ -143,8 +104,8 @@ def _blocked(f: Function, t: Tile, pack: Definition, by_panels: Definition, a_st
         b = f.offset(f.offset("%b", times(f, p, b_along_k)), times(f, j, b_along_n))
         f.call("void", f"@{pack.name}", f"ptr {b}", "i64 %ldb_bytes", f"i64 {columns}", f"i64 {steps}", "ptr %scratch")
         later = any_of(f, compare(f, "sgt", p, 0), "%accumulate")
-        with f.loop("%m", step=_BLOCK_ROWS) as i:
-            rows = least(f, minus(f, "%m", i), _BLOCK_ROWS)
+        with f.loop("%m", step=BLOCK_ROWS) as i:
+            rows = least(f, minus(f, "%m", i), BLOCK_ROWS)
             a = f.offset(f.offset("%a", times(f, i, a_row)), times(f, p, a_step))
             c = f.offset(f.offset("%c", times(f, i, "%ldc_bytes")), times(f, j, "%size"))
             f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", "ptr %scratch", "i64 0",

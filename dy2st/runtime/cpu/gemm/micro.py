@@ -9,7 +9,7 @@ from __future__ import annotations
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, rounded_down, times
 
 PARAMETERS = (
     ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr", "%b"), ("i64", "%b_step"), ("ptr", "%c"),
@@ -18,6 +18,8 @@ PARAMETERS = (
 """Strides are in bytes; `columns` counts only where the kernel is masked."""
 SCATTERED = tuple(("ptr", "%b_rows") if name == "%b_step" else (kind, name) for kind, name in PARAMETERS)
 """Where the rows of B stand anywhere: the bytes from `b` to each, as int64."""
+_CHAINS = 4
+"""So many sums must be under way that none waits for the one before it; a small tile adds in turns to several."""
 
 
 def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: bool = False) -> Definition:
@@ -33,16 +35,18 @@ def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: b
         a_rows.append(f.offset("%a", times(f, row, "%a_row")))
         c_rows.append(f.offset("%c", times(f, row, "%c_row")))
     places = [(i, j) for i in range(rows) for j in range(vectors)]
-    sums = {place: f.slot(tile.vector) for place in places}
-    for place in places:
-        f.store(tile.vector, "zeroinitializer", sums[place])
+    chains = 1 if scattered else max(1, _CHAINS // len(places))
+    sums = {(*place, chain): f.slot(tile.vector) for place in places for chain in range(chains)}
+    for slot in sums.values():
+        f.store(tile.vector, "zeroinitializer", slot)
     with f.when("%accumulate"):
         for i, j in places:
-            f.store(tile.vector, memory.read(c_rows[i], j), sums[i, j])
+            f.store(tile.vector, memory.read(c_rows[i], j), sums[i, j, 0])
     b, a_offset = f.slot("ptr"), f.slot("i64")
     f.store("ptr", "%b", b)
     f.store("i64", "0", a_offset)
-    with f.loop("%k") as p:
+
+    def turn(p: str, chain: int) -> None:
         here, offset = f.load("ptr", b), f.load("i64", a_offset)
         if scattered:
             here = f.offset("%b", f.load("i64", f.offset("%b_rows", p, "i64")))
@@ -50,12 +54,26 @@ def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: b
         for i in range(rows):
             factor = spread(f, tile, f.load(tile.element, f.offset(a_rows[i], offset)))
             for j in range(vectors):
-                f.store(tile.vector, fused(f, tile, factor, row[j], f.load(tile.vector, sums[i, j])), sums[i, j])
+                place = sums[i, j, chain]
+                f.store(tile.vector, fused(f, tile, factor, row[j], f.load(tile.vector, place)), place)
         if not scattered:
             f.store("ptr", f.offset(here, "%b_step"), b)
         f.store("i64", plus(f, offset, "%a_step"), a_offset)
+
+    whole = rounded_down(f, "%k", chains) if chains > 1 else "0"
+    if chains > 1:
+        with f.loop(whole, step=chains) as p:
+            for chain in range(chains):
+                turn(p, chain)
+    with f.loop("%k", start=whole) as p:
+        turn(p, 0)
     for i, j in places:
-        memory.write(f.load(tile.vector, sums[i, j]), c_rows[i], j)
+        for chain in range(1, chains):
+            total = f.value(f"fadd {tile.vector} {f.load(tile.vector, sums[i, j, 0])}, "
+                            f"{f.load(tile.vector, sums[i, j, chain])}")  # fmt: skip
+            f.store(tile.vector, total, sums[i, j, 0])
+    for i, j in places:
+        memory.write(f.load(tile.vector, sums[i, j, 0]), c_rows[i], j)
     f.ret()
     return Definition(name, f.text(), memory.needs)
 

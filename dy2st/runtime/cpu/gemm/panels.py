@@ -17,6 +17,8 @@ from dy2st.runtime.cpu.integers import all_of, any_of, compare, minus, negation,
 
 _WIDE = 8
 """The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""
+BLOCK_ROWS = 128
+"""Rows of A that are taken together, so that they stay in cache while the panels of B pass."""
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"))
 
 

@@ -12,6 +12,7 @@ from dy2st.runtime.cpu.host import RAISED, HostCall
 from dy2st.runtime.cpu.memory import DEPTH, STACK
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, kinds
 from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
 from dy2st.runtime.cpu.writer import Writer, host_call
 from dy2st.runtime.errors import too_deep
 
@@ -53,6 +54,7 @@ def cond(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     kept = [w.slots(t) for t in types]
     labels, join = [f.label("then"), f.label("else")], f.label("join")
     f.branch(predicate, *labels)
+    hand_on_packed(w, operation)
     for label, block in zip(labels, operation.blocks, strict=True):
         f.start(label)
         made = w.block(block, list(zip(operands[1:], owned, strict=True)))
@@ -73,20 +75,21 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     test, turn, done = f.label("while"), f.label("turn"), f.label("done")
     going = f.slot("i1")
     f.store("i1", predicate, going)
-    f.start(test)
-    f.branch(f.load("i1", going), turn, done)
-    f.start(turn)
-    carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
-    body = operation.blocks[0]
-    w.loops += 1
-    again, *made = w.block(body, [*carried, *((c, False) for c in operands[count + 1 :])])
-    w.loops -= 1
-    for slots, t, components in zip(kept, types, made, strict=True):
-        w.put(slots, t, components)
-    f.store("i1", truth(w, body.results[0], again, operation), going)
-    w.release(body.results[0].type, again)
-    f.jump(test)
-    f.start(done)
+    with packed_once(w, operation):
+        f.start(test)
+        f.branch(f.load("i1", going), turn, done)
+        f.start(turn)
+        carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
+        body = operation.blocks[0]
+        w.loops += 1
+        again, *made = w.block(body, [*carried, *((c, False) for c in operands[count + 1 :])])
+        w.loops -= 1
+        for slots, t, components in zip(kept, types, made, strict=True):
+            w.put(slots, t, components)
+        f.store("i1", truth(w, body.results[0], again, operation), going)
+        w.release(body.results[0].type, again)
+        f.jump(test)
+        f.start(done)
     return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 
 
@@ -98,7 +101,7 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
     kept = _start(w, operation, operands, count)
     turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
     last = f.value(f"sub i64 {turns}, 1")
-    with f.loop(turns) as i:
+    with packed_once(w, operation), f.loop(turns) as i:
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         arguments = [((number,), False), *carried, *((c, False) for c in operands[count + 1 :])]

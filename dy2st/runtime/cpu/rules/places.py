@@ -10,9 +10,8 @@ from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.rules.products import allocate_bytes
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, writable
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, writable
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.views import strides
+from dy2st.runtime.cpu.rules.weights import FLOATS, packed_form
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -47,7 +47,7 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a product; `eval` says that inner extents differ."""
     x, y = operation.operands
     t, f = tensor_type(x), w.f
-    if t.dtype.name not in ("float32", "float64"):
+    if t.dtype.name not in FLOATS:
         return host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     a, left = _matrix(w, x, operands[0], operation.attributes["transpose_x"])
     b, right = _matrix(w, y, operands[1], operation.attributes["transpose_y"])
@@ -57,7 +57,13 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
         host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     made = allocate(w, t.dtype, [*a.batch, a.rows, b.columns])
-    _products(w, "f32" if t.dtype.bits == 32 else "f64", a, b, made[1], t.dtype.itemsize)
+    packed = packed_form(w, y, operands[1], b.transposed)
+    if packed is None:
+        _products(w, FLOATS[t.dtype.name], a, b, made[1], t.dtype.itemsize)
+    else:
+        f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.{'nt'[a.transposed]}"), f"ptr {a.data}",
+               f"i64 {a.apart}", f"ptr {packed}", f"ptr {made[1]}", f"i64 {b.columns}", f"i64 {a.rows}",
+               f"i64 {b.columns}", f"i64 {a.columns}", "i1 false")  # fmt: skip
     for block in (left, right):
         if block is not None:
             f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
@@ -92,10 +98,3 @@ def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: 
 
     write(0, (a.data, b.data, made))
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {scratch[0]}")
-
-
-def allocate_bytes(w: Writer, size: str) -> tuple[str, str]:
-    """Write an allocation; return the block and its content."""
-    block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
-    w.demand(w.f.value(f"icmp ne ptr {block}, null"))
-    return block, w.f.offset(block, HEAD)

@@ -64,6 +64,13 @@ def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
     return (block, w.f.offset(block, HEAD), *shape)
 
 
+def allocate_bytes(w: Writer, size: str) -> tuple[str, str]:
+    """Write an allocation; return the block and its content."""
+    block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
+    w.demand(w.f.value(f"icmp ne ptr {block}, null"))
+    return block, w.f.offset(block, HEAD)
+
+
 def viewed(w: Writer, value: Value, components: Components, data: str, shape: Sequence[str]) -> Components:
     """Return a tensor on the memory of another, held by the result."""
     w.owned(value, components)

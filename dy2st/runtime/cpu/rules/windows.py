@@ -9,9 +9,8 @@ from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.representation import Components
-from dy2st.runtime.cpu.rules.products import allocate_bytes
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]

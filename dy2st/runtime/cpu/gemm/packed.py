@@ -1,0 +1,80 @@
+"""Products with a B that was laid out before, for one that many products have in common.
+
+Packed, B is one block of `Tile.depth` rows after the other, each block as packing.py lays it out, its columns filled up
+to whole vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.packing import packing
+from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, panels
+from dy2st.runtime.cpu.gemm.tile import Tile, tile
+from dy2st.runtime.cpu.integers import any_of, compare, least, minus, rounded_up, times
+from dy2st.runtime.cpu.target import Target
+
+_PACKING = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
+_PRODUCT = (
+    ("ptr", "%a"), ("i64", "%lda"), ("ptr", "%packed"), ("ptr", "%c"), ("i64", "%ldc"), ("i64", "%m"), ("i64", "%n"),
+    ("i64", "%k"), ("i1", "%accumulate"),
+)  # fmt: skip
+
+
+def packed_elements(f: Function, lanes: int, n: str, k: str) -> str:
+    """Write how many elements a packed B of k x n has."""
+    return times(f, rounded_up(f, n, lanes), k)
+
+
+def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
+    """Return `void @dy2st.gemm.f32.pack_b.t(b, ldb, n, k, packed)`, which lays a whole B out for `packed_kernel`.
+
+    `packed` has as many elements as `packed_elements` tells.
+    """
+    t = tile(dtype, target)
+    pack = packing(t, transpose_b)
+    f = Function(f"dy2st.gemm.{dtype}.pack_b.{'t' if transpose_b else 'n'}", _PACKING, linkage="internal",
+                 also="nounwind")  # fmt: skip
+    row = times(f, "%ldb", t.size)
+    with _blocks(f, t) as (p, steps, packed):
+        b = f.offset("%b", times(f, p, t.size if transpose_b else row))
+        f.call("void", f"@{pack.name}", f"ptr {b}", f"i64 {row}", "i64 %n", f"i64 {steps}", f"ptr {packed}")
+    f.ret()
+    return Definition(f.name, f.text(), (pack,))
+
+
+def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
+    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: B was packed before."""
+    t = tile(dtype, target)
+    by_panels = panels(t)
+    f = Function(f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}", _PRODUCT, linkage="internal",
+                 also="nounwind")  # fmt: skip
+    row, c_row = times(f, "%lda", t.size), times(f, "%ldc", t.size)
+    a_row, a_step = (str(t.size), row) if transpose_a else (row, str(t.size))
+
+    def multiply(p: str, steps: str, packed: str, later: str) -> None:
+        with f.loop("%m", step=BLOCK_ROWS) as i:
+            rows = least(f, minus(f, "%m", i), BLOCK_ROWS)
+            a = f.offset(f.offset("%a", times(f, i, a_row)), times(f, p, a_step))
+            c = f.offset("%c", times(f, i, c_row))
+            f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}", "i64 0",
+                   f"ptr {c}", f"i64 {c_row}", f"i64 {rows}", "i64 %n", f"i64 {steps}", f"i1 {later}",
+                   "i1 true")  # fmt: skip
+
+    with f.when(compare(f, "eq", "%k", 0)):
+        multiply("0", "0", "%packed", "%accumulate")
+    with _blocks(f, t) as (p, steps, packed):
+        multiply(p, steps, packed, any_of(f, compare(f, "sgt", p, 0), "%accumulate"))
+    f.ret()
+    return Definition(f.name, f.text(), (by_panels,))
+
+
+@contextmanager
+def _blocks(f: Function, t: Tile) -> Iterator[tuple[str, str, str]]:
+    """Write a loop over the blocks of B: gives the first row, how many there are, and where they stand packed."""
+    with f.loop("%k", step=t.depth) as p:
+        before = times(f, packed_elements(f, t.lanes, "%n", p), t.size)
+        yield p, least(f, minus(f, "%k", p), t.depth), f.offset("%packed", before)
