@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+import dy2st as paddle
 from dy2st.runtime.cpu.definition import Definition, gathered
 from dy2st.runtime.cpu.engine import Code, compile_text
+from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import host_target
+from dy2st.runtime.plan import compile_plan
 
 TARGETS = ("avx512", "avx2", "sse", "scalar")
 DTYPES = {"f32": np.float32, "f64": np.float64}
@@ -111,3 +114,21 @@ class Guarded:
         self.address = self._base + start
         self.array = np.frombuffer(self._map, array.dtype, array.size, start).reshape(array.shape)
         self.array[...] = array
+
+
+def same_natively(function: Callable[..., Any], *inputs: Any, calls: tuple[str, ...] = (), exact: bool = True) -> None:
+    """Check that a function of tensors gives the same natively and step by step, with no calls back but those named."""
+    static = paddle.jit.to_static(function, full_graph=True)
+    static(*map(paddle.to_tensor, inputs))
+    program = static.concrete_program.main_program
+    native = NativePlan(program)
+    assert {call.name for call in native.host_calls if not call.rare} == set(calls)
+    copies = [np.copy(x) for x in inputs]
+    for found, wanted in zip(native.run(copies), compile_plan(program).run(list(inputs)), strict=True):
+        assert found.dtype == wanted.dtype
+        if exact:
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=2e-6 if found.dtype == np.float32 else 1e-13)
+    for x, y in zip(inputs, copies, strict=True):
+        np.testing.assert_array_equal(x, y)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dy2st.runtime.cpu.writer import Rule
 
 RULES: dict[str, Rule] = {}
-STRIDED = frozenset({"dim", "index", "transpose", "split", "expand_dims", "squeeze", "detach", "matmul"})
+STRIDED = frozenset(
+    {"dim", "index", "transpose", "split", "expand_dims", "squeeze", "detach", "matmul", "flip", "diagonal"}
+)
 """The ops whose rules read tensors with gaps."""
 
 

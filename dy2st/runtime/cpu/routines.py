@@ -1,0 +1,66 @@
+"""Functions that Programs share and that loop over elements: written once a module, called from where they are needed.
+
+They stand beside the loop nests, in code that is made with optimisation; what calls them may be made without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dy2st.dtypes import DType
+from dy2st.runtime.cpu.elements import Elements, Place
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.integers import rounded_down
+from dy2st.runtime.cpu.lanes import Lanes
+from dy2st.runtime.cpu.representation import element_kind
+from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.writer import Writer
+
+Parameters = Sequence[tuple[str, str]]
+
+
+def routine(w: Writer, name: str, parameters: Parameters, write: Callable[[Function], None]) -> str:
+    """Return the symbol of the function that `write` writes; what is written for a name is always the same."""
+    symbol, kernels = f"dy2st.r.{name}", w.unit.kernels
+    if symbol not in kernels:
+        f = Function(symbol, list(parameters), also="nounwind")
+        write(f)
+        f.ret()
+        kernels.add(symbol, f.text())
+    return f"@{symbol}"
+
+
+def each_element(
+    f: Function, module: Module, target: Target, dtype: DType, address: str, count: str,
+    element: Callable[[Lanes, str], str],
+) -> None:  # fmt: skip
+    """Write `count` elements to an address: `element` gives those from a number on, a vector or one at a time."""
+    lanes = target.lanes(max(4, dtype.itemsize))
+    whole = rounded_down(f, count, lanes)
+    for start, stop, step in (("0", whole, lanes), (whole, count, 1)):
+        if step == 1 and lanes == 1 and start == "0":
+            continue
+        elements = Elements(f, module, step)
+        with f.loop(stop, step, start, hint="fill") as i:
+            elements.store(Place(address, i, dtype), element(Lanes(f, module, step), i))
+
+
+def fill(w: Writer, dtype: DType, address: str, count: str, register: str) -> None:
+    """Write one element to `count` places."""
+    kind, kernels = element_kind(dtype), w.unit.kernels
+
+    def write(f: Function) -> None:
+        each_element(f, kernels, w.unit.target, dtype, "%to", "%count", lambda v, _: v.spread("%x", dtype))
+
+    name = routine(w, f"fill.{dtype.name}", [("ptr", "%to"), ("i64", "%count"), (kind, "%x")], write)
+    w.f.call("void", name, f"ptr {address}", f"i64 {count}", f"{kind} {register}")
+
+
+def clear(w: Writer, address: str, size: str) -> None:
+    """Write zeros into so many bytes."""
+    w.f.call("void", "@llvm.memset.p0.i64", f"ptr {address}", "i8 0", f"i64 {size}", "i1 false")
+
+
+def copy(w: Writer, to: str, source: str, size: str) -> None:
+    """Write a copy of so many bytes."""
+    w.f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {source}", f"i64 {size}", "i1 false")
