@@ -11,6 +11,7 @@ two extents are provably equal exactly when they compare equal. Quotients that d
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 Monomial = tuple[str, ...]
 Terms = tuple[tuple[Monomial, int], ...]
@@ -57,8 +58,7 @@ class Dim:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Extent) -> Extent:
-        quotient = divide(self, other)
-        return symbol(f"floordiv({self}, {other})") if quotient is None else quotient
+        return _quotient(self, other)
 
     @property
     def is_symbol(self) -> bool:
@@ -113,6 +113,11 @@ def divide(a: Extent, b: Extent) -> Extent | None:
     return _make(result)
 
 
+def _quotient(a: Extent, b: Extent) -> Extent:
+    found = divide(a, b)
+    return symbol(f"floordiv({a}, {b})") if found is None else found
+
+
 def broadcast(a: Extent, b: Extent) -> Extent:
     """Return the extent to which two extents broadcast, given that they do.
 
@@ -122,21 +127,58 @@ def broadcast(a: Extent, b: Extent) -> Extent:
     >>> str(broadcast(m, n)), broadcast(n, broadcast(m, n)) == broadcast(m, n), broadcast(n, 4), broadcast(n, 1) == n
     ('bcast(M, N)', True, 4, True)
     """
-    met = {str(extent): extent for extent in (*_met(a), *_met(b)) if extent != 1}
-    for extent in met.values():
+    found = {str(extent): extent for extent in (*met(a), *met(b)) if extent != 1}
+    for extent in found.values():
         if isinstance(extent, int):
             return extent
-    if len(met) > 1:
-        return symbol(f"bcast({', '.join(sorted(met))})")
-    return next(iter(met.values()), 1)
+    if len(found) > 1:
+        return symbol(f"bcast({', '.join(sorted(found))})")
+    return next(iter(found.values()), 1)
 
 
-def _met(extent: Extent) -> list[Extent]:
-    """Return the extents that met in one that `broadcast` named; for another one, itself."""
+def met(extent: Extent) -> list[Extent]:
+    """Return the extents that met in one that `broadcast` named; for another one, itself.
+
+    >>> met(broadcast(symbol("N"), symbol("M"))), met(symbol("N") + 1)
+    ([M, N], [N + 1])
+    """
     if not isinstance(extent, Dim) or not extent.is_symbol:
         return [extent]
     name = extent.terms[0][0][0]
     return list(map(parse_extent, _split(name[6:-1], ", "))) if name.startswith("bcast(") else [extent]
+
+
+def substituted(extent: Extent, known: Mapping[str, Extent]) -> Extent:
+    """Return an extent with these extents for these symbols, also inside of `bcast(...)` and `floordiv(...)`.
+
+    >>> n, m = symbol("N"), symbol("M")
+    >>> substituted(broadcast(n, m) + n // 3, {"N": 7}), substituted(broadcast(n, m), {"N": 1})
+    (9, M)
+    """
+    if not isinstance(extent, Dim):
+        return extent
+    total: Extent = 0
+    for monomial, coefficient in extent.terms:
+        term: Extent = coefficient
+        for atom in monomial:
+            term = term * _substituted_atom(atom, known)
+        total = total + term
+    return total
+
+
+def _substituted_atom(atom: str, known: Mapping[str, Extent]) -> Extent:
+    if atom in known:
+        return known[atom]
+    name, _, inside = atom.partition("(")
+    if name not in ("bcast", "floordiv"):
+        return symbol(atom)
+    first, *others = (substituted(parse_extent(part), known) for part in _split(inside[:-1], ", "))
+    if name == "floordiv":
+        (by,) = others
+        return first // by if isinstance(first, int) and isinstance(by, int) and by else _quotient(first, by)
+    for other in others:
+        first = broadcast(first, other)
+    return first
 
 
 def product(shape: Shape) -> Extent:

@@ -13,7 +13,7 @@ from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType, over_leaves
 from dy2st.ops.control import visible_symbols
-from dy2st.shapes import Dim, Extent, symbol
+from dy2st.shapes import Dim, Extent, substituted, symbol
 
 
 class Replacements:
@@ -171,13 +171,7 @@ def renamed_type(t: Type, names: dict[str, Extent]) -> Type:
     return over_leaves(t, renamed)
 
 
-def _renamed_extent(extent: Extent, names: dict[str, Extent]) -> Extent:
-    if not isinstance(extent, Dim) or names.keys().isdisjoint(extent.symbols()):
-        return extent
-    total: Extent = 0
-    for monomial, coefficient in extent.terms:
-        term: Extent = coefficient
-        for atom in monomial:
-            term = term * names.get(atom, symbol(atom))
-        total = total + term
-    return total
+def _renamed_extent(extent: Extent | None, names: dict[str, Extent]) -> Extent:
+    if not isinstance(extent, Dim) or not any(name in names or "(" in name for name in extent.symbols()):
+        return extent  # type: ignore[return-value]  # the extent of a list's elements may be None
+    return substituted(extent, names)

@@ -55,16 +55,16 @@ def ready(program: Program, xp: Any) -> Runnable:
     chosen = backend()
     if xp is not np or chosen == "interpreter" or not _has_llvm():
         return compile_plan(program, xp)
-    return cpu.NativePlan(program) if chosen == "native" else Automatic(program)
+    return Automatic(program, always=chosen == "native")
 
 
 class Automatic:
-    """A Program that becomes native code when that is likely to pay."""
+    """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
 
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self, program: Program, *, always: bool = False):
+        self.program, self._always = program, always
         self._lock = threading.Lock()
-        self._runs_before = 0 if has_loops(program) else 1
+        self._runs_before = 0 if always or has_loops(program) else 1
         self._plan: Plan | None = None
         self._chosen: Runnable | None = None
 
@@ -73,14 +73,14 @@ class Automatic:
         chosen = self._chosen
         if chosen is None:
             with self._lock:
-                chosen = self._next()
+                chosen = self._next(inputs)
         return chosen.run(inputs)
 
-    def _next(self) -> Runnable:
+    def _next(self, inputs: Sequence[Any]) -> Runnable:
         """Return what makes this run: the interpreter the first time, where that is all there may be."""
         if self._chosen is None and self._runs_before <= 0:
-            native = cpu.NativePlan(self.program)
-            self._chosen = native if native.is_worth_it else self._interpreted()
+            native = cpu.native_code(self.program, inputs)
+            self._chosen = native if self._always or native.is_worth_it else self._interpreted()
         self._runs_before -= 1
         return self._chosen or self._interpreted()
 

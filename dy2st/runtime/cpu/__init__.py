@@ -1,6 +1,7 @@
 """Native code on the CPU: a Program becomes one function of machine code, made with LLVM.
 
-The stages, each with a text that `dy2st inspect MODEL --stage` prints (stages.py):
+Where only a call tells how extents of inputs meet, there is code for each way (versions.py). The stages, each with a
+text that `dy2st inspect MODEL --stage` prints (stages.py):
 
     fused    which operations share a loop nest (grouping.py)
     llvm     textual LLVM IR with explicit vectors (lowering.py and the rules beside it)
@@ -19,6 +20,10 @@ def __getattr__(name: str) -> Any:
         from dy2st.runtime.cpu.native import NativePlan
 
         return NativePlan
+    if name == "native_code":
+        from dy2st.runtime.cpu.versions import native_code
+
+        return native_code
     if name == "stage":
         from dy2st.runtime.cpu.stages import stage
 

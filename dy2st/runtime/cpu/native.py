@@ -92,13 +92,17 @@ class NativePlan:
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        if self._call is not None:
-            made = self._call(*inputs)
-            if type(made) is list:
-                return made
-            if made is not False:
-                return self._ended(made & 3, self._contexts[made >> 2], inputs)
-        return self._by_rows(inputs)
+        made = self.attempt(inputs)
+        return self._by_rows(inputs) if made is None else made
+
+    def attempt(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """Run on inputs that the builtin function takes as they are; None, before anything is done, for others."""
+        if self._call is None:
+            return None
+        made = self._call(*inputs)
+        if type(made) is list:
+            return made
+        return None if made is False else self._ended(made & 3, self._contexts[made >> 2], inputs)
 
     def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
         """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""

@@ -134,8 +134,8 @@ def test_a_program_without_loops_is_native_from_its_second_run_on(monkeypatch, r
     with paddle.no_grad():
         static(x)
     runner = Automatic(static.concrete_program.main_program)
-    assert isinstance(runner._next(), Plan)
-    assert isinstance(runner._next(), NativePlan)
+    assert isinstance(runner._next([x.numpy()]), Plan)
+    assert isinstance(runner._next([x.numpy()]), NativePlan)
 
 
 def test_a_loop_that_would_call_python_stays_with_the_interpreter(rng):

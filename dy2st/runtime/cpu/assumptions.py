@@ -1,0 +1,148 @@
+"""What code may take for granted of the extents of a Program's inputs, seen the inputs of one call.
+
+A Program that was traced from inputs of unknown extents does not know what `x * w` repeats: `x`, `w` or neither, and a
+loop nest cannot be written for that. A call tells: where two extents meet, they are equal, or one of them is 1. Only
+symbols that meet another extent somewhere are asked for, so the code serves every shape of the same pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.shapes import Dim, Extent, Shape, met, symbol
+
+Meeting = tuple[Extent, Extent]
+"""Two extents of which one may be 1, or both are equal; the types do not say which."""
+
+
+def meetings(program: Program) -> list[Meeting]:
+    """Return where extents of the entry function meet that are not known to be equal, or which of them is 1."""
+    found = (pair for operation in program.block.walk() for pair in _met_in(operation))
+    return [(a, b) for a, b in dict.fromkeys(found) if a != b and 1 not in (a, b) and not _numbers(a, b)]
+
+
+def _numbers(a: Extent, b: Extent) -> bool:
+    return isinstance(a, int) and isinstance(b, int)
+
+
+def _met_in(operation: Operation) -> Iterator[Meeting]:
+    name, types = operation.op.name, [v.type for v in operation.operands]
+    if name in ("broadcast", "sum_to"):
+        yield from _trailing(operation.results[0], operation.operands[0])
+    elif name == "broadcast_extent":
+        a, b = (t.extent if isinstance(t, ScalarType) else None for t in types)
+        if a is not None and b is not None:
+            yield a, b
+    elif name in _SAME_TRAILING:
+        for other in operation.operands[1:]:
+            yield from _trailing(other, operation.operands[0])
+    elif name in _SAME_LEADING:
+        yield from _leading(operation.operands)
+
+
+_SAME_TRAILING = frozenset({"layer_norm"})
+"""Ops whose operands have the last extents of the first."""
+_SAME_LEADING = frozenset({"softmax_cross_entropy"})
+"""Ops whose operands have the same extents, but along one axis."""
+
+
+def _trailing(a: Value, b: Value) -> Iterator[Meeting]:
+    yield from zip(reversed(_shape(a)), reversed(_shape(b)), strict=False)
+
+
+def _leading(values: Sequence[Value]) -> Iterator[Meeting]:
+    for other in values[1:]:
+        yield from zip(_shape(values[0]), _shape(other), strict=False)
+
+
+def _shape(value: Value) -> Shape:
+    return value.type.shape if isinstance(value.type, TensorType) else ()
+
+
+# ---- what a call tells ---------------------------------------------------------------------------------------------
+def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
+    """Return what the symbols are in these inputs; None where they are not what the argument types say."""
+    found: dict[str, int] = {}
+    for argument, value in zip(program.block.arguments, inputs, strict=False):
+        if not isinstance(argument.type, TensorType):
+            continue
+        shape = np.shape(value)
+        if len(shape) != argument.type.rank:
+            return None
+        for declared, extent in zip(argument.type.shape, shape, strict=True):
+            if isinstance(declared, Dim) and declared.is_symbol:
+                if found.setdefault(str(declared), extent) != extent:
+                    return None
+            elif isinstance(declared, int) and declared != extent:
+                return None
+    return found
+
+
+def assumptions(program: Program, bound: Mapping[str, int]) -> dict[str, Extent]:
+    """Return what symbols stand for, for inputs in which they are `bound`; a call of another pattern has others."""
+    aliases = _aliases(program.block)
+    known: dict[str, Extent] = {}
+    for a, b in meetings(program):
+        numbers = [1, *(e for e in (a, b) if isinstance(e, int))]
+        names = {s for e in (a, b) for s in _symbols(e, aliases)} & bound.keys()
+        equal: dict[int, Extent] = {n: n for n in numbers}
+        for name in sorted(names, key=lambda s: ("(" in s, s)):
+            _link(symbol(name), equal.setdefault(bound[name], symbol(name)), known)
+    return {name: _final(symbol(name), known) for name in known}
+
+
+def _link(extent: Extent, to: Extent, known: dict[str, Extent]) -> None:
+    """Let two extents stand for the same: a number where one is, else that which is not made of others."""
+    a, b = sorted((_final(extent, known), _final(to, known)), key=lambda e: (isinstance(e, Dim), "(" in str(e), str(e)))
+    if a != b:
+        known[str(b)] = a
+
+
+def _final(extent: Extent, known: Mapping[str, Extent]) -> Extent:
+    while isinstance(extent, Dim) and str(extent) in known:
+        extent = known[str(extent)]
+    return extent
+
+
+def _symbols(extent: Extent, aliases: Mapping[str, Extent]) -> Iterator[str]:
+    """Yield the symbols that one extent may come from: itself, those that met in it, what a loop began with."""
+    pending, seen = [extent], set[str]()
+    while pending:
+        one = pending.pop()
+        name = str(one)
+        if not isinstance(one, Dim) or not one.is_symbol or name in seen:
+            continue
+        seen.add(name)
+        yield name
+        pending += [e for e in met(one) if e != one]
+        if name in aliases:
+            pending.append(aliases[name])
+
+
+def _aliases(block: Block) -> dict[str, Extent]:
+    """Return for the symbols of loops and branches which extents they have at first."""
+    found: dict[str, Extent] = {}
+
+    def note(inner: Value, outer: Value) -> None:
+        for a, b in zip(_shape(inner), _shape(outer), strict=False):
+            if isinstance(a, Dim) and a.is_symbol and a != b:
+                found.setdefault(str(a), b)
+
+    for operation in block.walk():
+        name = operation.op.name
+        if name in ("while_loop", "counted_while"):
+            given = operation.operands[1:]
+            for argument, value in zip(reversed(operation.blocks[0].arguments), reversed(given), strict=False):
+                note(argument, value)
+            for result, value in zip(operation.results, given, strict=False):
+                note(result, value)
+        elif name == "cond":
+            for inner in operation.blocks:
+                for result, value in zip(operation.results, inner.results, strict=True):
+                    note(result, value)
+    return found

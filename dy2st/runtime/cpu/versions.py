@@ -1,0 +1,99 @@
+"""Native code in versions, each for inputs whose extents meet in one way.
+
+The first call says which version is made: where `x * w` repeats `w`, code that repeats `w` (assumptions.py). Another
+call runs it too when its extents meet in the same way; the argument types of the version's Program say that, and its
+code looks. Where they do not, another version is made, and after a few of them one for all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.ir.program import Program
+from dy2st.passes.base import run_pipeline
+from dy2st.passes.fold import FoldConstants
+from dy2st.passes.licm import HoistInvariants
+from dy2st.passes.narrow import narrowed
+from dy2st.passes.simplify import Simplify
+from dy2st.runtime.cpu.assumptions import assumptions, bindings, meetings
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.shapes import Extent
+
+_MOST = 4
+"""How many versions a Program has at most, the one for all apart."""
+_NOTED = 1000
+_Key = tuple[tuple[str, Extent], ...]
+
+
+def native_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions:
+    """Return native code for a Program, ready for these inputs."""
+    if not meetings(program):
+        return NativePlan(program)
+    made = Versions(program)
+    made.version(inputs)
+    return made
+
+
+class Versions:
+    """The versions of one Program. Any number of threads may run them at once."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._lock = threading.Lock()
+        self._made: dict[_Key, NativePlan] = {}
+        self._chosen: dict[tuple[tuple[str, int], ...], NativePlan] = {}
+        """Which version runs inputs with these extents; as many are noted as it takes to look once a shape."""
+        self._tried: tuple[NativePlan, ...] = ()
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether native code is likely to be faster than a plan, as far as the versions there are tell."""
+        return all(plan.is_worth_it for plan in self._made.values())
+
+    @property
+    def assumed(self) -> list[dict[str, Extent]]:
+        """What the versions that there are take for granted; nothing for the one that runs whatever comes."""
+        return list(map(dict, self._made))
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on arrays, numbers, lists and variants; return the results of the entry function."""
+        for plan in self._tried:
+            made = plan.attempt(inputs)
+            if made is not None:
+                return made
+        return self.version(inputs).run(inputs)
+
+    def version(self, inputs: Sequence[Any]) -> NativePlan:
+        """Return the version for these inputs, made where there is none."""
+        bound = bindings(self.program, inputs)
+        extents = tuple((bound or {}).items())
+        with self._lock:
+            if extents not in self._chosen:
+                if len(self._chosen) > _NOTED:
+                    self._chosen.clear()
+                self._chosen[extents] = self._choose({} if bound is None else assumptions(self.program, bound))
+            return self._chosen[extents]
+
+    def _choose(self, known: dict[str, Extent]) -> NativePlan:
+        key = tuple(sorted(known.items()))
+        if key not in self._made and len(self._made.keys() - {()}) >= _MOST:
+            key = ()
+        program = self._narrowed(dict(key)) if key and key not in self._made else self.program
+        if key and program is self.program:
+            key = ()
+        if key not in self._made:
+            self._made[key] = NativePlan(program)
+            general = [self._made[()]] if () in self._made else []  # last, because it runs all
+            self._tried = (*(plan for k, plan in self._made.items() if k), *general)
+        return self._made[key]
+
+    def _narrowed(self, known: dict[str, Extent]) -> Program:
+        """Return the Program for inputs of which this is known, or as it is where no operation takes such inputs."""
+        try:
+            program = narrowed(self.program, known)
+        except (TypeError, ValueError):  # running it says what is wrong
+            return self.program
+        run_pipeline(program, (Simplify(), FoldConstants(), HoistInvariants()))
+        return program

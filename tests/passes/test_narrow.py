@@ -1,0 +1,74 @@
+"""Programs for inputs of which more is known."""
+
+import pytest
+
+from dy2st.ir.parser import parse
+from dy2st.ir.verifier import verify
+from dy2st.passes.narrow import narrowed
+from dy2st.shapes import symbol
+
+LOOP = """program main
+func main(%x: float32[N], %w: float32[W], %n: int) {
+  %0: float32[n2] = counted_while(%n, %x, %w) {carried=1, reverse=false} {
+    body(%i: int, %1: float32[n1], %w: float32[W]) {
+      %2: int(n1) = dim(%1) {axis=0}
+      %3: int(W) = dim(%w) {axis=0}
+      %4: int(bcast(W, n1)) = broadcast_extent(%2, %3)
+      %5: float32[bcast(W, n1)] = broadcast(%1, %4) {shape=(none,)}
+      %6: float32[bcast(W, n1)] = broadcast(%w, %4) {shape=(none,)}
+      %7: float32[bcast(W, n1)] = add(%5, %6)
+      return %7
+    }
+  }
+  return %0
+}
+"""
+CALL = """program main
+func main(%x: float32[N], %w: float32[W]) {
+  %0: float32[N] = call(%x) {function="f", types=(!float32[N],)}
+  return %0
+}
+func f(%a: float32[W]) {
+  return %a
+}
+"""
+
+
+def types(program):
+    return [str(v.type) for operation in program.walk() for v in operation.results]
+
+
+def test_a_loop_carries_the_type_that_it_begins_with_where_the_body_gives_it_back():
+    made = narrowed(parse(LOOP), {"W": symbol("N")})
+    verify(made)
+    assert types(made) == ["float32[N]", "int(N)", "int(N)", "int(N)", *["float32[N]"] * 3]
+
+
+def test_a_loop_that_changes_what_it_carries_keeps_what_the_program_says():
+    made = narrowed(parse(LOOP), {"N": 1})
+    verify(made)
+    assert types(made)[:2] == ["float32[n2]", "int(n1)"]
+
+
+def test_the_program_that_is_given_stays_as_it_is():
+    program = parse(LOOP)
+    narrowed(program, {"W": 1})
+    assert str(program) == str(parse(LOOP))
+
+
+def test_symbols_of_other_functions_are_their_own():
+    made = narrowed(parse(CALL), {"N": 4, "W": 5})
+    verify(made)
+    assert [str(v.type) for v in made.functions["f"].arguments] == ["float32[W]"]
+    assert types(made) == ["float32[4]"]
+
+
+def test_inputs_that_no_operation_takes_are_refused():
+    program = parse("""program main
+func main(%x: float32[N]) {
+  %0: float32[2, 3] = reshape(%x) {shape=(2, 3)}
+  return %0
+}
+""")
+    with pytest.raises(ValueError, match="cannot reshape a tensor of shape"):
+        narrowed(program, {"N": 5})

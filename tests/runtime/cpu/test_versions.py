@@ -1,0 +1,151 @@
+"""Versions of native code: which are made, that each runs what it is for, and that all give NumPy's results."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dy2st as paddle
+from dy2st.ir.parser import parse
+from dy2st.runtime.cpu.assumptions import assumptions, bindings, meetings
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.versions import Versions, native_code
+from dy2st.runtime.plan import compile_plan
+
+
+def traced(f, *inputs):
+    static = paddle.jit.to_static(f, full_graph=True)
+    static(*(paddle.to_tensor(x, stop_gradient=False) for x in inputs))
+    return static.concrete_program.main_program
+
+
+def assumed(program, *inputs):
+    return {name: str(extent) for name, extent in assumptions(program, bindings(program, inputs)).items()}
+
+
+def scaled(x, w):
+    return x * w + 1
+
+
+def ones(*shape):
+    return np.ones(shape, "float32")
+
+
+def test_what_meets_is_equal_or_one():
+    program = traced(scaled, ones(3, 4), ones(4))
+    assert assumed(program, ones(3, 4), ones(4)) == {"x_1": "w_0"}
+    assert assumed(program, ones(3, 4), ones(1)) == {"w_0": "1"}
+    assert assumed(program, ones(3, 1), ones(4)) == {"x_1": "1"}
+    assert assumed(program, ones(4, 4), ones(4)) == {"x_1": "w_0"}, "rows do not meet anything"
+
+
+def test_a_program_whose_extents_all_are_told_has_one_version():
+    program = traced(lambda x: paddle.tanh(x) + x, ones(3, 4))
+    assert meetings(program) == []
+    assert isinstance(native_code(program, [ones(3, 4)]), NativePlan)
+
+
+def test_one_version_serves_all_shapes_of_a_pattern(rng):
+    versions = native_code(traced(scaled, ones(3, 4), ones(4)), [ones(3, 4), ones(4)])
+    for rows, columns in ((3, 4), (1, 7), (5, 1), (0, 3), (40, 33)):
+        x, w = rng.normal(size=(rows, columns)).astype("float32"), rng.normal(size=columns).astype("float32")
+        np.testing.assert_array_equal(versions.run([x, w])[0], x * w + np.float32(1))
+    assert len(versions.assumed) == 1
+
+
+def test_a_few_versions_are_made_and_then_one_for_all(rng):
+    def f(a, b, c):
+        return a * b + c
+
+    versions = Versions(traced(f, ones(2, 3), ones(2, 3), ones(2, 3)))
+    for ones_in in range(16):
+        shapes = [tuple(1 if ones_in >> (2 * i + j) & 1 else 3 - j for j in range(2)) for i in range(3)]
+        a, b, c = (rng.normal(size=shape).astype("float32") for shape in shapes)
+        for _ in range(2):
+            np.testing.assert_allclose(versions.run([a, b, c])[0], a * b + c, rtol=1e-6)
+    assert len(versions.assumed) == 5
+    assert versions.assumed[-1] == {}
+
+
+def test_extents_that_do_not_meet_are_the_users_error():
+    versions = native_code(traced(scaled, ones(3, 4), ones(4)), [ones(3, 4), ones(4)])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="extents 4 and 5 differ"):
+            versions.run([ones(3, 4), ones(5)])
+    assert versions.run([ones(3, 4), ones(4)])[0].shape == (3, 4)
+
+
+def test_a_loop_carries_what_it_begins_with():
+    def newton(x, a):
+        while paddle.abs(x * x - a).max() > 1e-5:
+            x = x - (x * x - a) / (2 * x)
+        return x
+
+    a = np.linspace(1, 2, 37, dtype="float32")
+    versions = native_code(traced(newton, a, a), [a, a])
+    np.testing.assert_allclose(versions.run([a, a])[0], np.sqrt(a), rtol=1e-5)
+    np.testing.assert_allclose(versions.run([a[:1], a])[0], np.sqrt(a), rtol=1e-5)
+    assert [list(map(str, a.items())) for a in versions.assumed] == [["('x_0', a_0)"], ["('x_0', 1)"]]
+
+
+def test_a_loop_that_grows_carries_what_the_program_says(rng):
+    def grow(x, h):
+        n = 0
+        while n < 3:
+            x, n = x + h, n + 1
+        return x
+
+    x, h = ones(1), rng.normal(size=5).astype("float32")
+    versions = native_code(traced(grow, x, h), [x, h])
+    np.testing.assert_allclose(versions.run([x, h])[0], 1 + 3 * h, rtol=1e-5)
+
+
+def test_residuals_of_broadcast_shapes_are_inputs_like_others(rng):
+    text = """program main
+func main(%a: float32[bcast(w, x)], %b: float32[x]) {
+  %0: int(bcast(w, x)) = dim(%a) {axis=0}
+  %1: float32[bcast(w, x)] = broadcast(%b, %0) {shape=(none,)}
+  %2: float32[bcast(w, x)] = mul(%a, %1)
+  return %2
+}
+"""
+    versions = Versions(parse(text))
+    for shapes in ((4, 4), (4, 1), (1, 1)):
+        a, b = (rng.normal(size=n).astype("float32") for n in shapes)
+        np.testing.assert_array_equal(versions.run([a, b])[0], a * b)
+
+
+@st.composite
+def patterns(draw):
+    """Draw shapes of three tensors that broadcast."""
+    full = draw(st.lists(st.sampled_from((1, 2, 3, 17)), min_size=2, max_size=3))
+    shapes = []
+    for rank in draw(st.tuples(*[st.integers(1, len(full))] * 3)):
+        shapes.append(tuple(draw(st.sampled_from((1, e))) for e in full[len(full) - rank :]))
+    return shapes
+
+
+def mixed(a, b, c):
+    y = paddle.exp(a * b) - c
+    s = (y * a).sum(axis=-1, keepdim=True) + b
+    return y / (1 + s * s), y.max(axis=0)
+
+
+def pulled(a, b, c):
+    return paddle.grad(((a * b - c) * c).square().sum(), [a, b, c])
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(patterns(), patterns(), st.sampled_from((mixed, pulled)), st.integers(0, 2**20))
+def test_any_broadcasts_are_those_of_the_interpreter(first, second, f, seed):
+    rng = np.random.default_rng(seed)
+    inputs = [rng.normal(size=shape).astype("float32") for shape in first]
+    program = traced(f, *inputs)
+    versions, plan = Versions(program), compile_plan(program)
+    others = [rng.normal(size=shape).astype("float32") for shape in second]
+    ranks = [x.ndim for x in inputs] == [x.ndim for x in others]
+    for given_ in (inputs, others if ranks else inputs, inputs):
+        for found, wanted in zip(versions.run(given_), plan.run(given_), strict=True):
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
