@@ -10,7 +10,15 @@ from typing import Any
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
-from dy2st.runtime import convert_access, convert_if, convert_logic, convert_loop, convert_match, convert_try
+from dy2st.runtime import (
+    container_methods,
+    convert_access,
+    convert_if,
+    convert_logic,
+    convert_loop,
+    convert_match,
+    convert_try,
+)
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
@@ -145,7 +153,7 @@ class Helper:
         trace = current().trace
         if trace is not None and type(obj) is str and name in WRITTEN:
             return partial(WRITTEN[name], trace, obj)
-        return getattr(obj, name) if trace is None else convert_access.method(trace, obj, name)
+        return getattr(obj, name) if trace is None else container_methods.method(trace, obj, name)
 
     def attr(self, obj: Any, name: str) -> Any:
         trace = current().trace
@@ -220,7 +228,7 @@ class Helper:
         """Do `target += value` or `target *= value` on a list, in the log."""
         content = trace.writable(target)
         if op == "+=" and SymbolicList in (type(content), type(trace.content(value))):
-            convert_access.extend(trace, target, value)
+            container_methods.extend(trace, target, value)
         elif op == "+=":
             trace.store(target, content + list(trace.iterate(value)))
         else:

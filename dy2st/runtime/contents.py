@@ -17,6 +17,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.aliasing import Aliases
+from dy2st.runtime.found_keys import FoundKeys
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -67,6 +68,7 @@ class Contents:
         self.attributes_before: dict[Key, Any] = {}
         """What an attribute of an object made in the trace was before its first entry in the log."""
         self.aliases = Aliases()
+        self.found_keys = FoundKeys()
         self.borrowed: dict[int, Any] = {}
         """What is an element of a list of unknown length, by value: a write to it would be lost there."""
 

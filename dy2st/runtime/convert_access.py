@@ -9,16 +9,15 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.naming import is_plain_module
-from dy2st.runtime.contents import Spliced
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.impure import refuse_outside
-from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items, list_slice
+from dy2st.runtime.keys import is_open, lacks, with_key
+from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, list_slice
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import list_item
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -77,14 +76,6 @@ def _of_class(trace: Any, obj: Any, name: str) -> Any:
     return MISSING
 
 
-def symbolic_key(key: Scalar, container: Any) -> NeedsPythonValue:
-    """Return the error for a key that only the run will tell."""
-    return needs_value(
-        f"a symbolic {key.kind} was used as a key of a {type(container).__name__}",
-        "use a list or a tensor, which take such an index; the keys of a dict are known while tracing",
-    )
-
-
 def checked_attribute(trace: Any, found: Any, obj: Any, name: str) -> Any:
     """Return an attribute that the trace wrote; AttributeError where it was deleted or only another path wrote it."""
     if isinstance(found, Undefined):
@@ -141,10 +132,13 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
     if (own := users_method(trace, content, "__getitem__")) is not None:
         return own(key)
     key = trace.item(key) if isinstance(key, Tensor) else key
-    if isinstance(key, Scalar):
-        if isinstance(content, (list, tuple)):
-            return list_item(trace, as_symbolic(trace, list(content)), key)
-        raise symbolic_key(key, content)
+    if isinstance(key, Scalar) and isinstance(content, (list, tuple)):
+        return list_item(trace, as_symbolic(trace, list(content)), key)
+    if is_open(key) and isinstance(content, dict):
+        otherwise = lacks(key) if not hasattr(obj, "__missing__") else None
+        found = with_key(trace, key, content, lambda k: item(trace, obj, k), otherwise)
+        trace.found_keys.note(trace.builder, obj, key)
+        return found
     if isinstance(obj, dict) and hasattr(obj, "__missing__") and key not in content:
         return _missing(trace, obj, key)
     return content[key]
@@ -178,6 +172,9 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, Variant):
         switch(trace, obj, lambda x: set_item(trace, x, key, value))
         return
+    if isinstance(key, Variant):
+        switch(trace, key, lambda k: set_item(trace, obj, k, value))
+        return
     if isinstance(obj, Tensor):
         if isinstance(value, Variant):
             switch(trace, value, lambda x: set_item(trace, obj, key, x))
@@ -200,8 +197,10 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     if isinstance(content, SymbolicList):
         trace.store(obj, LIST_METHODS["__setitem__"](trace, content, key, value)[0])
         return
-    if isinstance(key, Scalar):
-        raise symbolic_key(key, obj)
+    if is_open(key) and isinstance(content, dict):
+        known = trace.found_keys.has(trace.builder, obj, key)
+        with_key(trace, key, content, lambda k: set_item(trace, obj, k, value), lacks(key) if known else None)
+        return
     content[key] = value
     trace.store(obj, content)
 
@@ -216,6 +215,9 @@ def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
 
 def del_item(trace: Any, obj: Any, key: Any) -> None:
     """Do `del obj[key]`."""
+    if isinstance(key, Variant):
+        switch(trace, key, lambda k: del_item(trace, obj, k))
+        return
     if not isinstance(obj, (list, dict, deque)):
         own = users_method(trace, obj, "__delitem__")
         if own is None:
@@ -229,102 +231,9 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
     if isinstance(content, SymbolicList):
         trace.store(obj, LIST_METHODS["pop"](trace, content, key)[0])
         return
+    if is_open(key) and isinstance(content, dict):
+        with_key(trace, key, content, lambda k: del_item(trace, obj, k), lacks(key))
+        return
+    trace.found_keys.forget(obj)
     del content[key]
     trace.store(obj, content)
-
-
-ITEM_METHODS: dict[str, Callable[..., Any]] = {"__getitem__": item, "__setitem__": set_item, "__delitem__": del_item}
-MUTATING = {
-    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
-    dict: {"pop", "popitem", "clear", "update", "setdefault", "move_to_end", "subtract"},
-    set: {
-        "add",
-        "discard",
-        "remove",
-        "pop",
-        "clear",
-        "update",
-        "intersection_update",
-        "difference_update",
-        "symmetric_difference_update",
-    },
-    deque: {
-        "append",
-        "appendleft",
-        "pop",
-        "popleft",
-        "extend",
-        "extendleft",
-        "clear",
-        "rotate",
-        "insert",
-        "remove",
-        "reverse",
-    },
-}
-
-
-def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
-    """Return the callable for `obj.name(...)`."""
-    if isinstance(obj, Variant):
-        return lambda *a, **k: switch(trace, obj, lambda x: method(trace, x, name)(*a, **k))
-    kind = next((k for k in MUTATING if type(obj) is k or isinstance(obj, k)), None)
-    if kind is None:
-        return trace.callable(attr(trace, obj, name))
-    return functools.partial(_container_method, trace, obj, name, kind)
-
-
-def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
-    if name in ITEM_METHODS:
-        return ITEM_METHODS[name](trace, obj, *args)
-    outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
-    if outside and name in ("append", "extend") and kind is list:
-        return _append_outside(trace, obj, name, args)
-    if isinstance(trace.content(obj), Variant):
-        return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
-    if name not in MUTATING[kind]:
-        content = trace.content(obj)
-        if isinstance(content, SymbolicList):
-            raise needs_value(f"list.{name}() of a list whose length only the run will tell")
-        found = getattr(content, name)(*args, **keywords)
-        return list(found) if kind is dict and name in ("keys", "values", "items") else found
-    if name == "extend" and kind is list and isinstance(trace.content(args[0]), SymbolicList):
-        extend(trace, obj, args[0])
-        return None
-    content = trace.writable(obj)
-    if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
-        content = as_symbolic(trace, content)
-    if isinstance(content, SymbolicList):
-        if name not in LIST_METHODS:
-            raise StructureError(f"list.{name}() of a list whose length only the run will tell is not converted")
-        changed, result = LIST_METHODS[name](trace, content, *args)
-        trace.store(obj, changed)
-        return result
-    result = getattr(content, name)(*(trace.content(a) for a in args) if name in ("extend", "update") else args,
-                                    **keywords)  # fmt: skip
-    trace.store(obj, content)
-    return result
-
-
-def extend(trace: Any, target: Any, more: Any) -> None:
-    """Do `target += more` on a list, where one of them is as long as only the run will tell."""
-    content = trace.writable(target)
-    if not isinstance(content, SymbolicList):
-        content = joined_items(trace, [*content, Spliced(trace.content(more))])
-    else:
-        content = LIST_METHODS["extend"](trace, content, more)[0]
-    trace.store(target, content)
-
-
-def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:
-    """Append to a list from outside without reading it: its tail is what each run adds."""
-    key = ("tail", id(obj))
-    tail = trace.log.get(key)
-    tail = [] if tail is MISSING else tail
-    items = trace.iterate(args[0]) if name == "extend" else [args[0]]
-    if isinstance(tail, SymbolicList):
-        for x in items:
-            tail, _ = LIST_METHODS["append"](trace, tail, x)
-        trace.log.set(key, obj, tail)
-    else:
-        trace.log.set(key, obj, [*tail, *items])

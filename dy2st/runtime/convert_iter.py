@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.runtime.convert_access import method, users_method
+from dy2st.runtime.container_methods import method
+from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, switch
 from dy2st.runtime.convert_loop import for_
 from dy2st.runtime.impure import refuse_outside

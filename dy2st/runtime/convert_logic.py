@@ -9,6 +9,7 @@ from typing import Any
 from dy2st.ir.types import TensorType
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
+from dy2st.runtime.keys import is_among, is_open
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
@@ -124,6 +125,8 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
             one = True if item is a else item == a
             found = or_(trace, found, [lambda one=one: one])
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
+    elif isinstance(content, (dict, set, frozenset)) and is_open(a):
+        found = is_among(trace, a, content)
     elif (own := users_method(trace, content, "__contains__")) is not None:
         found = own(a)
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)

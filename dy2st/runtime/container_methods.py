@@ -1,0 +1,134 @@
+"""Methods of lists, dicts, sets and deques in converted code: their content is read and written in the log."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.runtime.contents import Spliced
+from dy2st.runtime.convert_access import attr, del_item, item, set_item
+from dy2st.runtime.convert_if import switch
+from dy2st.runtime.keys import is_open, lacks, with_key
+from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items
+from dy2st.runtime.log import MISSING
+from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.tensor import needs_value
+from dy2st.runtime.variant import SymbolicList, Variant
+
+ITEM_METHODS: dict[str, Callable[..., Any]] = {"__getitem__": item, "__setitem__": set_item, "__delitem__": del_item}
+MUTATING = {
+    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+    dict: {"pop", "popitem", "clear", "update", "setdefault", "move_to_end", "subtract"},
+    set: {
+        "add",
+        "discard",
+        "remove",
+        "pop",
+        "clear",
+        "update",
+        "intersection_update",
+        "difference_update",
+        "symmetric_difference_update",
+    },
+    deque: {
+        "append",
+        "appendleft",
+        "pop",
+        "popleft",
+        "extend",
+        "extendleft",
+        "clear",
+        "rotate",
+        "insert",
+        "remove",
+        "reverse",
+    },
+}
+
+
+def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
+    """Return the callable for `obj.name(...)`."""
+    if isinstance(obj, Variant):
+        return lambda *a, **k: switch(trace, obj, lambda x: method(trace, x, name)(*a, **k))
+    kind = next((k for k in MUTATING if type(obj) is k or isinstance(obj, k)), None)
+    if kind is None:
+        return trace.callable(attr(trace, obj, name))
+    return functools.partial(_container_method, trace, obj, name, kind)
+
+
+def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+    if name in ITEM_METHODS:
+        return ITEM_METHODS[name](trace, obj, *args)
+    outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
+    if outside and name in ("append", "extend") and kind is list:
+        return _append_outside(trace, obj, name, args)
+    if isinstance(trace.content(obj), Variant):
+        return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
+    if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
+        again = functools.partial(_container_method, trace, obj, name, kind)
+        return _with_open_key(trace, obj, name, again, *args)
+    if name not in MUTATING[kind]:
+        content = trace.content(obj)
+        if isinstance(content, SymbolicList):
+            raise needs_value(f"list.{name}() of a list whose length only the run will tell")
+        found = getattr(content, name)(*args, **keywords)
+        return list(found) if kind is dict and name in ("keys", "values", "items") else found
+    if name == "extend" and kind is list and isinstance(trace.content(args[0]), SymbolicList):
+        extend(trace, obj, args[0])
+        return None
+    content = trace.writable(obj)
+    if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
+        content = as_symbolic(trace, content)
+    if isinstance(content, SymbolicList):
+        if name not in LIST_METHODS:
+            raise StructureError(f"list.{name}() of a list whose length only the run will tell is not converted")
+        changed, result = LIST_METHODS[name](trace, content, *args)
+        trace.store(obj, changed)
+        return result
+    if name in ("pop", "popitem", "clear", "remove", "discard"):
+        trace.found_keys.forget(obj)
+    result = getattr(content, name)(*(trace.content(a) for a in args) if name in ("extend", "update") else args,
+                                    **keywords)  # fmt: skip
+    trace.store(obj, content)
+    return result
+
+
+_KEYED = ("get", "pop", "setdefault", "add", "discard", "remove", "move_to_end")
+"""Methods of dicts and sets whose first argument is a key."""
+
+
+def _with_open_key(trace: Any, obj: Any, name: str, again: Callable[..., Any], key: Any, *more: Any) -> Any:
+    """Return what a method gives for a key that only the run will tell."""
+    otherwise: Callable[[], Any] | None = lacks(key)
+    if name in ("get", "discard") or (name == "pop" and more):
+        otherwise = lambda: more[0] if more else None  # noqa: E731 (one of three)
+    elif name in ("setdefault", "add"):
+        otherwise = None
+    return with_key(trace, key, trace.content(obj), lambda k: again(k, *more), otherwise)
+
+
+def extend(trace: Any, target: Any, more: Any) -> None:
+    """Do `target += more` on a list, where one of them is as long as only the run will tell."""
+    content = trace.writable(target)
+    if not isinstance(content, SymbolicList):
+        content = joined_items(trace, [*content, Spliced(trace.content(more))])
+    else:
+        content = LIST_METHODS["extend"](trace, content, more)[0]
+    trace.store(target, content)
+
+
+def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:
+    """Append to a list from outside without reading it: its tail is what each run adds."""
+    key = ("tail", id(obj))
+    tail = trace.log.get(key)
+    tail = [] if tail is MISSING else tail
+    items = trace.iterate(args[0]) if name == "extend" else [args[0]]
+    if isinstance(tail, SymbolicList):
+        for x in items:
+            tail, _ = LIST_METHODS["append"](trace, tail, x)
+        trace.log.set(key, obj, tail)
+    else:
+        trace.log.set(key, obj, [*tail, *items])
