@@ -64,6 +64,8 @@ class Writer:
         self._unlikely = 0
         self.packed: dict[tuple[Value, bool], str] = {}
         """Where the block of a matrix that loops keep packed stands, by `transpose_y` (rules/weights.py)."""
+        self.ahead: dict[Operation, Any] = {}
+        """The windows of products that are made for several turns of a loop together (rules/ahead.py)."""
 
     def finish(self) -> None:
         """Write the end that failures share."""

@@ -11,6 +11,7 @@ from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.cpu.host import RAISED, HostCall
 from dy2st.runtime.cpu.memory import DEPTH, STACK
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, kinds
+from dy2st.runtime.cpu.rules.ahead import products_ahead
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
 from dy2st.runtime.cpu.writer import Writer, host_call
@@ -75,12 +76,14 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     test, turn, done = f.label("while"), f.label("turn"), f.label("done")
     going = f.slot("i1")
     f.store("i1", predicate, going)
-    with packed_once(w, operation):
+    with packed_once(w, operation), products_ahead(w, operation, operands) as ahead:
         f.start(test)
         f.branch(f.load("i1", going), turn, done)
         f.start(turn)
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         body = operation.blocks[0]
+        for window in ahead:
+            window.number = carried[body.arguments.index(window.counter)][0][0]
         w.loops += 1
         again, *made = w.block(body, [*carried, *((c, False) for c in operands[count + 1 :])])
         w.loops -= 1
@@ -101,8 +104,10 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
     kept = _start(w, operation, operands, count)
     turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
     last = f.value(f"sub i64 {turns}, 1")
-    with packed_once(w, operation), f.loop(turns) as i:
+    with packed_once(w, operation), products_ahead(w, operation, operands) as ahead, f.loop(turns) as i:
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
+        for window in ahead:
+            window.number = number
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         arguments = [((number,), False), *carried, *((c, False) for c in operands[count + 1 :])]
         w.loops += 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.rules.ahead import taken_from
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.views import strides
@@ -56,18 +58,27 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {one}, {other}')}")
     with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
         host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
-    made = allocate(w, t.dtype, [*a.batch, a.rows, b.columns])
     packed = packed_form(w, y, operands[1], b.transposed)
-    if packed is None:
-        _products(w, FLOATS[t.dtype.name], a, b, made[1], t.dtype.itemsize)
+    if packed is not None and operation in w.ahead:
+        made = taken_from(w, w.ahead[operation], packed, b.columns)
     else:
-        f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.{'nt'[a.transposed]}"), f"ptr {a.data}",
-               f"i64 {a.apart}", f"ptr {packed}", f"ptr {made[1]}", f"i64 {b.columns}", f"i64 {a.rows}",
-               f"i64 {b.columns}", f"i64 {a.columns}", "i1 false")  # fmt: skip
+        made = _product(w, t.dtype, a, b, packed)
     for block in (left, right):
         if block is not None:
             f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return [made]
+
+
+def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: str | None) -> Components:
+    """Write the products of all matrices of a batch, or of one with a matrix that is packed."""
+    made = allocate(w, dtype, [*a.batch, a.rows, b.columns])
+    if packed is None:
+        _products(w, FLOATS[dtype.name], a, b, made[1], dtype.itemsize)
+    else:
+        w.f.call("void", w.library(f"gemm.{FLOATS[dtype.name]}.packed.{'nt'[a.transposed]}"), f"ptr {a.data}",
+                 f"i64 {a.apart}", f"ptr {packed}", f"ptr {made[1]}", f"i64 {b.columns}", f"i64 {a.rows}",
+                 f"i64 {b.columns}", f"i64 {a.columns}", "i1 false")  # fmt: skip
+    return made
 
 
 def _dense(w: Writer, value: Value, components: Components) -> Components:

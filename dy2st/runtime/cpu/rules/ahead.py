@@ -1,0 +1,129 @@
+"""Products of the rows that later turns of a loop will ask for, made together with that of the first.
+
+    while i < n:
+        z = x[i] @ w + h @ u        # x and w stay: x[i:i + 32] @ w is one product, which reads w once
+
+A turn that finds its product in the window takes a view of it. A window begins where a turn finds none, and is twice as
+long each time: a loop that ends early, or does not ask in order, has done little in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dy2st.ir.program import Block, Operation, Value, tensor_type
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on
+from dy2st.runtime.cpu.writer import Writer
+
+_ROWS = 32
+"""So many rows keep the arithmetic busy; a turn that has them by itself gains nothing from the next one's."""
+
+
+@dataclass
+class Window:
+    """The products of some turns: slots for their block, the number of the first, how many, and of the next window."""
+
+    source: Value
+    counter: Value
+    rows: Components
+    block: str
+    first: str
+    count: str
+    following: str
+    number: str = ""
+    """The register that counts the turns, of the turn that is being written."""
+
+
+@contextmanager
+def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -> Iterator[list[Window]]:
+    """Let what is written inside, a loop, make products for later turns; `number` has to be set in each turn."""
+    f, (body,) = w.f, loop.blocks
+    stays = {inner: outer for outer, inner in handed_on(loop)}
+    given = dict(zip(loop.operands, operands, strict=True))
+    counters, mine = _counters(loop, body), list[Window]()
+    for operation in body.operations:
+        row = operation.operands[0].operation if operation.op.name == "matmul" else None
+        if row is None or row.op.name != "index" or row.attributes["spec"] != (("int", "?"),):
+            continue
+        source, counter = row.operands
+        if source in stays and counter in counters and _pays(operation, source, w):
+            slots = [f.slot(kind) for kind in ("ptr", "i64", "i64", "i64")]
+            for slot, kind, start in zip(slots, ("ptr", "i64", "i64", "i64"), ("null", "0", "0", "2"), strict=True):
+                f.store(kind, start, slot)
+            w.ahead[operation] = Window(source, counter, given[stays[source]], *slots)
+            mine.append(w.ahead[operation])
+    yield mine
+    for window in mine:
+        f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', window.block)}")
+
+
+def _counters(loop: Operation, body: Block) -> set[Value]:
+    """Return the numbers of a loop that are one more in each turn."""
+    if loop.op.name == "counted_while":
+        return set() if loop.attributes["reverse"] else {body.arguments[0]}
+    found: set[Value] = set()
+    for argument, following in zip(body.arguments, body.results[1:], strict=False):
+        step = following.operation
+        if not isinstance(argument.type, ScalarType) or step is None or step.op.name != "scalar_add":
+            continue
+        one = step.operands[1].operation
+        if step.operands[0] is argument and one is not None and one.attributes.get("value") == 1:
+            found.add(argument)
+    return found
+
+
+def _pays(operation: Operation, source: Value, w: Writer) -> bool:
+    t, right = source.type, (operation.operands[1], operation.attributes["transpose_y"])
+    if not isinstance(t, TensorType) or t.rank != 3 or operation.attributes["transpose_x"] or right not in w.packed:
+        return False
+    return not (isinstance(t.shape[1], int) and t.shape[1] >= _ROWS)
+
+
+def taken_from(w: Writer, window: Window, packed: str, columns: str) -> Components:
+    """Write the product of this turn: found in the window, or with those of the turns to come."""
+    f, t = w.f, tensor_type(window.source)
+    turns, rows, _ = extents(window.source, window.rows)
+    negative = compare(f, "slt", window.number, 0)
+    at = f.value(f"select i1 {negative}, i64 {plus(f, window.number, turns)}, i64 {window.number}")
+    place = minus(f, at, f.load("i64", window.first))
+    block = f.slot("ptr")
+    f.store("ptr", f.load("ptr", window.block), block)
+    found = compare(f, "ult", place, f.load("i64", window.count))
+    with f.when(found, "made"):
+        f.call("void", "@dy2st.retain", f"ptr {f.load('ptr', block)}")
+    with f.when(negation(f, found), "ahead"):
+        f.store("ptr", _made(w, window, packed, columns, at), block)
+    before = product(w, [minus(f, at, f.load("i64", window.first)), rows, columns, str(t.dtype.itemsize)])
+    made = f.load("ptr", block)
+    return (made, f.offset(f.offset(made, HEAD), before), rows, columns)
+
+
+def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
+    """Write a new window from turn `at` on; return its block, held for the caller and by the window for later turns."""
+    f, t = w.f, tensor_type(window.source)
+    turns, rows, inner = extents(window.source, window.rows)
+    wanted = f.load("i64", window.following)
+    count = least(f, wanted, minus(f, turns, at))
+    longest = f.value(f"sdiv i64 {_ROWS}, {most(f, rows, 1)}")
+    f.store("i64", most(f, least(f, times(f, wanted, 2), longest), 1), window.following)
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', window.block)}")
+    f.store("ptr", "null", window.block)
+    block, data, *_ = allocate(w, t.dtype, [count, rows, columns])
+    a = f.offset(window.rows[1], product(w, [at, rows, inner, str(t.dtype.itemsize)]))
+    f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}",
+           f"ptr {data}", f"i64 {columns}", f"i64 {times(f, count, rows)}", f"i64 {columns}", f"i64 {inner}",
+           "i1 false")  # fmt: skip
+    f.store("i64", at, window.first)
+    f.store("i64", "0", window.count)
+    with f.when(compare(f, "sgt", count, 1), "many"):
+        f.call("void", "@dy2st.retain", f"ptr {block}")
+        f.store("ptr", block, window.block)
+        f.store("i64", count, window.count)
+    return block

@@ -1,0 +1,126 @@
+"""Products made for several turns of a loop together: each turn gets its own, whatever it does with it."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from tests.runtime.cpu.test_weights import native, run_both, tensors
+
+__all__ = ["native"]
+
+
+def recurrent(x, w, u):
+    h, i = paddle.zeros([x.shape[1], u.shape[0]]), 0
+    while i < x.shape[0]:
+        h = paddle.tanh(x[i] @ w + h @ u)
+        i += 1
+    return h
+
+
+def counted(x, w, u):
+    h = paddle.zeros([x.shape[1], u.shape[0]])
+    for row in x:
+        h = paddle.tanh(row @ w + h @ u)
+    return h
+
+
+def kept(x, w, u):
+    made, i = [], 0
+    while i < x.shape[0]:
+        made.append(x[i] @ w)
+        i += 1
+    return paddle.stack(made) @ u
+
+
+def written_into(x, w, u):
+    total, i = paddle.zeros([x.shape[1], u.shape[0]]), 0
+    while i < x.shape[0]:
+        z = x[i] @ w
+        z[0] = i * 0.1
+        total = total + z @ u
+        i += 1
+    return total
+
+
+def ended_early(x, w, u):
+    h, i = paddle.zeros([x.shape[1], u.shape[0]]), 0
+    while i < x.shape[0] and i < 5:
+        if i == 3:
+            break
+        h = h * 0.5 + x[i] @ w
+        i += 1
+    return h @ u
+
+
+def from_the_back(x, w, u):
+    total, i = paddle.zeros([x.shape[1], u.shape[0]]), -3
+    while i < 2:
+        total = total * 0.5 + x[i] @ w
+        i += 1
+    return total @ u
+
+
+def in_a_branch(x, w, u):
+    total, i = paddle.zeros([x.shape[1], u.shape[0]]), 0
+    while i < x.shape[0]:
+        if i % 3 == 1:
+            total = total * 0.5 + x[i] @ w
+        i += 1
+    return total @ u
+
+
+def by_columns(x, w, u):
+    h, i = paddle.zeros([x.shape[1], u.shape[0]]), 0
+    while i < x.shape[0]:
+        h = paddle.tanh(paddle.matmul(x[i], w, transpose_y=True) + h @ u)
+        i += 1
+    return h
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "function", [recurrent, counted, kept, written_into, ended_early, from_the_back, in_a_branch, by_columns]
+)
+def test_each_turn_gets_its_own_product(function, dtype, rng):
+    paddle.set_default_dtype(dtype)
+    try:
+        for turns, batch in ((5, 1), (90, 1), (7, 3), (40, 10), (4, 40)):
+            run_both(function, *tensors(rng, (turns, batch, 20), (20, 20), (20, 20), dtype=dtype))
+    finally:
+        paddle.set_default_dtype("float32")
+
+
+def test_nothing_to_run_through(rng):
+    run_both(recurrent, *tensors(rng, (0, 2, 20), (20, 20), (20, 20)))
+    run_both(recurrent, *tensors(rng, (4, 0, 20), (20, 20), (20, 20)))
+
+
+def test_a_turn_past_the_end_is_refused(rng):
+    def past(x, w, n):
+        total, i = paddle.zeros([x.shape[1], w.shape[1]]), 0
+        while i < n:
+            total = total + x[i] @ w
+            i += 1
+        return total
+
+    x, w = tensors(rng, (6, 2, 9), (9, 11))
+    run_both(past, x, w, paddle.to_tensor(6))
+    static = paddle.jit.to_static(past, full_graph=True)
+    with pytest.raises(IndexError, match="out of"):
+        static(x, w, paddle.to_tensor(7))
+
+
+def test_gradients_go_through(rng):
+    static = paddle.jit.to_static(lambda x, w, u: paddle.grad(recurrent(x, w, u).sum(), [w, u]), full_graph=True)
+    inputs = tensors(rng, (40, 2, 20), (20, 20), (20, 20))
+    for tensor in inputs:
+        tensor.stop_gradient = False
+    for _ in range(2):
+        for got, want in zip(static(*inputs), paddle.grad(recurrent(*inputs).sum(), inputs[1:]), strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_turns_ask_for_in_order_is_made_together(rng):
+    inputs = tensors(rng, (6, 2, 20), (20, 20), (20, 20))
+    assert "ahead" in run_both(recurrent, *inputs).text
+    assert "ahead" not in run_both(in_a_branch, *inputs).text
