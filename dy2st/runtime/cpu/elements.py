@@ -5,12 +5,16 @@ Booleans are `i1` in registers and bytes in memory.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dy2st.dtypes import DType, int64
+from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import element_kind
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, known_extents
 
 
 def load_element(f: Function, dtype: DType, address: str) -> str:
@@ -26,6 +30,23 @@ def store_element(f: Function, dtype: DType, register: str, address: str) -> Non
         f.store("i8", f.value(f"zext i1 {register} to i8"), address)
     else:
         f.store(element_kind(dtype), register, address)
+
+
+def elements_of(f: Function, t: TensorType, components: Components) -> list[str]:
+    """Write loads of all elements of a tensor in memory whose extents are known, in row-major order."""
+    shape = known_extents(t)
+    size = t.dtype.itemsize
+    if not isinstance(components, Strided):
+        return [load_element(f, t.dtype, f.offset(components[1], i * size)) for i in range(math.prod(shape))]
+    steps = [f.value(f"mul i64 {s}, {size}") for s in components.strides]
+    made: list[str] = []
+    for places in np.ndindex(*shape):
+        address = components[1]
+        for place, step in zip(places, steps, strict=True):
+            if place:
+                address = f.offset(address, step if place == 1 else f.value(f"mul i64 {step}, {place}"))
+        made.append(load_element(f, t.dtype, address))
+    return made
 
 
 @dataclass(frozen=True)

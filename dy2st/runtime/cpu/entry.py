@@ -18,10 +18,11 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.cpu import python_api as api
+from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.host import OK
 from dy2st.runtime.cpu.memory import RUN, TURN
-from dy2st.runtime.cpu.representation import in_register, is_native, kinds
+from dy2st.runtime.cpu.representation import in_register, in_registers, is_native, is_small, kinds
 from dy2st.shapes import Dim
 
 FREE_COUNT, FREE_CONTEXTS, API = 0, 8, 16
@@ -144,15 +145,17 @@ class Entry:
                 kind, f.value(f"icmp ne i8 {f.load('i8', data)}, 0") if t.dtype.is_bool else f.load(kind, data), place
             )
             return
-        f.store("ptr", "null", place)
-        f.store("ptr", data, f.offset(place, 8))
         shape = f.load("ptr", f.offset(value, api.SHAPE))
-        for axis, extent in enumerate(t.shape):
-            found = f.load("i64", f.offset(shape, 8 * axis))
-            f.store("i64", found, f.offset(place, 16 + 8 * axis))
+        extents = [f.load("i64", f.offset(shape, 8 * axis)) for axis in range(t.rank)]
+        for extent, found in zip(t.shape, extents, strict=True):
             wanted = str(extent) if isinstance(extent, int) else bound.setdefault(extent, found)
             if wanted != found:
                 self._only(f.value(f"icmp eq i64 {found}, {wanted}"))
+        row = ["null", data, *extents]
+        if is_small(t):
+            row = elements_of(f, t, ("null", data))
+        for i, (kind, component) in enumerate(zip(kinds(t), row, strict=True)):
+            f.store(kind, component, f.offset(place, 8 * i))
 
     # ---- results ---------------------------------------------------------------------------------------------------
     def _results(self, context: str, row: str, types: Sequence[Type]) -> str:
@@ -190,14 +193,8 @@ class Entry:
 
     def _array_of(self, t: TensorType, context: str, place: str) -> str:
         f = self.f
-        if in_register(t):
-            made = self._sure(self._new(t.dtype, 0, "null", "null"))
-            kind, data = kinds(t)[0], f.load("ptr", f.offset(made, api.DATA))
-            number = f.load(kind, place)
-            f.store(
-                "i8" if kind == "i1" else kind, f.value(f"zext i1 {number} to i8") if kind == "i1" else number, data
-            )
-            return made
+        if in_registers(t):
+            return self._array_of_registers(t, place)
         block, data, shape = f.load("ptr", place), f.load("ptr", f.offset(place, 8)), f.offset(place, 16)
         size = str(t.dtype.itemsize)
         for axis in range(t.rank):
@@ -223,6 +220,18 @@ class Entry:
         f.store("ptr", apart, kept)
         f.start(join)
         return f.load("ptr", kept)
+
+    def _array_of_registers(self, t: TensorType, place: str) -> str:
+        f, extents = self.f, f"[{t.rank} x i64]"
+        shape = f.slot(extents) if t.rank else "null"
+        for axis, extent in enumerate(t.shape):
+            f.store("i64", str(extent), f.offset(shape, 8 * axis))
+        made = self._sure(self._new(t.dtype, t.rank, shape, "null"))
+        data = f.load("ptr", f.offset(made, api.DATA))
+        for i, kind in enumerate(kinds(t)):
+            number = f.load(kind, f.offset(place, 8 * i))
+            store_element(f, t.dtype, number, f.offset(data, i * t.dtype.itemsize))
+        return made
 
     def _given_back(self) -> str:
         return self.f.load("ptr", self.f.offset(self.table, API + 8 * len(api.NAMES)))

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elementwise import computes
+from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register, is_native
+from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.shapes import Extent, Shape
 
 AxisMap = tuple[int | None, ...]
-REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "sum_to")
 _RELABELLED = ("reshape", "expand_dims", "squeeze")
 _MOST = 100
 """How many operations a group has at most, so that registers and the time to compile it stay within bounds."""
@@ -96,7 +97,7 @@ class _Schedule:
 
     def _joins(self, operation: Operation) -> bool:
         """Put an operation into a group; False where it stands for itself."""
-        if not _fusible(operation):
+        if not _fusible(operation) or (is_in_registers(operation) and not self._is_made_open(operation)):
             return False
         group = self._main_group(operation)
         if group is not None and len(group.members) < _MOST:
@@ -114,6 +115,10 @@ class _Schedule:
         self.open.append(group)
         self._enter(operation, group, map_)
         return True
+
+    def _is_made_open(self, operation: Operation) -> bool:
+        """Say whether an open group makes an operand: then a small tensor does not leave its loops."""
+        return any(v in self.maker for v in operation.operands)
 
     def _enter(self, operation: Operation, group: Group, map_: AxisMap) -> None:
         group.members.append(operation)

@@ -9,7 +9,7 @@ from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.grouping import Group
 from dy2st.runtime.cpu.kernels import kernel
 from dy2st.runtime.cpu.layout import Layout, layout
-from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
 from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product
 from dy2st.runtime.cpu.writer import Writer
 
@@ -19,12 +19,12 @@ def run_group(
 ) -> Sequence[Components]:
     """Write the run of a group; results that `into` names are written to the memory that it has for them."""
     into = into or {}
-    given = dict(zip(group.operands, operands, strict=True))
+    given = {v: w.on_stack(c) for v, c in zip(group.operands, operands, strict=True)}
     if group.outer is None and (into or any(isinstance(c, Strided) for c in operands)):
         group.outer = len(group.space) - 1  # a row along one axis can be read and written with gaps
     made = layout(group)
     after: list[str] = []
-    whole = [v for v in group.operands if not isinstance(given[v], Strided)]
+    whole = [v for v in group.operands if not isinstance(given[v], Strided) and not is_small(v.type)]
     for value, components in list(given.items()):
         if isinstance(components, Strided):
             given[value] = _read_as_it_is(w, made, value, components, after)
@@ -113,6 +113,8 @@ def _room(
     t, f = tensor_type(value), w.f
     if in_register(t):
         return ("", f.slot("i8" if t.dtype.is_bool else element_kind(t.dtype)))
+    if is_small(t):
+        return w.stack_room(t)
     shape = ["1" if axis is None else extents[axis] for axis in made.group.maps[value]]
     old = next((v for v in whole if _ends_as(made, value, v) and w.takes(v)), None)
     if old is None:

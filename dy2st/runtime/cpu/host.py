@@ -21,7 +21,7 @@ from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleTyp
 from dy2st.ops.bundle import Bundle
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.replay import Outcome
-from dy2st.runtime.cpu.representation import in_register, kinds
+from dy2st.runtime.cpu.representation import as_part, in_register, in_registers, kinds, known_extents
 from dy2st.runtime.errors import located
 
 OK, RAISED, ELSEWHERE = 0, 1, 2
@@ -153,16 +153,17 @@ def encode(t: Type, value: Any, copied: Copy) -> Row:
     if isinstance(t, TensorType):
         return _encode_tensor(t, value, copied)
     if isinstance(t, ListType):
-        rows = [_bytes(encode(t.element, item, copied)) for item in value]
+        rows = [_bytes(encode(as_part(t.element), item, copied)) for item in value]
         content = b"".join(rows)
         storage, _ = copied(content, len(content))
         block, _ = copied(struct.pack("<qqQ", len(rows), len(rows), storage), 24)
         return [("ptr", block)]
     if isinstance(t, TupleType):
-        return [part for item, v in zip(t.items, value.items, strict=True) for part in encode(item, v, copied)]
+        items = zip(map(as_part, t.items), value.items, strict=True)
+        return [part for item, v in items for part in encode(item, v, copied)]
     if isinstance(t, VariantType):
         row: Row = [("i64", value[0])]
-        for tag, alternative in enumerate(t.alternatives):
+        for tag, alternative in enumerate(map(as_part, t.alternatives)):
             if tag == value[0]:
                 row += encode(alternative, value[1], copied)
             else:
@@ -179,14 +180,17 @@ def _number(kind: str, value: Any) -> Any:
 
 def _encode_tensor(t: TensorType, value: Any, copied: Copy) -> Row:
     if in_register(t):
-        number = np.asarray(value).astype(t.dtype.numpy, copy=False).item()
-        if t.dtype.name == "uint8":
-            number = number - 256 if number > 127 else number
-        return [(kinds(t)[0], number)]
+        return [(kinds(t)[0], _element(t, np.asarray(value).astype(t.dtype.numpy, copy=False).item()))]
     array = np.ascontiguousarray(value, dtype=t.dtype.numpy).reshape(np.shape(value))
     _check(t, array)
+    if in_registers(t):
+        return [(kinds(t)[0], _element(t, number)) for number in array.ravel().tolist()]
     block, data = copied(array, array.nbytes)
     return [("ptr", block), ("ptr", data), *(("i64", e) for e in array.shape)]
+
+
+def _element(t: TensorType, number: Any) -> Any:
+    return number - 256 if t.dtype.name == "uint8" and number > 127 else number
 
 
 def _check(t: TensorType, array: Any) -> None:
@@ -218,12 +222,14 @@ def decode(t: Type, address: int) -> tuple[Any, int]:
     if isinstance(t, TensorType):
         if in_register(t):
             return np.frombuffer(ctypes.string_at(address, 8), t.dtype.numpy, 1).reshape(()).copy(), address + width
+        if in_registers(t):
+            return _decode_elements(t, ctypes.string_at(address, width)), address + width
         shape = struct.unpack(f"<{t.rank}q", ctypes.string_at(address + 16, 8 * t.rank))
         return _array(_read("ptr", address + 8), t, shape), address + width
     if isinstance(t, ListType):
         return _decode_list(t, _read("ptr", address)), address + width
     if isinstance(t, TupleType):
-        return Bundle(read_row(t.items, address)), address + width
+        return Bundle(read_row([as_part(item) for item in t.items], address)), address + width
     if isinstance(t, VariantType):
         return _decode_variant(t, address), address + width
     if isinstance(t, ConstType):
@@ -231,16 +237,24 @@ def decode(t: Type, address: int) -> tuple[Any, int]:
     return None, address
 
 
+def _decode_elements(t: TensorType, row: bytes) -> Any:
+    """Return a tensor whose elements stand in the first bytes of words."""
+    size = t.dtype.itemsize
+    data = b"".join(row[at : at + size] for at in range(0, len(row), 8))
+    return np.frombuffer(data, t.dtype.numpy).reshape(known_extents(t)).copy()
+
+
 def _decode_list(t: ListType, block: int) -> list[Any]:
     length, _, storage = struct.unpack("<qqQ", ctypes.string_at(block + HEAD, 24))
-    step = 8 * len(kinds(t.element))
-    return [decode(t.element, storage + HEAD + i * step)[0] for i in range(length)]
+    element = as_part(t.element)
+    step = 8 * len(kinds(element))
+    return [decode(element, storage + HEAD + i * step)[0] for i in range(length)]
 
 
 def _decode_variant(t: VariantType, address: int) -> tuple[int, Any]:
     tag = _read("i64", address)
-    at = address + 8 + sum(8 * len(kinds(a)) for a in t.alternatives[:tag])
-    chosen = t.alternatives[tag]
+    at = address + 8 + sum(8 * len(kinds(as_part(a))) for a in t.alternatives[:tag])
+    chosen = as_part(t.alternatives[tag])
     if isinstance(chosen, (UnsetType, ConstType)):
         return tag, None
     return tag, decode(chosen, at)[0]

@@ -17,10 +17,9 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
 from dy2st.runtime.cpu.elementwise import compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.grouping import REDUCTIONS
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, ends_row, read_as_elements
-from dy2st.runtime.cpu.reductions import Accumulator, combined, identity
+from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.target import Target
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.elementwise import DEAR
-from dy2st.runtime.cpu.grouping import REDUCTIONS, Group, even
+from dy2st.runtime.cpu.grouping import Group, even
+from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 
 

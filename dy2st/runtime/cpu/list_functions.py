@@ -17,18 +17,19 @@ import hashlib
 from dy2st.ir.types import ListType, Type
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import kinds, owners
+from dy2st.runtime.cpu.representation import as_part, kinds, owners
 
 LENGTH, CAPACITY, STORAGE = HEAD, HEAD + 8, HEAD + 16
 
 
 def row_bytes(t: ListType) -> int:
     """Return the bytes of an element."""
-    return 8 * len(kinds(t.element))
+    return 8 * len(kinds(as_part(t.element)))
 
 
 def list_function(module: Module, what: str, t: ListType) -> str:
     """Return the name of a function on lists of type `t`, and see that the module has it."""
+    t = ListType(as_part(t.element))
     key = hashlib.sha256(_layout(t.element).encode()).hexdigest()[:12]
     name = f"dy2st.list.{what}.{key}"
     if name not in module:

@@ -18,7 +18,8 @@ from dy2st.runtime.cpu.groups import run_group
 from dy2st.runtime.cpu.host import OK
 from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS
 from dy2st.runtime.cpu.representation import kinds
-from dy2st.runtime.cpu.rules import RULES, STRIDED
+from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
+from dy2st.runtime.cpu.rules.small import small
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.writer import Unit, Writer
 
@@ -32,7 +33,7 @@ def prepared(program: Program) -> Program:
 
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
-    unit = Unit(program, target, RULES, STRIDED, run_group)
+    unit = Unit(program, target, RULES, STRIDED, AS_THEY_ARE, run_group, small)
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):
             module.add(line.partition("@")[2].partition("(")[0], line)

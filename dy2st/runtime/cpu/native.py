@@ -19,7 +19,7 @@ from dy2st.runtime.cpu.engine import load_objects, made_object
 from dy2st.runtime.cpu.host import OK, HostCall, NoNativeForm, Row, decode, encode, write_row
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.replay import replay
-from dy2st.runtime.cpu.representation import in_register, kinds
+from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.plan import Plan, compile_plan
 
@@ -151,7 +151,7 @@ class NativePlan:
         row: Row = []
         bound: dict[Any, int] = {}
         for t, value in zip(self._arguments, inputs, strict=True):
-            if isinstance(t, TensorType) and not in_register(t):
+            if isinstance(t, TensorType) and not in_registers(t):
                 array = np.ascontiguousarray(value, dtype=t.dtype.numpy).reshape(np.shape(value))
                 if array.ndim != t.rank or not _fits(t, array.shape, bound):
                     return None

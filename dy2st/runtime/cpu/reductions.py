@@ -9,6 +9,7 @@ from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import element_kind
 
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "sum_to")
 _INFINITE = float("inf")
 
 

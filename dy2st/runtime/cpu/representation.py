@@ -1,6 +1,7 @@
 """How a value of a Program stands in native code: as a row of LLVM values, its components.
 
     tensor of rank 0     one register of its element type
+    small tensor         as many registers, in row-major order: its extents are known, and it has few elements
     other tensor         the block that owns the memory (or null: somebody else's), the address of its first element,
                          and one extent an axis; elements are in row-major order without gaps
     int, float, bool     i64, double, i1
@@ -9,16 +10,19 @@
     variant              the tag, then the components of every alternative; those of the others are zero
     unset, constants     nothing
 
-In memory (arguments, results, elements of lists) each component has eight bytes.
+A tensor inside of a list, a tuple or a variant stands in memory however small it is: types of one list may know its
+extents and others not. In memory (arguments, results, elements of lists) each component has eight bytes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dy2st.dtypes import DType
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.shapes import Dim, symbol
 
 _ELEMENT = {
     "bool": "i1", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -28,6 +32,24 @@ _SCALAR = {"int": "i64", "float": "double", "bool": "i1"}
 
 Components = tuple[str, ...]
 """LLVM values (registers or literals), in the order of `kinds` of their type."""
+
+
+MOST_REGISTERS = 16
+"""How many elements a tensor has at most that stands in registers."""
+
+
+class Registers(tuple[str, ...]):
+    """The components of a small tensor: its elements, in row-major order."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(t: TensorType, components: Sequence[str]) -> Registers:
+        """Return elements as a tensor of a type that knows its extents."""
+        made = Registers(components)
+        made.dtype, made.shape = t.dtype, known_extents(t)
+        return made
 
 
 class Strided(tuple[str, ...]):
@@ -62,18 +84,47 @@ def in_register(t: Type) -> bool:
     return isinstance(t, ScalarType) or (isinstance(t, TensorType) and t.rank == 0 and is_native(t.dtype))
 
 
+def is_small(t: Type) -> bool:
+    """Say whether a value of this type is a tensor of rank 1 or more that stands in registers."""
+    if not isinstance(t, TensorType) or t.rank == 0 or not is_native(t.dtype):
+        return False
+    return not any(isinstance(e, Dim) for e in t.shape) and 0 < math.prod(known_extents(t)) <= MOST_REGISTERS
+
+
+def in_registers(t: Type) -> bool:
+    """Say whether a value of this type is registers that own nothing."""
+    return in_register(t) or is_small(t)
+
+
+def as_part(t: Type) -> Type:
+    """Return a type as which the components of a part of something stand there: a tensor in memory."""
+    return TensorType(t.dtype, (symbol("extent"),) * t.rank) if isinstance(t, TensorType) and is_small(t) else t
+
+
+def told(t: Type, components: Sequence[str]) -> Components:
+    """Return the components of a value as what they are for its type."""
+    return Registers.of(t, components) if isinstance(t, TensorType) and is_small(t) else tuple(components)
+
+
+def known_extents(t: TensorType) -> tuple[int, ...]:
+    """Return the extents of a tensor of which all are known."""
+    return tuple(e for e in t.shape if isinstance(e, int))
+
+
 def kinds(t: Type) -> tuple[str, ...]:
     """Return the LLVM types of the components of a type."""
     if isinstance(t, ScalarType):
         return (_SCALAR[t.kind],)
     if isinstance(t, TensorType):
-        return (element_kind(t.dtype),) if in_register(t) else ("ptr", "ptr", *["i64"] * t.rank)
+        if in_registers(t):
+            return (element_kind(t.dtype),) * math.prod(known_extents(t))
+        return ("ptr", "ptr", *["i64"] * t.rank)
     if isinstance(t, ListType):
         return ("ptr",)
     if isinstance(t, TupleType):
-        return tuple(kind for item in t.items for kind in kinds(item))
+        return tuple(kind for item in t.items for kind in kinds(as_part(item)))
     if isinstance(t, VariantType):
-        return ("i64", *(kind for item in t.alternatives for kind in kinds(item)))
+        return ("i64", *(kind for item in t.alternatives for kind in kinds(as_part(item))))
     return ()
 
 
@@ -97,25 +148,25 @@ class Owner:
 
 def owners(t: Type, start: int = 0) -> Iterator[Owner]:
     """Yield the components of a type that are counted."""
-    if isinstance(t, TensorType) and not in_register(t):
+    if isinstance(t, TensorType) and not in_registers(t):
         yield Owner(start, None)
     elif isinstance(t, ListType):
-        yield Owner(start, t)
+        yield Owner(start, ListType(as_part(t.element)))
     elif isinstance(t, (TupleType, VariantType)):
         inner: Sequence[Type] = t.items if isinstance(t, TupleType) else t.alternatives
         at = start + isinstance(t, VariantType)
         for item in inner:
-            yield from owners(item, at)
-            at += len(kinds(item))
+            yield from owners(as_part(item), at)
+            at += len(kinds(as_part(item)))
 
 
 def alternative(t: VariantType, tag: int) -> slice:
     """Return where the components of an alternative stand among those of a variant."""
-    at = 1 + sum(len(kinds(a)) for a in t.alternatives[:tag])
-    return slice(at, at + len(kinds(t.alternatives[tag])))
+    at = 1 + sum(len(kinds(as_part(a))) for a in t.alternatives[:tag])
+    return slice(at, at + len(kinds(as_part(t.alternatives[tag]))))
 
 
 def item(t: TupleType, i: int) -> slice:
     """Return where the components of an item stand among those of a tuple."""
-    at = sum(len(kinds(a)) for a in t.items[:i])
-    return slice(at, at + len(kinds(t.items[i])))
+    at = sum(len(kinds(as_part(a))) for a in t.items[:i])
+    return slice(at, at + len(kinds(as_part(t.items[i]))))

@@ -15,13 +15,26 @@ import numpy as np
 
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
-from dy2st.ir.types import Type
+from dy2st.ir.types import TensorType, Type
+from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
 from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall
 from dy2st.runtime.cpu.list_functions import list_function
-from dy2st.runtime.cpu.memory import HOST, LIBRARY, RUN
-from dy2st.runtime.cpu.representation import Components, Strided, kinds, owners
+from dy2st.runtime.cpu.memory import HEAD, HOST, LIBRARY, RUN
+from dy2st.runtime.cpu.representation import (
+    MOST_REGISTERS,
+    Components,
+    Registers,
+    Strided,
+    as_part,
+    element_kind,
+    is_small,
+    kinds,
+    owners,
+    told,
+)
+from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.interpreter import single
 
@@ -39,7 +52,11 @@ class Unit:
     rules: dict[str, Rule]
     strided: frozenset[str]
     """The ops whose rules read tensors with gaps."""
+    as_they_are: frozenset[str]
+    """The ops whose rules take small tensors as they are; for the others they stand in memory."""
     group_rule: GroupRule
+    small_rule: Rule
+    """Writes what `is_in_registers`."""
     module: Module = field(default_factory=Module)
     """The functions of the Program."""
     kernels: Module = field(default_factory=Module)
@@ -77,8 +94,7 @@ class Writer:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
         outer = self._dying
         steps = schedule(block)
-        env = dict(zip(block.arguments, (a for a, _ in arguments), strict=True))
-        held = {v for v, (_, own) in zip(block.arguments, arguments, strict=True) if own}
+        env, held = self._entering(block.arguments, arguments)
         last = _last_uses(steps, block.results)
         for value in [v for v in block.arguments if v in held and v not in last]:
             self.release(value.type, env[value])
@@ -103,18 +119,57 @@ class Writer:
         self._dying = outer
         return self._results(block.results, env, held)
 
+    def _entering(
+        self, values: Sequence[Value], arguments: Sequence[tuple[Components, bool]]
+    ) -> tuple[dict[Value, Components], set[Value]]:
+        """Return a block's arguments as their types have them, and those that the block holds."""
+        env: dict[Value, Components] = {}
+        held: set[Value] = set()
+        for value, (components, own) in zip(values, arguments, strict=True):
+            env[value] = self.fitted(value.type, components, own)
+            if own or env[value] is not components:
+                held.add(value)
+        return env, held
+
     def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
         dying = set(self._dying)
         if isinstance(step, Group):
             made = self.unit.group_rule(self, step, operands)
-        else:
+        elif is_in_registers(step):
+            made = self.unit.small_rule(self, step, operands)
+        elif step.op.name in self.unit.as_they_are or step.op.name not in self.unit.rules:
             made = self.unit.rules.get(step.op.name, host_rule)(self, step, operands)
+        else:
+            made = self._step_in_memory(step, operands)
+        made = [self.fitted(v.type, c) for v, c in zip(step.results, made, strict=True)]
         for value, components in zip(step.results, made, strict=True):
             if len(components) != len(kinds(value.type)):
                 raise AssertionError(f"{step} gave {components} for {value.type}")
         for value, components in dict(zip(step.operands, operands, strict=True)).items():
             if value in dying and self.takes(value):
                 self.release(value.type, components)
+        return made
+
+    def _step_in_memory(self, step: Operation, operands: list[Components]) -> Sequence[Components]:
+        """Write an operation by a rule that knows tensors in memory, on copies of small tensors there."""
+        rule = self.unit.rules[step.op.name]
+        small = {v: c for v, c in zip(step.operands, operands, strict=True) if isinstance(c, Registers)}
+        if not small:
+            return rule(self, step, operands)
+        apart = {v: Value(as_part(v.type), v.block) for v in small}
+        memory = {apart[v]: self.fitted(apart[v].type, c) for v, c in small.items()}
+        dying = self._dying
+        self._dying = {*(dying - set(small)), *memory}
+        values = [apart.get(v, v) for v in step.operands]
+        copy = Operation(step.op, values, step.attributes, step.blocks, step.location)
+        copy.results = step.results
+        if step in self.ahead:
+            self.ahead[copy] = self.ahead[step]
+        made = rule(self, copy, [memory.get(v, c) for v, c in zip(values, operands, strict=True)])
+        for value in [v for v in memory if self.takes(v)]:
+            self.release(value.type, memory[value])
+        dying &= {*self._dying, *small}
+        self._dying = dying
         return made
 
     def _copy_views(self, values: Sequence[Value], env: dict[Value, Components]) -> None:
@@ -177,16 +232,54 @@ class Writer:
             name = "@dy2st.release" if owner.list is None else list_function(self.unit.kernels, "release", owner.list)
             self.f.call("void", name, "ptr %context", f"ptr {block}")
 
+    def fitted(self, t: Type, components: Components, own: bool = True) -> Components:
+        """Return components as a value of type `t` has them: a small tensor in registers, any other in memory.
+
+        The result is held where it is memory; where `own` says so, it takes over what held the components.
+        """
+        if isinstance(components, Registers):
+            return components if is_small(t) else self._stored(components)
+        if not isinstance(t, TensorType) or not is_small(t):
+            return components
+        made = Registers.of(t, elements_of(self.f, t, components))
+        if own:
+            self.release(as_part(t), components)
+        return made
+
+    def _stored(self, components: Registers) -> Components:
+        """Write a small tensor to a block of its own."""
+        f = self.f
+        size = len(components) * components.dtype.itemsize
+        block = f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
+        self.demand(f.value(f"icmp ne ptr {block}, null"))
+        return self._written(components, block, f.offset(block, HEAD))
+
+    def on_stack(self, components: Components) -> Components:
+        """Write a small tensor to the stack, for what reads it at once; other components stay as they are."""
+        if not isinstance(components, Registers):
+            return components
+        return self._written(components, *self.stack_room(components)[:2])
+
+    def stack_room(self, t: TensorType | Registers) -> Components:
+        """Return room on the stack for a small tensor."""
+        kind = "i8" if t.dtype.is_bool else element_kind(t.dtype)
+        return ("null", self.f.slot(kind, MOST_REGISTERS), *map(str, t.shape))
+
+    def _written(self, components: Registers, block: str, data: str) -> Components:
+        for i, register in enumerate(components):
+            store_element(self.f, components.dtype, register, self.f.offset(data, i * components.dtype.itemsize))
+        return (block, data, *map(str, components.shape))
+
     # ---- rows ------------------------------------------------------------------------------------------------------
     def read(self, row: str, t: Type, at: int = 0) -> Components:
         """Write loads of the components of a type from a row."""
-        return tuple(self.f.load(kind, self.f.offset(row, 8 * (at + i))) for i, kind in enumerate(kinds(t)))
+        return told(t, [self.f.load(kind, self.f.offset(row, 8 * (at + i))) for i, kind in enumerate(kinds(t))])
 
     def write(self, row: str, types: Sequence[Type], values: Sequence[Components]) -> None:
         """Write stores of values into a row."""
         at = 0
         for t, components in zip(types, values, strict=True):
-            for kind, component in zip(kinds(t), components, strict=True):
+            for kind, component in zip(kinds(t), self.fitted(t, components), strict=True):
                 self.f.store(kind, component, self.f.offset(row, 8 * at))
                 at += 1
 
@@ -200,12 +293,12 @@ class Writer:
 
     def put(self, slots: Sequence[str], t: Type, components: Components) -> None:
         """Write components to places on the stack."""
-        for kind, slot, component in zip(kinds(t), slots, components, strict=True):
+        for kind, slot, component in zip(kinds(t), slots, self.fitted(t, components), strict=True):
             self.f.store(kind, component, slot)
 
     def get(self, slots: Sequence[str], t: Type) -> Components:
         """Read components from places on the stack."""
-        return tuple(self.f.load(kind, slot) for kind, slot in zip(kinds(t), slots, strict=True))
+        return told(t, [self.f.load(kind, slot) for kind, slot in zip(kinds(t), slots, strict=True)])
 
     # ---- failures and Python ---------------------------------------------------------------------------------------
     def check(self, status: str) -> None:

@@ -22,6 +22,6 @@ from dy2st.runtime.cpu.rules import (
     writes,
     zero_rank,
 )
-from dy2st.runtime.cpu.rules.registry import RULES, STRIDED
+from dy2st.runtime.cpu.rules.registry import AS_THEY_ARE, RULES, STRIDED
 
-__all__ = ["RULES", "STRIDED"]
+__all__ = ["AS_THEY_ARE", "RULES", "STRIDED"]

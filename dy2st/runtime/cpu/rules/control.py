@@ -10,7 +10,7 @@ from dy2st.ir.types import BOOL, ScalarType, TensorType
 from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.cpu.host import RAISED, HostCall
 from dy2st.runtime.cpu.memory import DEPTH, STACK
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, kinds
+from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, kinds
 from dy2st.runtime.cpu.rules.ahead import products_ahead
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
@@ -29,7 +29,7 @@ def truth(w: Writer, value: Value, components: Components, operation: Operation)
     t = value.type
     if isinstance(t, ScalarType):
         return _not_zero(w, {"int": "i64", "float": "double", "bool": "i1"}[t.kind], components[0])
-    if isinstance(t, TensorType) and in_register(t):
+    if isinstance(t, TensorType) and in_registers(t) and len(components) == 1:
         return _not_zero(w, element_kind(t.dtype), components[0])
     ask = HostCall(lambda x: (bool(x),), (t,), (BOOL,), operation.location)
     return w.host(ask, [components])[0][0]
@@ -140,10 +140,12 @@ def _start(w: Writer, operation: Operation, operands: list[Components], count: i
 def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a call of a function of the Program."""
     f, name = w.f, operation.attributes["function"]
-    types = [v.type for v in operation.operands]
+    callee = w.unit.program.functions[name]
+    types, made_types = ([v.type for v in values] for values in (callee.arguments, callee.results))
     given = f.slot("i64", max(1, sum(len(kinds(t)) for t in types)))
-    made = f.slot("i64", max(1, sum(len(kinds(v.type)) for v in operation.results)))
-    w.write(given, types, operands)
+    made = f.slot("i64", max(1, sum(len(kinds(t)) for t in made_types)))
+    passed = [w.fitted(t, c, own=False) for t, c in zip(types, operands, strict=True)]
+    w.write(given, types, passed)
     depth = f.offset("%context", DEPTH)
     deeper = f.value(f"add i64 {f.load('i64', depth)}, 1")
     with w.unlikely(f.value(f"icmp sgt i64 {deeper}, {DEEPEST}"), "deep"):
@@ -155,10 +157,13 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     with w.unlikely(f.value(f"icmp eq i32 {status}, {RAISED}"), "raised"):
         w.host(HostCall(_again, (), (), operation.location, calling=True), [])
     w.check(status)
+    for t, components, own in zip(types, passed, operands, strict=True):
+        if components is not own:
+            w.release(t, components)
     results, at = [], 0
-    for value in operation.results:
-        results.append(w.read(made, value.type, at))
-        at += len(kinds(value.type))
+    for t in made_types:
+        results.append(w.read(made, t, at))
+        at += len(kinds(t))
     return results
 
 

@@ -8,7 +8,7 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, Type
 from dy2st.runtime.cpu.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
 from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.representation import Components, as_part
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer
 
@@ -16,10 +16,10 @@ Made = Sequence[Components]
 
 
 def list_type(t: Type) -> ListType:
-    """Return the type of a list; TypeError for any other."""
+    """Return the type of a list, whose elements stand inside of it; TypeError for any other."""
     if not isinstance(t, ListType):
         raise TypeError(f"a list is needed here, not {t}")
-    return t
+    return ListType(as_part(t.element))
 
 
 def length(w: Writer, block: str) -> str:

@@ -10,7 +10,7 @@ from dy2st.ir.types import TensorType, Type, is_optional, payload
 from dy2st.runtime.cpu.grouping import Group
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.representation import Components, as_part, in_register, is_native
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -21,9 +21,9 @@ Made = Sequence[Components]
 def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the sum of what is there of two tensors; `eval` adds lists and tuples."""
     types: list[Type] = [v.type for v in operation.operands]
-    inner = payload(types[0])
+    inner = as_part(payload(types[0]))
     result = operation.results[0].type
-    if not isinstance(inner, TensorType) or not is_native(inner.dtype) or payload(types[1]) != inner:
+    if not isinstance(inner, TensorType) or not is_native(inner.dtype) or as_part(payload(types[1])) != inner:
         return host_rule(w, operation, operands)
     f = w.f
     there = [

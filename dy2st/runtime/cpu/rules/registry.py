@@ -11,6 +11,14 @@ STRIDED = frozenset(
     {"dim", "index", "transpose", "split", "expand_dims", "squeeze", "detach", "matmul", "flip", "diagonal"}
 )
 """The ops whose rules read tensors with gaps."""
+AS_THEY_ARE = frozenset(
+    {
+        *("cond", "while_loop", "counted_while", "call", "try", "assert"),
+        *("list_new", "list_append", "list_get", "list_pop", "list_set", "list_take", "list_clear"),
+        *("tuple_new", "tuple_get", "variant_new", "variant_get", "variant_or_zeros"),
+    }
+)
+"""The ops whose rules take small tensors as they are: those that only carry them."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -109,16 +109,16 @@ def item(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     (value,) = operation.operands
     t = tensor_type(value)
     if in_register(t):
-        return [(_number(w, t.dtype, operands[0][0]),)]
+        return [(number_of(w, t.dtype, operands[0][0]),)]
     if not is_native(t.dtype):
         return host_rule(w, operation, operands)
     single = w.f.value(f"icmp eq i64 {product(w, extents(value, operands[0]))}, 1")
     return w.guarded(
-        operation, operands, single, lambda: [(_number(w, t.dtype, load_element(w.f, t.dtype, operands[0][1])),)]
+        operation, operands, single, lambda: [(number_of(w, t.dtype, load_element(w.f, t.dtype, operands[0][1])),)]
     )
 
 
-def _number(w: Writer, dtype: DType, register: str) -> str:
+def number_of(w: Writer, dtype: DType, register: str) -> str:
     """Return an element as a Python number."""
     if dtype.is_bool:
         return register

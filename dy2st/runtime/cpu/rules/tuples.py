@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import TupleType
-from dy2st.runtime.cpu.representation import Components, item
+from dy2st.runtime.cpu.representation import Components, as_part, item
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -16,11 +16,12 @@ def new(w: Writer, operation: Operation, operands: list[Components]) -> Sequence
     """Write a tuple of its items."""
     seen: list[str] = []
     for value, components in zip(operation.operands, operands, strict=True):
+        stored = w.fitted(as_part(value.type), components)
         if operation.operands.count(value) > 1:
             w.retain(value.type, components)
         else:
             w.owned(value, components)
-        seen += components
+        seen += stored
     return [tuple(seen)]
 
 

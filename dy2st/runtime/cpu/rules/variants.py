@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import TensorType, Type, VariantType
-from dy2st.runtime.cpu.representation import Components, alternative, kinds, zeros
+from dy2st.runtime.cpu.representation import Components, alternative, as_part, kinds, zeros
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -14,10 +14,10 @@ Made = Sequence[Components]
 
 
 def variant_type(t: Type) -> VariantType:
-    """Return the type of a variant; TypeError for any other."""
+    """Return the type of a variant, whose payloads stand inside of it; TypeError for any other."""
     if not isinstance(t, VariantType):
         raise TypeError(f"a variant is needed here, not {t}")
-    return t
+    return VariantType(tuple(map(as_part, t.alternatives)))
 
 
 def with_alternative(t: VariantType, tag: int | str, chosen: int, payload: Components) -> Components:
@@ -32,7 +32,9 @@ def with_alternative(t: VariantType, tag: int | str, chosen: int, payload: Compo
 def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a variant of a payload."""
     t, tag = variant_type(operation.results[0].type), operation.attributes["tag"]
-    payload = w.owned(operation.operands[0], operands[0]) if operands else ()
+    payload: Components = ()
+    if operands:
+        payload = w.fitted(t.alternatives[tag], w.owned(operation.operands[0], operands[0]))
     return [with_alternative(t, tag, tag, payload)]
 
 
@@ -47,10 +49,11 @@ def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the payload; `eval` says that it is not there."""
     (value,), tag = operation.operands, operation.attributes["tag"]
     there = w.f.value(f"icmp eq i64 {operands[0][0]}, {tag}")
-    payload = operands[0][alternative(variant_type(value.type), tag)]
+    t = variant_type(value.type)
+    payload = operands[0][alternative(t, tag)]
 
     def fast() -> Made:
-        w.retain(operation.results[0].type, payload)
+        w.retain(t.alternatives[tag], payload)
         return [payload]
 
     return w.guarded(operation, operands, there, fast)
@@ -96,10 +99,11 @@ def or_zeros(w: Writer, operation: Operation, operands: list[Components]) -> Mad
         return host_rule(w, operation, operands)
     tag = operation.attributes["tag"]
     there = w.f.value(f"icmp eq i64 {operands[0][0]}, {tag}")
-    payload = operands[0][alternative(variant_type(variant.type), tag)]
+    t = variant_type(variant.type)
+    payload = operands[0][alternative(t, tag)]
 
     def fast() -> Made:
-        w.retain(operation.results[0].type, payload)
+        w.retain(t.alternatives[tag], payload)
         return [payload]
 
     return w.guarded(operation, operands, there, fast)
