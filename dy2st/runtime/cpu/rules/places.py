@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.dtypes import DType, int64
+from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.lanes import Lanes
@@ -111,53 +111,3 @@ def add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: st
     place = w.f.offset(base, at, kind)
     so_far, more = load_element(w.f, dtype, place), load_element(w.f, dtype, w.f.offset(values, source, kind))
     store_element(w.f, dtype, combined(Lanes(w.f, w.module, 1), "sum", dtype, so_far, more), place)
-
-
-@rule("argmax", "argmin")
-def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the place of the first largest or smallest element along the last axis (or of all elements)."""
-    value, f = operation.operands[0], w.f
-    t, axis = tensor_type(value), operation.attributes["axis"]
-    if (
-        in_register(t)
-        or not is_native(t.dtype)
-        or t.dtype.is_bool
-        or (axis is not None and axis % t.rank != t.rank - 1)
-    ):
-        return host_rule(w, operation, operands)
-    shape = extents(value, operands[0])
-    outer = [] if axis is None else shape[:-1]
-    length = product(w, shape) if axis is None else shape[-1]
-    made_type = tensor_type(operation.results[0])
-    kept = [*outer, *["1"] * (made_type.rank - len(outer))]
-
-    def fast() -> Made:
-        made: Components = ("", f.slot("i64")) if in_register(made_type) else allocate(w, int64, kept)
-        with f.loop(product(w, outer), hint="row") as i:
-            row = f.offset(operands[0][1], f.value(f"mul i64 {f.value(f'mul i64 {i}, {length}')}, {t.dtype.itemsize}"))
-            f.store("i64", _first_extreme(w, operation.op.name, t.dtype, row, length), f.offset(made[1], i, "i64"))
-        return [(f.load("i64", made[1]),)] if in_register(made_type) else [made]
-
-    return w.guarded(operation, operands, f.value(f"icmp sgt i64 {length}, 0"), fast)
-
-
-def _first_extreme(w: Writer, name: str, dtype: DType, row: str, length: str) -> str:
-    """Write the search through one row: the first NaN, or else the first of the largest (smallest)."""
-    f, kind = w.f, element_kind(dtype)
-    best, place = f.slot(kind), f.slot("i64")
-    f.store(kind, f.load(kind, row), best)
-    f.store("i64", "0", place)
-    with f.loop(length, start=1, hint="element") as j:
-        new, old = f.load(kind, f.offset(row, j, kind)), f.load(kind, best)
-        if dtype.is_floating:
-            better = f.value(f"fcmp {'ogt' if name == 'argmax' else 'olt'} {kind} {new}, {old}")
-            first_nan = f.value(
-                f"and i1 {f.value(f'fcmp uno {kind} {new}, {new}')}, {f.value(f'fcmp ord {kind} {old}, {old}')}"
-            )
-            better = f.value(f"or i1 {better}, {first_nan}")
-        else:
-            word = ("ugt", "ult") if dtype.kind == "u" else ("sgt", "slt")
-            better = f.value(f"icmp {word[name == 'argmin']} {kind} {new}, {old}")
-        f.store(kind, f.value(f"select i1 {better}, {kind} {new}, {kind} {old}"), best)
-        f.store("i64", f.value(f"select i1 {better}, i64 {j}, i64 {f.load('i64', place)}"), place)
-    return f.load("i64", place)
