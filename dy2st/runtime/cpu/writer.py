@@ -1,7 +1,6 @@
-"""Writes the blocks of a function: who holds which memory, where failures go, calls back into Python.
+"""Writes the blocks of a function, step by step, and calls back into Python.
 
-Blocks of memory count their holders: a value is held by the block that made it until its last use, which may take it
-over. Rules write one operation each; an operation without a rule is a call back into Python (host.py).
+Rules write one operation each; an operation without a rule is a call back into Python (host.py).
 """
 
 from __future__ import annotations
@@ -15,27 +14,14 @@ import numpy as np
 
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
-from dy2st.ir.types import TensorType, Type
-from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
-from dy2st.runtime.cpu.host import ELSEWHERE, OK, HostCall
-from dy2st.runtime.cpu.list_functions import list_function
-from dy2st.runtime.cpu.memory import HEAD, HOST, LIBRARY, RUN
-from dy2st.runtime.cpu.representation import (
-    MOST_REGISTERS,
-    Components,
-    Registers,
-    Strided,
-    as_part,
-    element_kind,
-    is_small,
-    kinds,
-    owners,
-    told,
-)
+from dy2st.runtime.cpu.host import HostCall
+from dy2st.runtime.cpu.memory import HOST, LIBRARY, RUN
+from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, kinds
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.values import Values
 from dy2st.runtime.interpreter import single
 
 Rule = Callable[["Writer", Operation, list[Components]], Sequence[Components]]
@@ -67,15 +53,12 @@ class Unit:
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list["np.ndarray[Any, Any]"])
 
 
-class Writer:
+class Writer(Values):
     """Writes the blocks of one function of a Program."""
 
     def __init__(self, unit: Unit, f: Function):
-        self.unit, self.f, self.module = unit, f, unit.module
-        self.failed = f.label("failed")
-        """Where control goes when an operation has raised; the status stands in `status`."""
-        self.status = f.slot("i32")
-        self._dying: set[Value] = set()
+        super().__init__(f, unit.kernels)
+        self.unit, self.module = unit, unit.module
         self.loops = 0
         """How many loops are around what is being written."""
         self._unlikely = 0
@@ -84,12 +67,7 @@ class Writer:
         self.ahead: dict[Operation, Any] = {}
         """The windows of products that are made for several turns of a loop together (rules/ahead.py)."""
 
-    def finish(self) -> None:
-        """Write the end that failures share."""
-        self.f.start(self.failed)
-        self.f.ret("i32", self.f.load("i32", self.status))
-
-    # ---- blocks ----------------------------------------------------------------------------------------------------
+    # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
         outer = self._dying
@@ -203,118 +181,7 @@ class Writer:
             given.append(env[value])
         return given
 
-    # ---- who holds what --------------------------------------------------------------------------------------------
-    def takes(self, value: Value) -> bool:
-        """Take over what the current operation is the last to use; False where others still need it."""
-        if value in self._dying:
-            self._dying.discard(value)
-            return True
-        return False
-
-    def owned(self, value: Value, components: Components) -> Components:
-        """Return components of an operand that the result may hold: taken over, or held once more."""
-        if not self.takes(value):
-            self.retain(value.type, components)
-        return components
-
-    def retain(self, t: Type, components: Components) -> None:
-        """Write that a value is held once more."""
-        for owner in owners(t):
-            if components[owner.at] != "null":
-                self.f.call("void", "@dy2st.retain", f"ptr {components[owner.at]}")
-
-    def release(self, t: Type, components: Components) -> None:
-        """Write that a value is held once less."""
-        for owner in owners(t):
-            block = components[owner.at]
-            if block == "null":
-                continue
-            name = "@dy2st.release" if owner.list is None else list_function(self.unit.kernels, "release", owner.list)
-            self.f.call("void", name, "ptr %context", f"ptr {block}")
-
-    def fitted(self, t: Type, components: Components, own: bool = True) -> Components:
-        """Return components as a value of type `t` has them: a small tensor in registers, any other in memory.
-
-        The result is held where it is memory; where `own` says so, it takes over what held the components.
-        """
-        if isinstance(components, Registers):
-            return components if is_small(t) else self._stored(components)
-        if not isinstance(t, TensorType) or not is_small(t):
-            return components
-        made = Registers.of(t, elements_of(self.f, t, components))
-        if own:
-            self.release(as_part(t), components)
-        return made
-
-    def _stored(self, components: Registers) -> Components:
-        """Write a small tensor to a block of its own."""
-        f = self.f
-        size = len(components) * components.dtype.itemsize
-        block = f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
-        self.demand(f.value(f"icmp ne ptr {block}, null"))
-        return self._written(components, block, f.offset(block, HEAD))
-
-    def on_stack(self, components: Components) -> Components:
-        """Write a small tensor to the stack, for what reads it at once; other components stay as they are."""
-        if not isinstance(components, Registers):
-            return components
-        return self._written(components, *self.stack_room(components)[:2])
-
-    def stack_room(self, t: TensorType | Registers) -> Components:
-        """Return room on the stack for a small tensor."""
-        kind = "i8" if t.dtype.is_bool else element_kind(t.dtype)
-        return ("null", self.f.slot(kind, MOST_REGISTERS), *map(str, t.shape))
-
-    def _written(self, components: Registers, block: str, data: str) -> Components:
-        for i, register in enumerate(components):
-            store_element(self.f, components.dtype, register, self.f.offset(data, i * components.dtype.itemsize))
-        return (block, data, *map(str, components.shape))
-
-    # ---- rows ------------------------------------------------------------------------------------------------------
-    def read(self, row: str, t: Type, at: int = 0) -> Components:
-        """Write loads of the components of a type from a row."""
-        return told(t, [self.f.load(kind, self.f.offset(row, 8 * (at + i))) for i, kind in enumerate(kinds(t))])
-
-    def write(self, row: str, types: Sequence[Type], values: Sequence[Components]) -> None:
-        """Write stores of values into a row."""
-        at = 0
-        for t, components in zip(types, values, strict=True):
-            for kind, component in zip(kinds(t), self.fitted(t, components), strict=True):
-                self.f.store(kind, component, self.f.offset(row, 8 * at))
-                at += 1
-
-    def kinds(self, t: Type) -> tuple[str, ...]:
-        """Return the LLVM types of the components of a type."""
-        return kinds(t)
-
-    def slots(self, t: Type) -> list[str]:
-        """Return places on the stack for the components of a type."""
-        return [self.f.slot(kind) for kind in kinds(t)]
-
-    def put(self, slots: Sequence[str], t: Type, components: Components) -> None:
-        """Write components to places on the stack."""
-        for kind, slot, component in zip(kinds(t), slots, self.fitted(t, components), strict=True):
-            self.f.store(kind, component, slot)
-
-    def get(self, slots: Sequence[str], t: Type) -> Components:
-        """Read components from places on the stack."""
-        return told(t, [self.f.load(kind, slot) for kind, slot in zip(kinds(t), slots, strict=True)])
-
-    # ---- failures and Python ---------------------------------------------------------------------------------------
-    def check(self, status: str) -> None:
-        """Write that a status other than OK ends the function, or goes to the `try` around."""
-        fails, goes_on = self.f.label("fails"), self.f.label("on")
-        self.f.branch(self.f.value(f"icmp eq i32 {status}, {OK}"), goes_on, fails)
-        self.f.start(fails)
-        self.f.store("i32", status, self.status)
-        self.f.jump(self.failed)
-        self.f.start(goes_on)
-
-    def demand(self, condition: str) -> None:
-        """Write that the interpreter takes over where a condition does not hold."""
-        status = self.f.value(f"select i1 {condition}, i32 {OK}, i32 {ELSEWHERE}")
-        self.check(status)
-
+    # ---- calls -------------------------------------------------------------------------------------------------------
     def library(self, name: str) -> str:
         """Write a read of the address of a library kernel."""
         if name not in self.unit.library:
