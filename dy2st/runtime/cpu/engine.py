@@ -1,11 +1,13 @@
 """LLVM IR text to machine code in this process.
 
-A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Loaded
-code is never freed: it may be running in another thread.
+A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Several
+threads may compile at once: llvmlite puts a lock around each call, which the calls that take long here go around, each
+with an LLVM context of its own. Loaded code is never freed: it may be running in another thread.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import threading
@@ -14,38 +16,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.elf import Binary, Image, NotLinkable, link
+from dy2st.runtime.cpu.loading import libc_address, load_image
 from dy2st.runtime.cpu.target import Target, binding, current_target
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _loaded: list[Any] = []
 _provided: dict[str, Callable[[], int]] = {}
 
 
 @dataclass
 class Code:
-    """A loaded module: `address(name)` is where a function of it stands."""
+    """Loaded code: `address(name)` is where a function of it stands."""
 
-    target: Target
-    _engine: Any = field(repr=False)
+    _find: Callable[[str], int] = field(repr=False)
 
     def address(self, name: str) -> int:
-        """Return the address of a function; KeyError where the module has none of that name."""
-        found = self._engine.get_function_address(name)
+        """Return the address of a function; KeyError where the code has none of that name."""
+        found = self._find(name)
         if not found:
             raise KeyError(name)
-        return int(found)
+        return found
 
 
 def object_key(text: str, target: Target, level: int) -> str:
     """Return the name under which the object file of this text is kept."""
     llvm = binding()
-    parts = (text, target.triple, target.cpu, target.features, str(level), str(llvm.llvm_version_info))
+    parts = (text, *target.words(), str(level), str(llvm.llvm_version_info))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def add_symbol(name: str, address: int) -> None:
-    """Say where a function stands that modules only declare."""
-    binding().add_symbol(name, address)
 
 
 def provide(name: str, address: Callable[[], int]) -> None:
@@ -66,14 +64,14 @@ def compile_object(text: str, target: Target, level: int = 1) -> bytes:
     At level 0 code is made ten times as fast and runs slower: for code that runs once a call.
     """
     module, machine = _improved(text, target, level)
-    return machine.emit_object(module)
+    return _emitted(module, machine)
 
 
 def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
     """Return the module after the passes, and the machine that makes code of it."""
     llvm = binding()
     machine = target.machine(level)
-    module = llvm.parse_assembly(text)
+    module = _parsed(text)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     module.verify()
@@ -81,23 +79,78 @@ def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
     passes = llvm.create_new_module_pass_manager()
     for name in _PASSES[level]:
         getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
+    _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
     return module, machine
 
 
-def load_objects(data: Sequence[bytes], target: Target) -> Code:
+def _parsed(text: str) -> Any:
+    """Return a module in a context of its own."""
+    llvm, context = binding(), binding().create_context()
+    with llvm.ffi.OutputString() as error:
+        made = _without_lock("LLVMPY_ParseAssembly")(context, ctypes.c_char_p(text.encode()), error)
+        if error:
+            raise RuntimeError(f"LLVM IR parsing error\n{error}")
+        return llvm.ModuleRef(made, context)
+
+
+def _emitted(module: Any, machine: Any) -> bytes:
+    """Return the object file of a module."""
+    lib = binding().ffi.lib
+    with binding().ffi.OutputString() as error:
+        made = _without_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
+        if not made:
+            raise RuntimeError(str(error))
+    try:
+        return ctypes.string_at(lib.LLVMPY_GetBufferStart(made), lib.LLVMPY_GetBufferSize(made))
+    finally:
+        lib.LLVMPY_DisposeMemoryBuffer(made)
+
+
+def _without_lock(name: str) -> Any:
+    """Return a function of LLVM without the lock that llvmlite puts around it."""
+    function = getattr(binding().ffi.lib, name)
+    return getattr(function, "_cfn", function)
+
+
+# ---- loading -------------------------------------------------------------------------------------------------------
+def linked(objects: Sequence[bytes]) -> Binary:
+    """Return object files as one image, or as they are where it takes LLVM to load them."""
+    try:
+        return link(objects)
+    except NotLinkable:
+        return list(objects)
+
+
+def load(binary: Binary) -> Code:
+    """Bring code into this process."""
+    with _lock:
+        if isinstance(binary, Image):
+            return Code(load_image(binary, _outside).__getitem__)
+        return Code(_by_llvm(binary))
+
+
+def load_objects(objects: Sequence[bytes]) -> Code:
     """Load object files into this process; they may call each other."""
+    return load(linked(objects))
+
+
+def _outside(name: str) -> int:
+    return _provided[name]() if name in _provided else libc_address(name)
+
+
+def _by_llvm(objects: Sequence[bytes]) -> Callable[[str], int]:
+    """Let LLVM load object files; return what finds a function."""
     llvm = binding()
     for name, address in _provided.items():
-        if any(name.encode() in one for one in data):
-            add_symbol(name, address())
-    with _lock:
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{target.triple}"'), target.machine())
-        for one in data:
-            engine.add_object_file(llvm.ObjectFileRef.from_data(one))
-        engine.finalize_object()
-        _loaded.append(engine)
-    return Code(target, engine)
+        if any(name.encode() in one for one in objects):
+            llvm.add_symbol(name, address())
+    machine = current_target().machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{current_target().triple}"'), machine)
+    for one in objects:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(one))
+    engine.finalize_object()
+    _loaded.append(engine)
+    return engine.get_function_address
 
 
 @functools.cache
@@ -110,7 +163,7 @@ def compile_text(text: str, target: Target | None = None, level: int = 1) -> Cod
     42
     """
     chosen = target or current_target()
-    return load_objects([made_object(text, chosen, level)], chosen)
+    return load_objects([made_object(text, chosen, level)])
 
 
 def made_object(text: str, target: Target, level: int = 1) -> bytes:

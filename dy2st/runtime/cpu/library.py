@@ -57,7 +57,7 @@ def _linked(target: Target, *modules: tuple[Definition, ...]) -> Code:
     for definitions in modules:
         objects.append(_object(gathered(map(exported, definitions), known), target))
         known |= {definition.name for definition in definitions}
-    return load_objects(objects, target)
+    return load_objects(objects)
 
 
 @functools.cache

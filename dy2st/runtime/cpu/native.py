@@ -41,8 +41,7 @@ class NativePlan:
             [
                 made_object(self.unit.kernels.text(), self.target),
                 made_object(self.text, self.target, level=int(has_loops(program))),
-            ],
-            self.target,
+            ]
         )
         kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._run_rows = kind(self._code.address(f"dy2st.f.{program.entry}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
-from dy2st.runtime.cpu.engine import Code, add_symbol, compile_text
+from dy2st.runtime.cpu.engine import Code, compile_text, provide
 from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
 
 _TEXT = """
@@ -41,8 +41,8 @@ define void @dy2st.export.push(ptr %plate, ptr %context) {
 @functools.cache
 def _code() -> Code:
     libc = ctypes.CDLL(None)
-    add_symbol("dy2st.external.capsule_pointer", _address(ctypes.pythonapi.PyCapsule_GetPointer))
-    add_symbol("dy2st.external.free", _address(libc.free))
+    provide("dy2st.external.capsule_pointer", lambda: _address(ctypes.pythonapi.PyCapsule_GetPointer))
+    provide("dy2st.external.free", lambda: _address(libc.free))
     return compile_text("\n".join((DECLARED, PRELUDE, _TEXT)))
 
 

@@ -32,13 +32,19 @@ class Target:
         """Return how many elements of `itemsize` bytes a vector register holds, at least 1."""
         return max(1, self.vector_bytes // itemsize)
 
+    def _model(self) -> dict[str, str]:
+        """Return how code finds what it uses: on x86-64 relative to itself (elf.py), else by addresses."""
+        relative = self.triple.startswith("x86_64") and "linux" in self.triple
+        return {"codemodel": "small", "reloc": "pic"} if relative else {"codemodel": "jitdefault"}
+
+    def words(self) -> tuple[str, ...]:
+        """Return texts that differ where code for the same text does."""
+        return (self.triple, self.cpu, self.features, *self._model().values())
+
     def machine(self, level: int = 1) -> Any:
         """Return LLVM's machine for this target."""
-        return (
-            binding()
-            .Target.from_triple(self.triple)
-            .create_target_machine(cpu=self.cpu, features=self.features, opt=level, codemodel="jitdefault", jit=True)
-        )
+        made = binding().Target.from_triple(self.triple)
+        return made.create_target_machine(cpu=self.cpu, features=self.features, opt=level, jit=True, **self._model())
 
 
 @functools.cache

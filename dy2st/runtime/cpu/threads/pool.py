@@ -13,8 +13,9 @@ import os
 import sys
 import threading
 from dataclasses import dataclass, field
+from typing import Any
 
-from dy2st.runtime.cpu.engine import Code, add_symbol, compile_text, provide
+from dy2st.runtime.cpu.engine import Code, compile_text, provide
 from dy2st.runtime.cpu.threads.jobs import EXTERNALS, pool_text
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
 from dy2st.runtime.cpu.threads.usable import usable_threads
@@ -105,8 +106,12 @@ def _code() -> Code:
     libc = ctypes.CDLL(None)
     for name in EXTERNALS:
         function = getattr(ctypes.pythonapi if name.startswith("Py") else libc, name)
-        add_symbol(f"dy2st.external.{name}", ctypes.cast(function, ctypes.c_void_p).value or 0)
+        provide(f"dy2st.external.{name}", functools.partial(_external, function))
     return compile_text(pool_text())
+
+
+def _external(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @functools.cache
