@@ -28,7 +28,8 @@ def load_image(image: Image, find: Callable[[str], int]) -> dict[str, int]:
 
     OSError where the system lets nobody run what was written.
     """
-    memory = mmap.mmap(-1, max(1, len(image.content)))
+    own = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # a forked process writes into a copy
+    memory = mmap.mmap(-1, max(1, len(image.content)), flags=own)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     memory[: len(image.content)] = image.content
     for name, slot in image.slots.items():

@@ -1,6 +1,7 @@
 """Object files put together to images: what they may hold, and what is left to LLVM's loader."""
 
 import ctypes
+import os
 import platform
 import sys
 
@@ -98,6 +99,19 @@ def test_data_can_be_written_and_each_image_has_its_own():
     one, other = load(image), load(image)
     assert [called(one, "next") for _ in range(3)] == [41, 42, 43]
     assert called(other, "next") == 41
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_writes_into_data_of_its_own():
+    code = load(link([compiled(STATE)]))
+    called(code, "next")
+    child = os.fork()
+    if not child:
+        called(code, "next")
+        os._exit(called(code, "next"))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 43
+    assert called(code, "next") == 42
 
 
 def test_addresses_in_data():
