@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dy2st.dtypes import DType
+from collections.abc import Callable
+
+from dy2st.dtypes import DType, int32, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function, Module
@@ -47,6 +49,12 @@ class Accumulator:
         if self.rounds:
             self.strips = f.slot(self.kind)
             f.store(self.kind, self.start, self.strips)
+        self.orders = self.dtype.is_floating and self.name in ("max", "min")
+        """Whether NaN is to be told from numbers: by the largest pattern of bits, beside the largest number."""
+        if self.orders:
+            self.bits = {32: int32, 64: int64}[self.dtype.bits]
+            self.sizes = f.slot(self.lanes.of(self.bits))
+            f.store(self.lanes.of(self.bits), self.lanes.constant(0, self.bits), self.sizes)
 
     def end_strip(self, i: str) -> None:
         """Write that at every so many vectors the sum so far goes to the sum of strips."""
@@ -69,17 +77,48 @@ class Accumulator:
         wide = converted(lanes, register, self.source, self.dtype)
         if mask is not None:
             wide = lanes.select(mask, wide, self.start, self.dtype)
-        f.store(self.kind, combined(lanes, self.name, self.dtype, f.load(self.kind, self.slot), wide), self.slot)
+        so_far = f.load(self.kind, self.slot)
+        if self.orders:
+            bits = f.value(f"bitcast {self.kind} {wide} to {lanes.of(self.bits)}")
+            size = f.value(
+                f"and {lanes.of(self.bits)} {bits}, {lanes.constant(2 ** (self.dtype.bits - 1) - 1, self.bits)}"
+            )
+            largest = lanes.intrinsic("umax", self.bits, f.load(lanes.of(self.bits), self.sizes), size)
+            f.store(lanes.of(self.bits), largest, self.sizes)
+            f.store(self.kind, _ordered(lanes, self.name, self.dtype, wide, so_far), self.slot)
+        else:
+            f.store(self.kind, combined(lanes, self.name, self.dtype, so_far, wide), self.slot)
 
     def total(self, length: str) -> str:
         """Write the result over all lanes."""
-        f, count = self.f, self.lanes.count
+        f = self.f
         if self.rounds:
             self._flush()
         register = f.load(self.kind, self.strips if self.rounds else self.slot)
+        if self.orders:
+            return self._ordered_total(register)
+        register = self._across(register, self.dtype, lambda v, a, b: combined(v, self.name, self.dtype, a, b))
+        if self.name != "mean":
+            return register
+        kind = element_kind(self.dtype)
+        return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
+
+    def _ordered_total(self, register: str) -> str:
+        """Write the largest (or smallest) number of all lanes, or NaN where one was met."""
+        f, bits, one = self.f, self.bits, Lanes(self.f, self.module, 1)
+        register = self._across(register, self.dtype, lambda v, a, b: _ordered(v, self.name, self.dtype, a, b))
+        sizes = f.load(self.lanes.of(bits), self.sizes)
+        size = self._across(sizes, bits, lambda v, a, b: v.intrinsic("umax", bits, a, b))
+        infinity = {32: 0x7F800000, 64: 0x7FF0000000000000}[self.dtype.bits]
+        missing = f.value(f"icmp ugt {element_kind(bits)} {size}, {infinity}")
+        return one.select(missing, one.constant(float("nan"), self.dtype), register, self.dtype)
+
+    def _across(self, register: str, dtype: DType, combine: Callable[[Lanes, str, str], str]) -> str:
+        """Write what the lanes of a register are together, by halves."""
+        f, count, element = self.f, self.lanes.count, element_kind(dtype)
         while count > 1:
             half = count // 2
-            kind = f"<{count} x {element_kind(self.dtype)}>"
+            kind = f"<{count} x {element}>"
             parts = [
                 f.value(f"shufflevector {kind} {register}, {kind} poison, <{half} x i32> <{numbers}>")
                 for numbers in (
@@ -88,14 +127,16 @@ class Accumulator:
                 )
             ]
             if half == 1:
-                one = f"<1 x {element_kind(self.dtype)}>"
-                parts = [f.value(f"extractelement {one} {p}, i64 0") for p in parts]
-            register = combined(Lanes(f, self.module, half), self.name, self.dtype, *parts)
+                parts = [f.value(f"extractelement <1 x {element}> {p}, i64 0") for p in parts]
+            register = combine(Lanes(f, self.module, half), *parts)
             count = half
-        if self.name != "mean":
-            return register
-        kind = element_kind(self.dtype)
-        return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
+        return register
+
+
+def _ordered(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+    """Write the larger (or smaller) of two, `b` where `a` is NaN; one instruction on most targets."""
+    word, kind = ("ogt" if name == "max" else "olt"), lanes.of(dtype)
+    return lanes.select(lanes.f.value(f"fcmp {word} {kind} {a}, {b}"), a, b, dtype)
 
 
 def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
