@@ -24,7 +24,8 @@ _CHAINS = 4
 
 def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: bool = False) -> Definition:
     """Return the kernel for a tile of `rows` by `vectors`; `masked`: one vector of which `columns` lanes exist."""
-    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{'masked' if masked else vectors}"
+    width = f"masked{tile.lanes}" if masked else vectors
+    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{width}"
     f = Function(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also="noinline nounwind")
     memory = _Memory(f, tile, masked)
     last = minus(f, "%rows", 1)

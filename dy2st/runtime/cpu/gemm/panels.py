@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -17,6 +18,8 @@ from dy2st.runtime.cpu.integers import all_of, any_of, compare, minus, negation,
 
 _WIDE = 8
 """The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""
+_LEAST_MASKED = 8
+"""The lanes of the narrowest vector that is used under a mask."""
 BLOCK_ROWS = 128
 """Rows of A that are taken together, so that they stay in cache while the panels of B pass."""
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"))
@@ -74,12 +77,22 @@ def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: in
         f.call("void", f"@{function.name}", *operands)
         return
     narrow = compare(f, "slt", left, tile.lanes)
-    masked = _rows(tile, 0, scattered)
-    needs.append(masked)
-    with f.when(narrow):
-        f.call("void", f"@{masked.name}", *operands)
+    for lanes, condition in _masked_widths(f, tile, left).items():
+        masked = _rows(replace(tile, lanes=lanes), 0, scattered)
+        needs.append(masked)
+        with f.when(condition):
+            f.call("void", f"@{masked.name}", *operands)
     with f.when(negation(f, narrow)):
         f.call("void", f"@{function.name}", *operands)
+
+
+def _masked_widths(f: Function, tile: Tile, left: str) -> dict[int, str]:
+    """Write when the columns left are computed in a masked vector, and when in one of half as many lanes."""
+    narrow, half = compare(f, "slt", left, tile.lanes), tile.lanes // 2
+    if half < _LEAST_MASKED:
+        return {tile.lanes: narrow}
+    few = compare(f, "sle", left, half)
+    return {half: few, tile.lanes: all_of(f, narrow, negation(f, few))}
 
 
 @contextmanager
@@ -125,7 +138,7 @@ def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -
 
 def _rows(tile: Tile, width: int, scattered: bool = False) -> Definition:
     """Return the function that runs the kernels of one width (0: one masked vector) down the rows."""
-    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}rows.{width or 'masked'}"
+    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}rows.{width or f'masked{tile.lanes}'}"
     f = Function(name, SCATTERED if scattered else KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
     few_rows = tile.few_rows if width == tile.vectors else 1  # narrow products are cheap anyhow
     kernels = {
