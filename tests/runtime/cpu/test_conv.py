@@ -60,7 +60,7 @@ def check(x, w, how, dtype, target=None):
         "in": x.shape[2:], "kernel": w.shape[2:], "out": wanted.shape[2:], "stride": how["stride"], "low": lows,
         "dilation": how["dilation"],
     }), np.int64))  # fmt: skip
-    scratch = Guarded(np.empty(-(-size(row.address) // 64) * 64, np.uint8))
+    scratch = Guarded(np.full(-(-size(row.address) // 64) * 64, 0xFF, np.uint8))  # NaN wherever nothing was written
     c = np.random.default_rng(1).normal(size=wanted.shape).astype(x.dtype)
     jobs = (
         (forward, 2, wanted, (x, w, np.full_like(wanted, np.nan))),
@@ -105,6 +105,40 @@ def test_many_places_and_a_deep_kernel_go_in_blocks():
     x, w = (rng.normal(size=s).astype(np.float32) for s in ((2, 33, 30, 31), (5, 33, 3, 3)))
     how = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
     check(x, w, how, "f32")
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "stride", "dilation", "padding"),
+    [
+        ((1, 3, 32, 32), (2, 3, 3, 3), (1, 1), (1, 1), (0, 0)),
+        ((2, 3, 37, 35), (9, 3, 7, 7), (2, 2), (1, 1), (3, 3)),
+        ((5, 2, 11, 10), (7, 2, 5, 5), (1, 1), (1, 1), (0, 0)),
+        ((3, 2, 20, 21), (4, 2, 3, 2), (3, 2), (2, 3), (1, 2)),
+        ((9, 4, 4, 4), (13, 4, 3, 3), (1, 1), (1, 1), (1, 1)),
+        ((3, 4, 8, 8), (5, 4, 1, 1), (2, 2), (1, 1), (0, 0)),
+        ((2, 6, 50), (3, 6, 4), (2,), (1,), (1,)),
+        ((40, 80, 20, 20), (3, 80, 3, 3), (1, 1), (1, 1), (1, 1)),
+    ],
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_places_as_vectors(x, w, stride, dilation, padding, dtype):
+    rng = np.random.default_rng(5)
+    how = {"stride": stride, "padding": tuple((p, p) for p in padding), "dilation": dilation, "groups": 1}
+    check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "stride", "groups"),
+    [
+        ((1, 40, 2, 2), (30, 40, 3, 3), 1, 1),
+        ((1, 40, 4, 3), (30, 20, 3, 3), 2, 2),
+        ((2, 3, 5, 5), (4, 3, 5, 5), 5, 1),
+    ],
+)
+def test_few_places(x, w, stride, groups):
+    rng = np.random.default_rng(6)
+    how = {"stride": (stride,) * 2, "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": groups}
+    check(rng.normal(size=x).astype(np.float32), rng.normal(size=w).astype(np.float32), how, "f32")
 
 
 @pytest.mark.parametrize("stride", [1, 2])

@@ -15,7 +15,7 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
 
 _PARAMETERS = (
     ("ptr", "%image"), ("ptr", "%block"), ("i64", "%row_bytes"), ("i64", "%first_row"), ("i64", "%rows"),
@@ -89,7 +89,7 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     iz, iy = source(f, shape, 0, z, taps[0]), source(f, shape, 1, y, taps[1])
     exists = all_of(f, inside(f, iz, shape["in0"]), inside(f, iy, shape["in1"]))
     start = source(f, shape, 2, x, taps[2])
-    low, high = _valid(f, shape, start, count)
+    low, high = valid_run(f, start, count, shape["in2"], shape["stride2"])
     low = f.value(f"select i1 {exists}, i64 {low}, i64 0")
     high = f.value(f"select i1 {exists}, i64 {high}, i64 0")
     extents = shape.axes("in")
@@ -110,11 +110,10 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     f.start(done)
 
 
-def _valid(f: Function, shape: Shape, start: str, count: str) -> tuple[str, str]:
-    """Write the t in [0, count) for which start + t stride lies inside: a first one and one past the last."""
-    stride = shape["stride2"]
+def valid_run(f: Function, start: str, count: str, extent: str, stride: str) -> tuple[str, str]:
+    """Write the t in [0, count) with 0 <= start + t stride < extent: a first one and one past the last."""
     before = most(f, minus(f, 0, start), 0)
-    behind = most(f, minus(f, shape["in2"], start), 0)
+    behind = most(f, minus(f, extent, start), 0)
     ends = [f.slot("i64") for _ in range(2)]
     f.store("i64", before, ends[0])
     f.store("i64", behind, ends[1])
@@ -129,8 +128,9 @@ def _valid(f: Function, shape: Shape, start: str, count: str) -> tuple[str, str]
 def gather_run(f: Function, tile: Tile, run: Run) -> None:
     """Write the elements inside and zeros elsewhere; past `count`, what is written is written over later."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
-    dense = compare(f, "eq", run.stride, 1)
-    with f.when(negation(f, dense) if lanes > 1 else "true"), f.loop(run.count) as i:
+    dense, halved = compare(f, "eq", run.stride, 1), compare(f, "eq", run.stride, 2)
+    apart = negation(f, any_of(f, dense, halved))
+    with f.when(apart if lanes > 1 else "true"), f.loop(run.count) as i:
         value = f.slot(t)
         f.store(t, "0.0", value)
         valid = all_of(f, compare(f, "sge", i, run.low), compare(f, "slt", i, run.high))
@@ -140,13 +140,27 @@ def gather_run(f: Function, tile: Tile, run: Run) -> None:
         f.store(t, f.load(t, value), f.offset(run.block, i, t))
     if lanes == 1:
         return
-    with f.when(dense):
-        first = f.value(f"getelementptr {t}, ptr {run.image_row}, i64 {run.start}")
-        with f.loop(run.count, step=lanes) as i:
-            value = masked_load(
-                f, tile, f.value(f"getelementptr {t}, ptr {first}, i64 {i}"), _lanes_of(f, tile, run, i)
-            )
-            f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+    first = f.value(f"getelementptr {t}, ptr {run.image_row}, i64 {run.start}")
+    with f.when(dense), f.loop(run.count, step=lanes) as i:
+        there = f.value(f"getelementptr {t}, ptr {first}, i64 {i}")
+        value = masked_load(f, tile, there, _lanes_of(f, tile, run, i))
+        f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+    with f.when(halved), f.loop(run.count, step=lanes) as i:
+        value = _every_second(f, tile, run, first, i)
+        f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+
+
+def _every_second(f: Function, tile: Tile, run: Run, first: str, i: str) -> str:
+    """Write the elements of a run of stride 2 from number i on."""
+    lanes, halves = tile.lanes, list[str]()
+    low = times(f, minus(f, run.low, i), 2)
+    high = minus(f, times(f, minus(f, run.high, i), 2), 1)
+    for half in range(2):
+        there = f.value(f"getelementptr {tile.element}, ptr {first}, i64 {plus(f, times(f, i, 2), half * lanes)}")
+        mask = span_mask(f, lanes, minus(f, low, half * lanes), minus(f, high, half * lanes))
+        halves.append(f"{tile.vector} {masked_load(f, tile, there, mask)}")
+    evens = ", ".join(f"i32 {2 * lane}" for lane in range(lanes))
+    return f.value(f"shufflevector {', '.join(halves)}, <{lanes} x i32> <{evens}>")
 
 
 def _scatter_run(f: Function, tile: Tile, run: Run) -> None:

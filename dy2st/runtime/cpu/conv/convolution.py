@@ -14,7 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.columns import gather, scatter
+from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, each_group, fill_zeros
+from dy2st.runtime.cpu.conv.few import few, few_places, few_scratch
+from dy2st.runtime.cpu.conv.places import permutes
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
 from dy2st.runtime.cpu.conv.sliding import EXTENTS, sliding, sliding_scratch, turned_filters
 from dy2st.runtime.cpu.conv.sliding_weights import sliding_weights
@@ -38,16 +41,23 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     f = Function(f"dy2st.conv.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
     extents = Extents(f, t)
     multiply, whole, windows, slide = panels(t), matmul_kernel(dtype, False, False, target), gather(t), sliding(t)
-    side_by_side = together(t)
+    side_by_side, by_windows, by_places = together(t), few(t), direct(t) if permutes(target) else None
+    whole_image, slides = _takes_every_element(f, extents.shape), _slides(f, extents.shape)
+    with f.when(few_places(f, extents)):
+        f.call("void", f"@{by_windows.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+        f.ret()
+    if by_places is not None:
+        with f.when(all_of(f, applies(f, t, extents), negation(f, whole_image))):
+            f.call("void", f"@{by_places.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+            f.ret()
     _small_images(f, t, extents, side_by_side)
-    direct, slides = _takes_every_element(f, extents.shape), _slides(f, extents.shape)
-    laid_out = negation(f, any_of(f, direct, slides))
-    slides = all_of(f, slides, negation(f, direct))
+    laid_out = negation(f, any_of(f, whole_image, slides))
+    slides = all_of(f, slides, negation(f, whole_image))
     with each_group(f, t, extents) as (x, w, c):
         with f.when(slides):
             f.call("void", f"@{slide.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch",
                    *_sliding_extents(extents))  # fmt: skip
-        with f.when(direct):
+        with f.when(whole_image):
             f.call("void", f"@{whole.name}", f"ptr {w}", f"i64 {extents.depth}", f"ptr {x}", f"i64 {extents.places}",
                    f"ptr {c}", f"i64 {extents.places}", f"i64 {extents.filters}", f"i64 {extents.places}",
                    f"i64 {extents.depth}", "ptr %scratch", "i1 false")  # fmt: skip
@@ -63,7 +73,8 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
                        "i1 false")  # fmt: skip
             _zero_without_steps(f, t, extents, c)
     f.ret()
-    return Definition(f.name, f.text(), (multiply, whole, windows, slide, side_by_side))
+    needs = (multiply, whole, windows, slide, side_by_side, by_windows, *([by_places] if by_places is not None else []))
+    return Definition(f.name, f.text(), needs)
 
 
 @functools.cache
@@ -141,6 +152,11 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
     back = f.call("i64", f"@{slides.name}", *_sliding_back_extents(f, extents))
     needs.append(slides)
     room = most(f, room, plus(f, back, _turned_bytes(f, t, extents)))
+    room = most(f, room, f.value(f"select i1 {few_places(f, extents)}, i64 {few_scratch(f, t, extents)}, i64 0"))
+    if permutes(target):
+        by_places = direct_scratch(t)
+        needs.append(by_places)
+        room = most(f, room, f.call("i64", f"@{by_places.name}", "ptr %shape"))
     small = compare(f, "sle", extents.places, small_places(t))
     f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {together_bytes(f, t, extents)}, i64 0")))
     return Definition(f.name, f.text(), tuple(needs))

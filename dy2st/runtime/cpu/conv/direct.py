@@ -1,0 +1,150 @@
+"""Convolution over one or two axes by vectors of places: the image is laid out once, and nothing is multiplied in vain.
+
+Vectors of several images follow each other, so that small images fill the kernels, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Places, Vector, describe_vectors, permutation
+from dy2st.runtime.cpu.conv.planes import Planes, fill_planes
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
+from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
+
+_KERNEL = (
+    ("ptr", "%w"), ("i64", "%w_row"), ("ptr", "%planes"), ("ptr", "%taps"), ("ptr", "%vectors"), ("ptr", "%c"),
+    ("i64", "%c_row"), ("i64", "%filters"), ("i64", "%k"),
+)  # fmt: skip
+"""Strides in bytes."""
+_ROWS = (8, 6, 4, 2)
+"""How many filters a kernel takes: all of them, or the first choice that has as many as are left."""
+_TOGETHER = 1 << 19
+"""The bytes of planes up to which images are laid out together."""
+
+
+def applies(f: Function, tile: Tile, extents: Extents) -> str:
+    """Write whether a convolution is over two axes at most and its vectors' lanes stand close."""
+    shape = extents.shape
+    flat = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0")]
+    some = [compare(f, "sgt", shape[name], 0) for name in ("channels", "kernel1", "kernel2")]
+    close = Places(f, tile, Planes(f, tile, extents)).stand_close()
+    return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, compare(f, "sgt", extents.batch, 0), close)
+
+
+class Layout:
+    """The parts of the scratch memory: taps, lanes, vectors, planes."""
+
+    def __init__(self, f: Function, tile: Tile, extents: Extents, scratch: str = "%scratch"):
+        self._f, self._tile, self._extents = f, tile, extents
+        self.planes = Planes(f, tile, extents)
+        self.places = Places(f, tile, self.planes)
+        image = times(f, self.planes.image, tile.size)
+        fitting = f.value(f"udiv i64 {_TOGETHER}, {most(f, image, 1)}")
+        self.images = most(f, least(f, fitting, extents.batch), 1)
+        """How many images are laid out together."""
+        self.taps = scratch
+        self.lanes = f.offset(scratch, self.planes.taps_bytes)
+        self.vectors = f.offset(self.lanes, self.places.lanes_bytes)
+        described = self.places.described_bytes(self.images)
+        self.data = f.offset(self.lanes, described)
+        margin = 3 * tile.lanes * tile.size
+        self.bytes = plus(f, self.planes.taps_bytes, described, times(f, self.images, image), margin)
+
+    @contextmanager
+    def chunks(self, fill: Definition, describe: Definition) -> Iterator[tuple[str, str, str, str]]:
+        """Write loops over groups and as many images as are laid out together: x, w, c and how many vectors."""
+        f, extents, t = self._f, self._extents, self._tile.element
+        self.planes.write_taps(self.taps)
+        f.call("void", f"@{describe.name}", f"ptr {self.lanes}", f"ptr {self.vectors}", f"i64 {self.images}",
+               "ptr %shape")  # fmt: skip
+        with f.loop(extents.groups) as g, f.loop(extents.batch, step=self.images) as b:
+            number = plus(f, times(f, b, extents.groups), g)
+            x = f.offset("%x", times(f, number, extents.image), t)
+            w = f.offset("%w", times(f, g, extents.group_filters), t)
+            c = f.offset("%c", times(f, number, extents.group_result), t)
+            images = least(f, minus(f, extents.batch, b), self.images)
+            apart = times(f, extents.image, extents.groups)
+            f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {self.data}", f"i64 {images}", f"i64 {apart}",
+                   "ptr %shape")  # fmt: skip
+            yield x, w, c, times(f, images, self.places.vectors)
+
+
+def direct(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.direct(x, w, c, shape, scratch)`, where `applies` says so."""
+    f = Function(f"dy2st.conv.{tile.dtype}.direct", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = Extents(f, tile)
+    layout, fill, describe = Layout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
+    wide, one = _rows(tile, tile.vectors), _rows(tile, 1)
+    w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
+    with layout.chunks(fill, describe) as (_, w, c, count):
+        whole = times(f, f.value(f"udiv i64 {count}, {tile.vectors}"), tile.vectors)
+        for rows, start, stop, step in ((wide, "0", whole, tile.vectors), (one, whole, count, 1)):
+            with f.loop(stop, step=step, start=start) as i:
+                vectors = f.offset(layout.vectors, times(f, i, VECTOR_BYTES))
+                f.call("void", f"@{rows.name}", f"ptr {w}", f"i64 {w_row}", f"ptr {layout.data}", f"ptr {layout.taps}",
+                       f"ptr {vectors}", f"ptr {c}", f"i64 {c_row}", f"i64 {extents.filters}",
+                       f"i64 {extents.depth}")  # fmt: skip
+    f.ret()
+    return Definition(f.name, f.text(), (fill, describe, wide, one))
+
+
+def direct_scratch(tile: Tile) -> Definition:
+    """Return `i64 @dy2st.conv.f32.direct.scratch(shape)`."""
+    f = Function(f"dy2st.conv.{tile.dtype}.direct.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
+                 also="noinline nounwind")  # fmt: skip
+    f.ret("i64", Layout(f, tile, Extents(f, tile), "null").bytes)
+    return Definition(f.name, f.text())
+
+
+def _rows(tile: Tile, vectors: int) -> Definition:
+    """Return the function that runs the kernels of so many vectors down the filters."""
+    f = Function(f"dy2st.conv.{tile.dtype}.filters.{vectors}", _KERNEL, linkage="internal", also="noinline nounwind")
+    kernels = [_kernel(tile, rows, vectors) for rows in _ROWS]
+    with f.loop("%filters", step=_ROWS[0]) as i:
+        left = minus(f, "%filters", i)
+        w, c = f.offset("%w", times(f, i, "%w_row")), f.offset("%c", times(f, i, "%c_row"))
+        for n, kernel in enumerate(kernels):
+            fewer = _ROWS[n + 1] if n + 1 < len(_ROWS) else 0
+            chosen = [compare(f, "sgt", left, fewer)]
+            if n:
+                chosen.append(compare(f, "sle", left, _ROWS[n]))
+            with f.when(all_of(f, *chosen)):
+                f.call("void", f"@{kernel.name}", f"ptr {w}", "i64 %w_row", "ptr %planes", "ptr %taps", "ptr %vectors",
+                       f"ptr {c}", "i64 %c_row", f"i64 {left}", "i64 %k")  # fmt: skip
+    f.ret()
+    return Definition(f.name, f.text(), tuple(kernels))
+
+
+def _kernel(tile: Tile, rows: int, vectors: int) -> Definition:
+    """Return the kernel for some filters and vectors of places; filters past the last are copies of it."""
+    name = f"dy2st.conv.{tile.dtype}.{rows}x{vectors}"
+    f = Function(name, _KERNEL, linkage="internal", also="noinline nounwind")
+    v, last = tile.vector, minus(f, "%filters", 1)
+    filters, results = ["%w"], ["%c"]
+    for i in range(1, rows):
+        row = least(f, last, i)
+        filters.append(f.offset("%w", times(f, row, "%w_row")))
+        results.append(f.offset("%c", times(f, row, "%c_row")))
+    read = [Vector(f, tile, f.offset("%vectors", VECTOR_BYTES * j)) for j in range(vectors)]
+    sums = [[f.slot(v) for _ in range(vectors)] for _ in range(rows)]
+    for place in (place for row in sums for place in row):
+        f.store(v, "zeroinitializer", place)
+    with f.loop("%k") as p:
+        tap = f.load("i64", f.offset("%taps", p, "i64"))
+        elements = [vector.read(tap) for vector in read]
+        for row, places in zip(filters, sums, strict=True):
+            factor = spread(f, tile, f.load(tile.element, f.offset(row, p, tile.element)))
+            for element, place in zip(elements, places, strict=True):
+                f.store(v, fused(f, tile, factor, element, f.load(v, place)), place)
+    masks = [lane_mask(f, tile.lanes, vector.count) for vector in read]
+    for row, places in zip(results, sums, strict=True):
+        for vector, mask, place in zip(read, masks, places, strict=True):
+            masked_store(f, tile, f.load(v, place), f.offset(row, vector.result), mask)
+    f.ret()
+    return Definition(name, f.text(), (fmuladd(tile), permutation(tile), *masked_memory(tile)))

@@ -1,0 +1,75 @@
+"""Convolution with few places, as dot products along the windows: filters are read once, as they lie.
+
+Each place's window is copied together, and where a vector of places would be mostly empty, vectors lie along it.
+"""
+
+from __future__ import annotations
+
+from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.planes import Planes, fill_planes
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.dots import dot_product
+from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, compare, plus, times
+
+_MOST = 8
+"""The places up to which vectors along the windows are fuller."""
+
+
+def few_places(f: Function, extents: Extents) -> str:
+    """Write whether there are so few places, over two axes at most."""
+    shape = extents.shape
+    flat = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0")]
+    some = [compare(f, "sgt", shape[name], 0) for name in ("channels", "kernel1", "kernel2")]
+    few = compare(f, "sle", times(f, extents.batch, extents.places), _MOST)
+    return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, few)
+
+
+def few(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.few(x, w, c, shape, scratch)`, where `few_places` says so."""
+    f = Function(f"dy2st.conv.{tile.dtype}.few", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = Extents(f, tile)
+    planes, fill, dots = Planes(f, tile, extents), fill_planes(tile), dot_product(tile)
+    row, size = times(f, extents.depth, tile.size), tile.size
+    image = f.offset("%scratch", planes.taps_bytes)
+    windows = f.offset(image, _image_bytes(f, tile, planes))
+    planes.write_taps("%scratch")
+    with f.loop(extents.batch) as b, f.loop(extents.groups) as g:
+        number = plus(f, times(f, b, extents.groups), g)
+        x, w, c = (
+            f.offset(base, times(f, at, count), tile.element)
+            for base, at, count in (
+                ("%x", number, extents.image), ("%w", g, extents.group_filters), ("%c", number, extents.group_result)
+            )
+        )  # fmt: skip
+        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {image}", "i64 1", "i64 0", "ptr %shape")
+        _copy_windows(f, tile, planes, image, windows)
+        f.call("void", f"@{dots.name}", f"ptr {w}", f"i64 {row}", f"ptr {windows}", f"i64 {row}", f"ptr {c}",
+               f"i64 {times(f, extents.places, size)}", f"i64 {size}", f"i64 {extents.filters}",
+               f"i64 {extents.places}", f"i64 {extents.depth}", "i1 false")  # fmt: skip
+    f.ret()
+    return Definition(f.name, f.text(), (fill, dots))
+
+
+def few_scratch(f: Function, tile: Tile, extents: Extents) -> str:
+    """Write the bytes of scratch that `few` needs."""
+    planes = Planes(f, tile, extents)
+    windows = times(f, extents.places, extents.depth, tile.size)
+    return plus(f, planes.taps_bytes, _image_bytes(f, tile, planes), windows)
+
+
+def _image_bytes(f: Function, tile: Tile, planes: Planes) -> str:
+    return plus(f, times(f, planes.image, tile.size), tile.lanes * tile.size)
+
+
+def _copy_windows(f: Function, tile: Tile, planes: Planes, image: str, windows: str) -> None:
+    """Write copies of each place's window, one behind the other."""
+    shape, t = planes.extents.shape, tile.element
+    with f.loop(shape["out1"]) as y, f.loop(shape["out2"]) as x:
+        first = f.offset(image, plus(f, times(f, y, planes.width), x), t)
+        number = plus(f, times(f, y, shape["out2"]), x)
+        window = f.offset(windows, times(f, number, planes.extents.depth), t)
+        with f.loop(planes.extents.depth) as p:
+            tap = f.load("i64", f.offset("%scratch", p, "i64"))
+            f.store(t, f.load(t, f.offset(first, tap)), f.offset(window, p, t))
