@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import DType
-from dy2st.ir.program import Program
+from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.elements import elements_of, store_element
@@ -73,7 +73,7 @@ class Entry:
         shown = f.value(f"add i64 {f.value(f'shl i64 {number}, 2')}, {f.value(f'zext i32 {status} to i64')}")
         f.ret("ptr", self._call("ptr", "PyLong_FromLongLong", f"i64 {shown}"))
         f.start(good)
-        results = self._results(context, made, [v.type for v in block.results])
+        results = self._results(context, made, block.results)
         now = f.load("i64", f.offset(self.table, FREE_COUNT))  # another thread may have run during a call into Python
         f.store("ptr", context, f.offset(f.load("ptr", f.offset(self.table, FREE_CONTEXTS)), now, "ptr"))
         f.store("i64", f.value(f"add i64 {now}, 1"), f.offset(self.table, FREE_COUNT))
@@ -158,15 +158,29 @@ class Entry:
             f.store(kind, component, f.offset(place, 8 * i))
 
     # ---- results ---------------------------------------------------------------------------------------------------
-    def _results(self, context: str, row: str, types: Sequence[Type]) -> str:
+    def _results(self, context: str, row: str, values: Sequence[Value]) -> str:
         f, at = self.f, 0
-        results = self._sure(self._call("ptr", "PyList_New", f"i64 {len(types)}"))
-        for i, t in enumerate(types):
-            place = f.offset(row, 8 * at)
-            made = self._array_of(t, context, place) if isinstance(t, TensorType) else self._object_of(t, place)
+        results = self._sure(self._call("ptr", "PyList_New", f"i64 {len(values)}"))
+        for i, value in enumerate(values):
+            t, place, given = value.type, f.offset(row, 8 * at), self._given(value)
+            if given is not None:
+                made = f.load("ptr", f.offset("%arguments", 8 * given))
+                self._call("void", "Py_IncRef", f"ptr {made}")
+            elif isinstance(t, TensorType):
+                made = self._array_of(t, context, place)
+            else:
+                made = self._object_of(t, place)
             self._call("i32", "PyList_SetItem", f"ptr {results}", f"i64 {i}", f"ptr {self._sure(made)}")
             at += len(kinds(t))
         return results
+
+    def _given(self, value: Value) -> int | None:
+        """Return which argument a result is, as an array and not a copy of one, as a plan gives it; None for others."""
+        while value.operation is not None and value.operation.op.name == "detach":
+            (value,) = value.operation.operands
+        if not isinstance(value.type, TensorType) or value not in self.program.block.arguments:
+            return None
+        return self.program.block.arguments.index(value)
 
     def _sure(self, made: str) -> str:
         """Go on where Python has made an object; else its error is set."""

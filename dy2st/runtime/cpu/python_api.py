@@ -27,7 +27,7 @@ NATIVE = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float6
 
 _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
-    "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
+    "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble", "Py_IncRef",
 )  # fmt: skip
 _OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None}
 

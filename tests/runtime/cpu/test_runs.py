@@ -158,3 +158,26 @@ def test_an_unknown_backend_is_refused(monkeypatch):
     monkeypatch.setenv("DY2ST_BACKEND", "fast")
     with pytest.raises(ValueError, match="DY2ST_BACKEND is one of auto, native, interpreter, not 'fast'"):
         backend()
+
+
+def test_a_result_that_is_an_argument_is_the_same_array(rng):
+    static = paddle.jit.to_static(lambda x, y: (x.detach(), x + 1, y), full_graph=True)
+    x, y = (rng.normal(size=(40, 50)).astype("float32") for _ in range(2))
+    static(paddle.to_tensor(x), paddle.to_tensor(y))
+    program = static.concrete_program.main_program
+    for made in (NativePlan(program).run([x, y]), compile_plan(program).run([x, y])):
+        assert made[0] is x
+        assert made[1] is not x
+        assert made[2] is y
+
+
+def test_a_result_that_is_an_argument_holds_it(rng):
+    static = paddle.jit.to_static(lambda x: (x.detach(), x + 1), full_graph=True)
+    x = rng.normal(size=(40, 50)).astype("float32")
+    static(paddle.to_tensor(x))
+    plan = NativePlan(static.concrete_program.main_program)
+    held = sys.getrefcount(x)
+    results = [plan.run([x])[0] for _ in range(100)]
+    assert sys.getrefcount(x) == held + 100
+    results.clear()
+    assert sys.getrefcount(x) == held
