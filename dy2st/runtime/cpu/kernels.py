@@ -11,11 +11,13 @@ is dear.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
-from dy2st.runtime.cpu.elementwise import compute, converted
+from dy2st.runtime.cpu.elementwise import DEAR, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, ends_row, read_as_elements
@@ -37,6 +39,8 @@ class _Kernel:
     def __init__(self, module: Module, target: Target, made: Layout):
         self.module, self.made, self.group = module, made, made.group
         self.count = _lanes(made, target)
+        self.wide = self.count * _at_once(made, self.count)
+        """How many elements a turn of a sweep computes: several vectors, so that no operation waits for the last."""
         self.reading = {v: f"%r{i}" for i, v in enumerate(made.read)}
         self.writing = {v: f"%w{i}" for i, v in enumerate(made.group.results)}
         self.scratch = {v: f"%c{i}" for i, v in enumerate(made.kept)}
@@ -165,24 +169,36 @@ class _Kernel:
         ]  # fmt: skip
         if not (ends or columns or stores):
             return
-        sums = {o.results[0]: Accumulator(f, self.module, self.count, o) for o in ends}
+        sums = {o.results[0]: Accumulator(f, self.module, self.wide, o) for o in ends}
         seen: set[Value] = set()
         for v in [*(o.operands[0] for o in (*ends, *columns)), *stores]:
             self._prepare(v, sweep, seen)
-        whole = self.length
-        if self.count > 1:
-            whole = f.value(f"and i64 {self.length}, {-self.count}")
-        with f.loop(whole, self.count, hint="sweep") as i:
+        whole = self.length if self.wide == 1 else f.value(f"and i64 {self.length}, {-self.wide}")
+        self.elements.count = self.wide
+        with f.loop(whole, self.wide, hint="sweep") as i:
             for total in sums.values():
                 total.end_strip(i)
             self._body(sweep, i, ends, columns, stores, sums)
+        self.elements.count = self.count
+        for total in sums.values():
+            total.narrow(self.count)
         if self.count > 1:
-            with f.when(f.value(f"icmp slt i64 {whole}, {self.length}"), "rest"):
-                self.elements.cut(f.value(f"sub i64 {self.length}, {whole}"))
-                self._body(sweep, whole, ends, columns, stores, sums)
+            with self._rest(whole) as i:
+                self.elements.cut(f.value(f"sub i64 {self.length}, {i}"))
+                self._body(sweep, i, ends, columns, stores, sums)
                 self.elements.mask = None
         for o in ends:
             self.row[o.results[0]] = sums[o.results[0]].total(self.length)
+
+    @contextmanager
+    def _rest(self, whole: str) -> Iterator[str]:
+        """Write what runs for the elements from `whole` on, a vector at a time."""
+        if self.wide > self.count:
+            with self.f.loop(self.length, self.count, whole, hint="rest") as i:
+                yield i
+            return
+        with self.f.when(self.f.value(f"icmp slt i64 {whole}, {self.length}"), "rest"):
+            yield whole
 
     def _prepare(self, value: Value, sweep: int, seen: set[Value]) -> None:
         """Load what a value needs that is the same along the row, so that loops find it in a register."""
@@ -201,7 +217,7 @@ class _Kernel:
               sums: dict[Value, Accumulator]) -> None:  # fmt: skip
         memo: dict[Value, str] = {}
         made: list[tuple[Value, str]] = []
-        lanes = Lanes(self.f, self.module, self.count)
+        lanes = Lanes(self.f, self.module, self.elements.count)
         for operation in self.group.members:
             (result,) = operation.results
             if result in stores:
@@ -306,11 +322,32 @@ def _lanes(made: Layout, target: Target) -> int:
     """Return how many elements a register has: those of the narrowest number, but no more than a row has."""
     sizes = [tensor_type(v).dtype.itemsize for v in made.group.maps if not tensor_type(v).dtype.is_bool]
     lanes = target.lanes(max(4, min(sizes, default=4)))
+    row = _row_length(made)
+    while row is not None and lanes > 1 and lanes // 2 >= row:
+        lanes //= 2
+    return lanes
+
+
+_VECTORS = 4
+"""How many vectors are computed at once where an operation takes long: as many as registers have room for."""
+
+
+def _at_once(made: Layout, lanes: int) -> int:
+    """Return how many vectors a turn of a sweep computes."""
+    dear = any(o.op.name in DEAR and not made.is_row(o.results[0]) for o in made.group.members)
+    if lanes < 8 or not dear:  # before AVX there are few registers, and no stores under a mask
+        return 1
+    row, vectors = _row_length(made), _VECTORS
+    while row is not None and vectors > 1 and vectors * lanes > row:
+        vectors //= 2
+    return vectors
+
+
+def _row_length(made: Layout) -> int | None:
+    """Return how many elements a row has, where the types tell."""
     row = 1
     for extent in made.group.space[made.outer :]:
         if not isinstance(extent, int):
-            return lanes
+            return None
         row *= extent
-    while lanes > 1 and lanes // 2 >= row:
-        lanes //= 2
-    return lanes
+    return row

@@ -38,23 +38,26 @@ class Accumulator:
 
     def __init__(self, f: Function, module: Module, count: int, operation: Operation):
         self.f, self.module, self.name = f, module, operation.op.name
-        self.lanes = Lanes(f, module, count)
         self.source, self.dtype = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0]).dtype
-        self.kind = self.lanes.of(self.dtype)
-        self.slot = f.slot(self.kind)
-        self.start = self.lanes.constant(identity(self.name, self.dtype), self.dtype)
-        f.store(self.kind, self.start, self.slot)
         self.rounds = self.dtype.is_floating and self.name in ("sum", "sum_to", "mean")
         """Whether sums lose digits as they grow: then elements are added up by the strip, and strips apart."""
+        self.orders = self.dtype.is_floating and self.name in ("max", "min")
+        """Whether NaN is to be told from numbers: by the largest pattern of bits, beside the largest number."""
+        self.bits = int64 if self.dtype.bits == 64 else int32
+        self._begin(Lanes(f, module, count))
+
+    def _begin(self, lanes: Lanes) -> None:
+        """Make room for what so many lanes have so far: nothing."""
+        f, self.lanes, self.kind = self.f, lanes, lanes.of(self.dtype)
+        self.start = lanes.constant(identity(self.name, self.dtype), self.dtype)
+        self.slot = f.slot(self.kind)
+        f.store(self.kind, self.start, self.slot)
         if self.rounds:
             self.strips = f.slot(self.kind)
             f.store(self.kind, self.start, self.strips)
-        self.orders = self.dtype.is_floating and self.name in ("max", "min")
-        """Whether NaN is to be told from numbers: by the largest pattern of bits, beside the largest number."""
         if self.orders:
-            self.bits = {32: int32, 64: int64}[self.dtype.bits]
-            self.sizes = f.slot(self.lanes.of(self.bits))
-            f.store(self.lanes.of(self.bits), self.lanes.constant(0, self.bits), self.sizes)
+            self.sizes = f.slot(lanes.of(self.bits))
+            f.store(lanes.of(self.bits), lanes.constant(0, self.bits), self.sizes)
 
     def end_strip(self, i: str) -> None:
         """Write that at every so many vectors the sum so far goes to the sum of strips."""
@@ -89,6 +92,32 @@ class Accumulator:
         else:
             f.store(self.kind, combined(lanes, self.name, self.dtype, so_far, wide), self.slot)
 
+    def narrow(self, count: int) -> None:
+        """Write that from here on `count` elements are taken in at a time."""
+        if count == self.lanes.count:
+            return
+        f, wide = self.f, self.lanes
+        if self.rounds:
+            self._flush()
+        so_far = self._across(
+            f.load(self.kind, self.strips if self.rounds else self.slot), self.dtype, self._both, count
+        )
+        sizes = (
+            self._across(f.load(wide.of(self.bits), self.sizes), self.bits, self._larger, count) if self.orders else ""
+        )
+        self._begin(Lanes(f, self.module, count))
+        f.store(self.kind, so_far, self.slot)
+        if self.orders:
+            f.store(self.lanes.of(self.bits), sizes, self.sizes)
+
+    def _both(self, v: Lanes, a: str, b: str) -> str:
+        if self.orders:
+            return _ordered(v, self.name, self.dtype, a, b)
+        return combined(v, self.name, self.dtype, a, b)
+
+    def _larger(self, v: Lanes, a: str, b: str) -> str:
+        return v.intrinsic("umax", self.bits, a, b)
+
     def total(self, length: str) -> str:
         """Write the result over all lanes."""
         f = self.f
@@ -97,7 +126,7 @@ class Accumulator:
         register = f.load(self.kind, self.strips if self.rounds else self.slot)
         if self.orders:
             return self._ordered_total(register)
-        register = self._across(register, self.dtype, lambda v, a, b: combined(v, self.name, self.dtype, a, b))
+        register = self._across(register, self.dtype, self._both)
         if self.name != "mean":
             return register
         kind = element_kind(self.dtype)
@@ -106,17 +135,16 @@ class Accumulator:
     def _ordered_total(self, register: str) -> str:
         """Write the largest (or smallest) number of all lanes, or NaN where one was met."""
         f, bits, one = self.f, self.bits, Lanes(self.f, self.module, 1)
-        register = self._across(register, self.dtype, lambda v, a, b: _ordered(v, self.name, self.dtype, a, b))
-        sizes = f.load(self.lanes.of(bits), self.sizes)
-        size = self._across(sizes, bits, lambda v, a, b: v.intrinsic("umax", bits, a, b))
+        register = self._across(register, self.dtype, self._both)
+        size = self._across(f.load(self.lanes.of(bits), self.sizes), bits, self._larger)
         infinity = {32: 0x7F800000, 64: 0x7FF0000000000000}[self.dtype.bits]
         missing = f.value(f"icmp ugt {element_kind(bits)} {size}, {infinity}")
         return one.select(missing, one.constant(float("nan"), self.dtype), register, self.dtype)
 
-    def _across(self, register: str, dtype: DType, combine: Callable[[Lanes, str, str], str]) -> str:
-        """Write what the lanes of a register are together, by halves."""
+    def _across(self, register: str, dtype: DType, combine: Callable[[Lanes, str, str], str], left: int = 1) -> str:
+        """Write what the lanes of a register are together, by halves, until so many are left."""
         f, count, element = self.f, self.lanes.count, element_kind(dtype)
-        while count > 1:
+        while count > left:
             half = count // 2
             kind = f"<{count} x {element}>"
             parts = [
