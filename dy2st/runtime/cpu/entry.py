@@ -5,7 +5,7 @@
 It gives a list of results; False when arguments are not as they must be for this path (the caller converts them, or
 lets the interpreter run); an int, 4 * number of the run + status, when the run ended otherwise. `plate` is an array
 of addresses: how many contexts are free, where they stand, and `python_api.NAMES`. All of it runs under the
-interpreter's lock.
+interpreter's lock, but for kernels that take long: those give it away until the Program has run.
 
 Memory of a large result goes over to the array, which gives it back when it goes.
 """
@@ -43,8 +43,8 @@ def _is_plain(t: Type) -> bool:
 class Entry:
     """Writes the function that Python calls."""
 
-    def __init__(self, module: Module, program: Program):
-        self.module, self.program = module, program
+    def __init__(self, module: Module, program: Program, takes_long: bool):
+        self.module, self.program, self.takes_long = module, program, takes_long
         parameters = [("ptr", "%plate"), ("ptr", "%arguments"), ("i64", "%count")]
         self.f = Function("dy2st.call", parameters, "ptr", also="nounwind")
         self.table = self.f.load("ptr", self.f.offset("%plate", api.DATA))
@@ -66,6 +66,9 @@ class Entry:
         turn = f.offset(context, TURN)
         f.store("i64", f.value(f"add i64 {f.load('i64', turn)}, 1"), turn)
         status = f.call("i32", f"@dy2st.f.{self.program.entry}", f"ptr {context}", f"ptr {given}", f"ptr {made}")
+        if self.takes_long:
+            self.module.add("dy2st.take_lock", "declare void @dy2st.take_lock()")
+            f.call("void", "@dy2st.take_lock")
         good, bad = f.label("good"), f.label("bad")
         f.branch(f.value(f"icmp eq i32 {status}, {OK}"), good, bad)
         f.start(bad)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.grouping import Group
-from dy2st.runtime.cpu.kernels import kernel
 from dy2st.runtime.cpu.layout import Layout, layout
+from dy2st.runtime.cpu.parts import kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
 from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product
 from dy2st.runtime.cpu.writer import Writer
@@ -33,7 +33,7 @@ def run_group(
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
     made.strides.update((v, room.strides) for v, room in into.items())
     results = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
-    scratch = [allocate(w, tensor_type(v).dtype, extents[made.outer :]) for v in made.kept]
+    rooms, scratch = _scratch(w, made, extents)
     arguments = [
         *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"
           for v in made.read),
@@ -41,11 +41,23 @@ def run_group(
         *(f"ptr {room[1]}" for room in scratch),
         *(f"i64 {e}" for e in extents),
         *(f"i64 {s}" for strides in made.strides.values() for s in strides if not s.isdigit()),
+        *(f"i64 {n}" for n in rooms),
     ]  # fmt: skip
     w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, made)}", *arguments)
     for block in [*after, *(room[0] for room in scratch)]:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return [_result(w, v, results[v]) for v in group.results]
+
+
+def _scratch(w: Writer, made: Layout, extents: list[str]) -> tuple[list[str], list[Components]]:
+    """Return memory for rows that are kept; and for how many threads it is, where each needs its own."""
+    row = extents[made.outer :]
+    if not needs_rooms(made, w.unit.target):
+        return [], [allocate(w, tensor_type(v).dtype, row) for v in made.kept]
+    w.unit.module.add("dy2st.threads", "declare i64 @dy2st.threads()")
+    threads = w.f.call("i64", "@dy2st.threads")
+    apart = room_length(w.f, product(w, row))
+    return [threads], [allocate(w, tensor_type(v).dtype, [threads, apart]) for v in made.kept]
 
 
 def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, after: list[str]) -> Components:

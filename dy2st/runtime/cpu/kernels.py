@@ -5,14 +5,16 @@ computes elements in vectors, and the last few under a mask. A reduction of a ro
 result is computed in the next one, from the group's operands again or from a copy of the row (`scratch`) where that
 is dear.
 
-    void @dy2st.k.<key>(<pointers and numbers read>, <pointers written>, <scratch>, <extents>)
+    void @dy2st.k.<key>(<pointers and numbers read>, <pointers written>, <scratch>, <extents>, <strides>)
+
+A large nest is split between threads: parts.py writes the function then, and the loops into others beside it.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
@@ -21,31 +23,39 @@ from dy2st.runtime.cpu.elementwise import DEAR, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, ends_row, read_as_elements
-from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, identity
+from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.target import Target
 
 
-def kernel(module: Module, target: Target, made: Layout) -> str:
-    """Return the name of the function that runs a group; groups that do the same share one."""
-    text = _Kernel(module, target, made).text()
-    key = hashlib.sha256(text.encode()).hexdigest()[:16]
-    name = f"dy2st.k.{key}"
-    module.add(name, text.replace("@dy2st.kernel(", f"@{name}(", 1))
-    return name
+@dataclass(frozen=True)
+class Work:
+    """What a sweep through a row does."""
+
+    sweep: int
+    ends: list[Operation]
+    """Reductions of the row, which end with it."""
+    columns: list[Operation]
+    """Reductions over rows, which take in one more."""
+    stores: list[Value]
+
+    def __bool__(self) -> bool:
+        return bool(self.ends or self.columns or self.stores)
 
 
-class _Kernel:
+class Nest:
+    """Writes the loops of a group into a function."""
+
     def __init__(self, module: Module, target: Target, made: Layout):
         self.module, self.made, self.group = module, made, made.group
-        self.count = _lanes(made, target)
+        self.count = lanes_of(made, target)
         self.wide = self.count * _at_once(made, self.count)
         """How many elements a turn of a sweep computes: several vectors, so that no operation waits for the last."""
         self.reading = {v: f"%r{i}" for i, v in enumerate(made.read)}
         self.writing = {v: f"%w{i}" for i, v in enumerate(made.group.results)}
         self.scratch = {v: f"%c{i}" for i, v in enumerate(made.kept)}
         self.extents = [f"%e{i}" for i in range(len(made.group.space))]
-        parameters = [
+        self.parameters = [
             *(
                 (element_kind(tensor_type(v).dtype) if in_register(v.type) else "ptr", r)
                 for v, r in self.reading.items()
@@ -55,13 +65,19 @@ class _Kernel:
             *(("i64", e) for e in self.extents),
             *(("i64", s) for strides in self._strides(made).values() for s in strides if not s.isdigit()),
         ]
-        self.f = Function("dy2st.kernel", parameters, also="nounwind")
         self.makers = {v: o for o in self.group.members for v in o.results}
         self.row: dict[Value, str] = {}
         """Registers of values that are the same along the row that is being written."""
         self.base: dict[Value, str] = {}
         """Addresses of the row in memory."""
-        self.elements = Elements(self.f, module, self.count)
+        self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
+
+    def begin(self, f: Function) -> None:
+        """Go on in another function, for whole rows."""
+        self.f, self.elements = f, Elements(f, self.module, self.count)
+        self.length = self._product(self.extents[self.made.outer :])
+        self.first, self.stop = "0", self.length
+        """The elements of rows that are written: other ones are somebody else's."""
 
     def _strides(self, made: Layout) -> dict[Value, tuple[str, ...]]:
         """Return strides as the function names them: literals, and parameters for the others."""
@@ -71,17 +87,13 @@ class _Kernel:
         }
         return self.strides
 
-    def text(self) -> str:
-        """Write the function."""
-        f, made = self.f, self.made
-        self.length = self._product([e for e, s in zip(self.extents, self.group.space, strict=True)][made.outer :])
+    def write(self) -> None:
+        """Write the nest."""
         for value in self.group.columns:
             self._fill_column(value)
         self._outside(0, [])
         for value in self.group.columns:
             self._finish_column(value)
-        f.ret()
-        return f.text()
 
     # ---- places ----------------------------------------------------------------------------------------------------
     def _product(self, factors: list[str]) -> str:
@@ -97,10 +109,15 @@ class _Kernel:
     def _outside(self, axis: int, counters: list[str]) -> None:
         """Write the loops over the axes outside of rows."""
         if axis == self.made.outer:
-            self._row(counters)
+            self.row_of(counters)
             return
-        with self.f.loop(self._extent(axis), hint="outer") as i:
+        start, stop = self.outer_bounds(axis)
+        with self.f.loop(stop, start=start, hint="outer") as i:
             self._outside(axis + 1, [*counters, i])
+
+    def outer_bounds(self, axis: int) -> tuple[str, str]:
+        """Return where the loop over an axis outside of rows begins and ends."""
+        return "0", self._extent(axis)
 
     def _row_address(self, value: Value, counters: list[str], pointer: str) -> str:
         """Write the address of a value's row (or of its one element in this row)."""
@@ -122,7 +139,7 @@ class _Kernel:
         return f.offset(pointer, at if at == "0" else f.value(f"mul nsw i64 {at}, {size}"))
 
     # ---- a row -----------------------------------------------------------------------------------------------------
-    def _row(self, counters: list[str]) -> None:
+    def row_of(self, counters: list[str]) -> None:
         made, group = self.made, self.group
         self.row, self.base = {}, dict(self.scratch)
         for value, register in self.reading.items():
@@ -135,7 +152,7 @@ class _Kernel:
         for sweep in range(made.sweeps + 1):
             self._row_values(sweep)
             if sweep < made.sweeps:
-                self._sweep(sweep)
+                self.sweep(sweep)
         for value, register in self.row.items():
             if value in self.writing and value not in group.columns:
                 store_element(self.f, tensor_type(value).dtype, register, self.base[value])
@@ -158,46 +175,57 @@ class _Kernel:
         return self.row[value]
 
     # ---- a sweep ---------------------------------------------------------------------------------------------------
-    def _sweep(self, sweep: int) -> None:
-        """Write one run through the row: full vectors, then the rest under a mask."""
-        f, made, group = self.f, self.made, self.group
+    def work_of(self, sweep: int) -> Work:
+        """Return what a sweep does."""
+        made, group = self.made, self.group
         ends = [o for o in group.members if ends_row(o, group) and made.at[o.results[0]] == sweep + 1]
         columns = [o for o in group.members if o.results[0] in group.columns and made.at[o.results[0]] == sweep]
         stores = [
             v for v in [*group.results, *made.kept]
             if v not in group.columns and not made.is_row(v) and made.at[v] == sweep
         ]  # fmt: skip
-        if not (ends or columns or stores):
+        return Work(sweep, ends, columns, stores)
+
+    def sweep(self, sweep: int) -> None:
+        """Write one run through the row."""
+        work = self.work_of(sweep)
+        if not work:
             return
-        sums = {o.results[0]: Accumulator(f, self.module, self.wide, o) for o in ends}
+        sums = self.run_through(work)
+        for o in work.ends:
+            self.row[o.results[0]] = finished(self.f, o, sums[o.results[0]].partial(), self.length)
+
+    def run_through(self, work: Work) -> dict[Value, Accumulator]:
+        """Write a run through the elements: full vectors, then the rest under a mask; return the sums."""
+        f = self.f
+        sums = {o.results[0]: Accumulator(f, self.module, self.wide, o) for o in work.ends}
         seen: set[Value] = set()
-        for v in [*(o.operands[0] for o in (*ends, *columns)), *stores]:
-            self._prepare(v, sweep, seen)
-        whole = self.length if self.wide == 1 else f.value(f"and i64 {self.length}, {-self.wide}")
+        for v in [*(o.operands[0] for o in (*work.ends, *work.columns)), *work.stores]:
+            self._prepare(v, work.sweep, seen)
+        whole = self.stop if self.wide == 1 else f.value(f"and i64 {self.stop}, {-self.wide}")
         self.elements.count = self.wide
-        with f.loop(whole, self.wide, hint="sweep") as i:
+        with f.loop(whole, self.wide, self.first, hint="sweep") as i:
             for total in sums.values():
                 total.end_strip(i)
-            self._body(sweep, i, ends, columns, stores, sums)
+            self._body(work, i, sums)
         self.elements.count = self.count
         for total in sums.values():
             total.narrow(self.count)
         if self.count > 1:
             with self._rest(whole) as i:
-                self.elements.cut(f.value(f"sub i64 {self.length}, {i}"))
-                self._body(sweep, i, ends, columns, stores, sums)
+                self.elements.cut(f.value(f"sub i64 {self.stop}, {i}"))
+                self._body(work, i, sums)
                 self.elements.mask = None
-        for o in ends:
-            self.row[o.results[0]] = sums[o.results[0]].total(self.length)
+        return sums
 
     @contextmanager
     def _rest(self, whole: str) -> Iterator[str]:
         """Write what runs for the elements from `whole` on, a vector at a time."""
         if self.wide > self.count:
-            with self.f.loop(self.length, self.count, whole, hint="rest") as i:
+            with self.f.loop(self.stop, self.count, whole, hint="rest") as i:
                 yield i
             return
-        with self.f.when(self.f.value(f"icmp slt i64 {whole}, {self.length}"), "rest"):
+        with self.f.when(self.f.value(f"icmp slt i64 {whole}, {self.stop}"), "rest"):
             yield whole
 
     def _prepare(self, value: Value, sweep: int, seen: set[Value]) -> None:
@@ -213,19 +241,20 @@ class _Kernel:
             for operand in self.makers[value].operands[: read_as_elements(self.makers[value])]:
                 self._prepare(operand, sweep, seen)
 
-    def _body(self, sweep: int, i: str, ends: list[Operation], columns: list[Operation], stores: list[Value],
-              sums: dict[Value, Accumulator]) -> None:  # fmt: skip
+    def _body(self, work: Work, i: str, sums: dict[Value, Accumulator]) -> None:
         memo: dict[Value, str] = {}
         made: list[tuple[Value, str]] = []
         lanes = Lanes(self.f, self.module, self.elements.count)
         for operation in self.group.members:
             (result,) = operation.results
-            if result in stores:
-                made.append((result, self._vector(lanes, result, sweep, i, memo)))
-            elif operation in ends:
-                sums[result].add(self._vector(lanes, operation.operands[0], sweep, i, memo), self.elements.mask)
-            elif operation in columns:
-                self._add_to_column(lanes, operation, self._vector(lanes, operation.operands[0], sweep, i, memo), i)
+            if result in work.stores:
+                made.append((result, self._vector(lanes, result, work.sweep, i, memo)))
+            elif operation in work.ends:
+                sums[result].add(self._vector(lanes, operation.operands[0], work.sweep, i, memo), self.elements.mask)
+            elif operation in work.columns:
+                self._add_to_column(
+                    lanes, operation, self._vector(lanes, operation.operands[0], work.sweep, i, memo), i
+                )
         for result, register in made:  # last: a result may stand in the memory of an operand that others read
             self._store(result, register, i)
 
@@ -274,13 +303,13 @@ class _Kernel:
         """Write one run through a column result, element by element of its row."""
         f, pointer = self.f, self.writing[value]
         self.base[value] = pointer
-        whole = self.length if self.count == 1 else f.value(f"and i64 {self.length}, {-self.count}")
+        whole = self.stop if self.count == 1 else f.value(f"and i64 {self.stop}, {-self.count}")
         count = self.count
-        with f.loop(whole, count, hint="column") as i:
+        with f.loop(whole, count, self.first, hint="column") as i:
             write(i)
         if count > 1:
             self.elements.count = 1
-            with f.loop(self.length, 1, whole, hint="rest") as i:
+            with f.loop(self.stop, 1, whole, hint="rest") as i:
                 write(i)
             self.elements.count = count
 
@@ -318,7 +347,7 @@ class _Kernel:
         self._column_loop(value, write)
 
 
-def _lanes(made: Layout, target: Target) -> int:
+def lanes_of(made: Layout, target: Target) -> int:
     """Return how many elements a register has: those of the narrowest number, but no more than a row has."""
     sizes = [tensor_type(v).dtype.itemsize for v in made.group.maps if not tensor_type(v).dtype.is_bool]
     lanes = target.lanes(max(4, min(sizes, default=4)))

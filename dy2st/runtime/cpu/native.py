@@ -35,7 +35,7 @@ class NativePlan:
         self.unit = lower(prepared(program), self.target)
         self._direct = python_api.available() and entry.takes(program)
         if self._direct:
-            entry.Entry(self.unit.module, self.unit.program).write()
+            entry.Entry(self.unit.module, self.unit.program, self.unit.takes_long).write()
         self.text = self.unit.module.text(self.unit.kernels)
         self._code = load_objects(
             [
@@ -43,7 +43,7 @@ class NativePlan:
                 made_object(self.text, self.target, level=int(has_loops(program))),
             ]
         )
-        kind = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._run_rows = kind(self._code.address(f"dy2st.f.{program.entry}"))
         self._arguments = [v.type for v in program.block.arguments]
         self._results = [v.type for v in program.block.results]

@@ -118,19 +118,15 @@ class Accumulator:
     def _larger(self, v: Lanes, a: str, b: str) -> str:
         return v.intrinsic("umax", self.bits, a, b)
 
-    def total(self, length: str) -> str:
-        """Write the result over all lanes."""
+    def partial(self) -> str:
+        """Write what all lanes have so far, as one."""
         f = self.f
         if self.rounds:
             self._flush()
         register = f.load(self.kind, self.strips if self.rounds else self.slot)
         if self.orders:
             return self._ordered_total(register)
-        register = self._across(register, self.dtype, self._both)
-        if self.name != "mean":
-            return register
-        kind = element_kind(self.dtype)
-        return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
+        return self._across(register, self.dtype, self._both)
 
     def _ordered_total(self, register: str) -> str:
         """Write the largest (or smallest) number of all lanes, or NaN where one was met."""
@@ -165,6 +161,14 @@ def _ordered(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
     """Write the larger (or smaller) of two, `b` where `a` is NaN; one instruction on most targets."""
     word, kind = ("ogt" if name == "max" else "olt"), lanes.of(dtype)
     return lanes.select(lanes.f.value(f"fcmp {word} {kind} {a}, {b}"), a, b, dtype)
+
+
+def finished(f: Function, operation: Operation, register: str, length: str) -> str:
+    """Write the result of a reduction of so many elements, whose total is there."""
+    if operation.op.name != "mean":
+        return register
+    kind = element_kind(tensor_type(operation.results[0]).dtype)
+    return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
 
 
 def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:

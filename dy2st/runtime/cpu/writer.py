@@ -52,6 +52,11 @@ class Unit:
     """The library kernels that the code calls; the context has their addresses in this order."""
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list["np.ndarray[Any, Any]"])
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether some kernel may be split between threads: then it may have given Python's lock away."""
+        return bool(self.library) or "dy2st.parallel" in self.kernels
+
 
 class Writer(Values):
     """Writes the blocks of one function of a Program."""

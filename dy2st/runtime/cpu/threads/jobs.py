@@ -210,9 +210,15 @@ run:
   ret void
 }}"""
 
-_LOCK = """
+_LOCK = f"""
+; how many threads a job has at most
+define i64 @dy2st.pool.threads() nounwind {{
+  %threads = load atomic i64, ptr {PLACES["threads"]} monotonic, align 8
+  ret i64 %threads
+}}
+
 ; what takes long runs without Python's lock, from here to the end of the run
-define internal void @let_python_run() nounwind {
+define internal void @let_python_run() nounwind {{
   %held = call i32 @dy2st.external.PyGILState_Check()
   %holds = icmp ne i32 %held, 0
   br i1 %holds, label %give, label %done
@@ -221,10 +227,10 @@ give:
   br label %done
 done:
   ret void
-}
+}}
 
 ; take Python's lock again where the run has given it away
-define void @dy2st.pool.take_lock() nounwind {
+define void @dy2st.pool.take_lock() nounwind {{
   %held = call i32 @dy2st.external.PyGILState_Check()
   %lacks = icmp eq i32 %held, 0
   br i1 %lacks, label %take, label %done
@@ -234,4 +240,4 @@ take:
   br label %done
 done:
   ret void
-}"""
+}}"""

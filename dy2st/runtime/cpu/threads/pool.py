@@ -141,5 +141,5 @@ def _address(name: str) -> int:
     return _ready().address(name)
 
 
-for _name in ("parallel", "take_lock"):
+for _name in ("parallel", "take_lock", "threads"):
     provide(f"dy2st.{_name}", functools.partial(_address, f"dy2st.pool.{_name}"))

@@ -1,0 +1,176 @@
+"""Loop nests as functions of a module: whole, or split between threads as splitting.py says.
+
+Where a nest is split, the function that Programs call only says what there is to be shared; functions beside it run
+ranges of the nest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from dy2st.dtypes import DType
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.integers import plus, times
+from dy2st.runtime.cpu.kernels import Nest, lanes_of
+from dy2st.runtime.cpu.lanes import Lanes
+from dy2st.runtime.cpu.layout import Layout
+from dy2st.runtime.cpu.reductions import combined, finished
+from dy2st.runtime.cpu.representation import element_kind, in_register
+from dy2st.runtime.cpu.splitting import (
+    MOST_BLOCKS,
+    RANGE_UNIT,
+    ROW_COST,
+    Way,
+    blocks,
+    bounds,
+    element_cost,
+    longest,
+    units,
+    way,
+)
+from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, forked
+from dy2st.runtime.cpu.threads.state import MOST
+
+
+def kernel(module: Module, target: Target, made: Layout) -> str:
+    """Return the name of the function that runs a group; groups that do the same share one."""
+    text = _Kernel(module, target, made).text()
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    name = f"dy2st.k.{key}"
+    module.add(name, text.replace("@dy2st.kernel", f"@{name}"))
+    return name
+
+
+def needs_rooms(made: Layout, target: Target) -> bool:
+    """Say whether each thread needs scratch memory of its own: then the last parameter says for how many it is."""
+    return bool(made.kept) and way(made, element_cost(made, lanes_of(made, target))) == "rows"
+
+
+def room_length(f: Function, length: str) -> str:
+    """Write how many elements the scratch rows of two threads are apart."""
+    return f.value(f"and i64 {plus(f, length, 63)}, -64")
+
+
+class _Kernel(Nest):
+    def __init__(self, module: Module, target: Target, made: Layout):
+        self.way: Way = "whole"
+        super().__init__(module, target, made)
+        self.cost = element_cost(made, self.count)
+        self.way = way(made, self.cost)
+        if needs_rooms(made, target):
+            self.parameters.append(("i64", "%threads"))
+        self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
+        self.beside: list[str] = []
+        """The texts of the functions that run ranges."""
+
+    def text(self) -> str:
+        """Write the function, and behind it those that run ranges."""
+        main = self.f
+        if self.way == "sweeps":
+            self.row_of([])
+        elif self.way == "rows":
+            self._split_rows()
+        else:
+            self.write()
+        main.ret()
+        return "\n\n".join((main.text(), *self.beside))
+
+    def _part(self, more: list[tuple[str, str]]) -> Function:
+        """Begin a function that runs a range."""
+        f = Function(
+            f"dy2st.kernel.{len(self.beside)}", [*self.parameters, *more, *RANGE], linkage="internal", also="nounwind"
+        )
+        self.begin(f)
+        return f
+
+    def _share(self, main: Function, part: Function, more: list[tuple[str, str]], count: str, cost: str) -> None:
+        """End the function that runs a range, and go on in the main one with sharing its units."""
+        part.ret()
+        self.beside.append(part.text())
+        self.begin(main)
+        most = "%threads" if ("i64", "%threads") in self.parameters else MOST
+        given = forked(main, part.name, [*self.parameters, *more], count, cost, most)
+        self.beside.append(given.text)
+        self.module.add(PARALLEL.name, PARALLEL.text)
+
+    # ---- rows ------------------------------------------------------------------------------------------------------
+    def _split_rows(self) -> None:
+        main = self.f
+        extents = [self._extent(axis) for axis in range(self.made.outer)]
+        axis, count = longest(main, extents)
+        rest = self.length
+        for other, extent in enumerate(extents):
+            split = main.value(f"icmp eq i64 {axis}, {other}")
+            rest = times(main, rest, main.value(f"select i1 {split}, i64 1, i64 {extent}"))
+        cost = plus(main, times(main, rest, self.cost), ROW_COST)
+        part = self._part([("i64", "%axis")])
+        if self.scratch:
+            apart = room_length(part, self.length)
+            for value, register in self.scratch.items():
+                size = tensor_type(value).dtype.itemsize
+                self.scratch[value] = part.offset(register, times(part, "%who", apart, size))
+        self.write()
+        self._share(main, part, [("i64", axis)], count, cost)
+
+    def outer_bounds(self, axis: int) -> tuple[str, str]:
+        """Return where the loop over an axis outside of rows begins and ends."""
+        start, stop = super().outer_bounds(axis)
+        if self.way != "rows":
+            return start, stop
+        f = self.f
+        split = f.value(f"icmp eq i64 %axis, {axis}")
+        return f.value(f"select i1 {split}, i64 %from, i64 0"), f.value(f"select i1 {split}, i64 %to, i64 {stop}")
+
+    # ---- sweeps through one row ------------------------------------------------------------------------------------
+    def sweep(self, sweep: int) -> None:
+        """Write one run through the row."""
+        work = self.work_of(sweep)
+        if self.way != "sweeps" or not work:
+            super().sweep(sweep)
+            return
+        main, row = self.f, self.row
+        known = [(v, register) for v, register in row.items() if v in self.makers]
+        passed = [(_kind(v), f"%q{i}") for i, (v, _) in enumerate(known)]
+        given = [(_kind(v), register) for v, register in known]
+        totals = [("ptr", main.slot(_kind(o.results[0]), MOST_BLOCKS)) for o in work.ends]
+        slots = [("ptr", f"%u{i}") for i in range(len(totals))]
+        count, size = (
+            blocks(main, self.length) if work.ends else (units(main, self.length, RANGE_UNIT), str(RANGE_UNIT))
+        )
+        part = self._part([*passed, *slots, ("i64", "%size")])
+        self.row = {v: r for v, r in row.items() if v not in self.makers and in_register(v.type)}
+        self.row.update({v: register for (v, _), (_, register) in zip(known, passed, strict=True)})
+        if work.ends:
+            with part.loop("%to", start="%from", hint="block") as number:
+                self.first, self.stop = bounds(part, self.length, "%size", number, plus(part, number, 1))
+                sums = self.run_through(work)
+                for o, (_, slot) in zip(work.ends, slots, strict=True):
+                    kind = _kind(o.results[0])
+                    part.store(kind, sums[o.results[0]].partial(), part.offset(slot, number, kind))
+        else:
+            self.first, self.stop = bounds(part, self.length, RANGE_UNIT, "%from", "%to")
+            self.run_through(work)
+        self._share(main, part, [*given, *totals, ("i64", size)], count, times(main, size, self.cost))
+        self.row = row
+        for o, (_, slot) in zip(work.ends, totals, strict=True):
+            self.row[o.results[0]] = finished(main, o, self._added_up(o, slot, count), self.length)
+
+    def _added_up(self, operation: Operation, slot: str, count: str) -> str:
+        """Write the result of a reduction whose blocks are done, in their order."""
+        f, dtype = self.f, _dtype(operation.results[0])
+        kind = element_kind(dtype)
+        lanes = Lanes(f, self.module, 1)
+        with f.loop(count, start=1, hint="blocks") as i:
+            more = f.load(kind, f.offset(slot, i, kind))
+            f.store(kind, combined(lanes, operation.op.name, dtype, f.load(kind, slot), more), slot)
+        return f.load(kind, slot)
+
+
+def _dtype(value: Value) -> DType:
+    return tensor_type(value).dtype
+
+
+def _kind(value: Value) -> str:
+    return element_kind(_dtype(value))

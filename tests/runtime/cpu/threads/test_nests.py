@@ -1,0 +1,140 @@
+"""Loop nests that are split between threads: the same bits for any number of threads, and the interpreter's values."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+import dy2st.nn.functional as F
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.plan import compile_plan
+
+NESTS = {
+    "elementwise": lambda x: paddle.tanh(x * 2 + 1),
+    "several results": lambda x: (x + 1, paddle.exp(-x * x), x > 0),
+    "sum of all": lambda x: paddle.tanh(x).sum(),
+    "mean and what follows": lambda x: x / paddle.sqrt((x * x).mean() + 1e-5),
+    "extrema of all": lambda x: (x.max(), x.min(), (x - x.max()).sum()),
+    "all and any": lambda x: ((x < 9).all(), (x > 3).any(), (x > 9).any()),
+    "sums of rows": lambda x: (x.sum(axis=-1), (x * x).mean(axis=-1)),
+    "softmax": lambda x: F.softmax(x, axis=-1),
+    "layer_norm and gelu": lambda x: F.gelu(F.layer_norm(x, [x.shape[-1]])),
+    "rows broadcast": lambda x: F.relu(x + x[0]),
+    "columns": lambda x: (x * x).sum(axis=0),
+    "transposed": lambda x: paddle.tanh(x.transpose([1, 0])) + 1,
+    "counts": lambda x: (x > 0).sum(),
+}
+SHAPES = [(0, 5), (1, 1), (3, 17), (700, 96), (2, 30000), (30000, 2), (1, 70001)]
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = paddle.get_num_threads()
+    yield
+    paddle.set_num_threads(before)
+
+
+def _native(f, shape):
+    static = paddle.jit.to_static(f, full_graph=True)
+    with paddle.no_grad():
+        static(paddle.zeros(shape))
+    program = static.concrete_program.main_program
+    return NativePlan(program), compile_plan(program)
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_any_number_of_threads_gives_the_same_bits(name, rng):
+    native, plan = _native(NESTS[name], [2, 3])
+    for shape in SHAPES:
+        if shape[0] * shape[1] == 0 and name in ("extrema of all", "rows broadcast"):
+            continue
+        x = rng.normal(size=shape).astype("float32")
+        want = plan.run([x])
+        made = []
+        for count in (1, 2, 4):
+            paddle.set_num_threads(count)
+            made.append(native.run([x]))
+        for results in zip(want, *made, strict=True):
+            np.testing.assert_allclose(results[1], results[0], rtol=2e-5, atol=2e-5)
+            assert all(np.array_equal(results[1], other, equal_nan=True) for other in results[2:])
+
+
+def test_a_sum_of_blocks_hands_nan_on(rng):
+    native, _ = _native(lambda x: (x.max(), x.sum(), x.mean()), [2, 3])
+    paddle.set_num_threads(3)
+    x = rng.normal(size=(500, 500)).astype("float32")
+    x[432, 17] = np.nan
+    assert all(np.isnan(value) for value in native.run([x]))
+
+
+@pytest.mark.parametrize("shape", [(5, 1, 7000), (1, 9000, 4), (300, 2, 90), (2, 2, 20000)])
+def test_the_longest_outer_axis_is_split(shape, rng):
+    native, plan = _native(lambda x: F.softmax(x, axis=-1), [2, 3, 4])
+    x = rng.normal(size=shape).astype("float32")
+    paddle.set_num_threads(1)
+    (alone,) = native.run([x])
+    paddle.set_num_threads(3)
+    np.testing.assert_array_equal(native.run([x])[0], alone)
+    np.testing.assert_allclose(alone, plan.run([x])[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_tensor_that_is_written_in_place(rng):
+    def f(x, n):
+        i = 0
+        while i < n:
+            x = paddle.tanh(x) * 1.5
+            i += 1
+        return x
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    with paddle.no_grad():
+        static(paddle.zeros([2, 3]), paddle.to_tensor(2))
+    native = NativePlan(static.concrete_program.main_program)
+    x, n = rng.normal(size=(400, 300)).astype("float32"), np.array(20)
+    paddle.set_num_threads(1)
+    (alone,) = native.run([x, n])
+    paddle.set_num_threads(3)
+    np.testing.assert_array_equal(native.run([x, n])[0], alone)
+
+
+def test_python_threads_run_at_once_and_give_the_same_bits(rng):
+    native, _ = _native(lambda x: F.softmax(x, axis=-1).sum(axis=0), [2, 3])
+    paddle.set_num_threads(3)
+    inputs = [rng.normal(size=(40 * n, 100)).astype("float32") for n in range(1, 9)]
+    want = [native.run([x])[0] for x in inputs]
+    wrong = []
+
+    def work(k):
+        for _ in range(100):
+            if not np.array_equal(native.run([inputs[k]])[0], want[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_others_run_while_a_kernel_takes_long(rng):
+    native, _ = _native(lambda x: paddle.tanh(paddle.exp(paddle.sin(x))).sum(), [2, 3])
+    paddle.set_num_threads(2)
+    x = np.zeros((3000, 1000), "float32")
+    native.run([x])
+    running, seen = threading.Event(), []
+
+    def work():
+        running.set()
+        native.run([x])
+        seen.append("done")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    running.wait()
+    turns = 0
+    while not seen:
+        turns += 1
+    thread.join()
+    assert turns > 100  # this thread had Python's lock meanwhile
