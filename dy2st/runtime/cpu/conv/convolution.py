@@ -15,10 +15,11 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
+from dy2st.runtime.cpu.conv.direct_weights import direct_weights, many_places
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, each_group, fill_zeros
 from dy2st.runtime.cpu.conv.few import few, few_places, few_scratch
 from dy2st.runtime.cpu.conv.places import permutes
-from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
+from dy2st.runtime.cpu.conv.shape import FIELDS, Shape, axis_fields
 from dy2st.runtime.cpu.conv.sliding import EXTENTS, sliding, sliding_scratch, turned_filters
 from dy2st.runtime.cpu.conv.sliding_weights import sliding_weights
 from dy2st.runtime.cpu.conv.together import small_places, together, together_bytes, together_images, together_weights
@@ -85,6 +86,10 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
     slide, turned, side_by_side = sliding(t), turned_filters(t), together_images(t, target)
+    by_places = direct(t) if permutes(target) else None
+    if by_places is not None:
+        with f.when(_slides(f, extents.shape)):
+            _turn_back(f, t, extents, by_places, turned)
     _small_images(f, t, extents, side_by_side)
     with f.when(_slides(f, extents.shape)):
         _slide_back(f, t, extents, slide, turned)
@@ -99,7 +104,8 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"ptr {behind}", "i1 false")  # fmt: skip
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
     f.ret()
-    return Definition(f.name, f.text(), (multiply, windows, slide, turned, side_by_side))
+    needs = (multiply, windows, slide, turned, side_by_side, *([by_places] if by_places is not None else []))
+    return Definition(f.name, f.text(), needs)
 
 
 @functools.cache
@@ -110,7 +116,12 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, windows, slide = matmul_kernel(dtype, False, True, target), gather(t), sliding_weights(t)
     side_by_side = together_weights(t, target)
+    by_places = direct_weights(t) if permutes(target) else None
     fill_zeros(f, t, "%w", times(f, extents.groups, extents.group_filters))
+    if by_places is not None:
+        with f.when(all_of(f, applies(f, t, extents), many_places(f, t, extents))):
+            f.call("void", f"@{by_places.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+            f.ret()
     _small_images(f, t, extents, side_by_side)
     with f.when(all_of(f, _slides(f, extents.shape), _dots_pay(f, t, extents))):
         with each_group(f, t, extents) as (x, w, c):
@@ -124,7 +135,8 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"i64 {extents.row_bytes // t.size}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"i64 {extents.filters}", f"i64 {steps}", f"i64 {columns}", f"ptr {behind}", "i1 true")  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (multiply, windows, slide, side_by_side))
+    needs = (multiply, windows, slide, side_by_side, *([by_places] if by_places is not None else []))
+    return Definition(f.name, f.text(), needs)
 
 
 @functools.cache
@@ -157,6 +169,8 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
         by_places = direct_scratch(t)
         needs.append(by_places)
         room = most(f, room, f.call("i64", f"@{by_places.name}", "ptr %shape"))
+        back = f.call("i64", f"@{by_places.name}", f"ptr {_turned_row(f, extents)}")
+        room = most(f, room, plus(f, back, times(f, _turned_bytes(f, t, extents), extents.groups)))
     small = compare(f, "sle", extents.places, small_places(t))
     f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {together_bytes(f, t, extents)}, i64 0")))
     return Definition(f.name, f.text(), tuple(needs))
@@ -231,6 +245,36 @@ def _slide_back(f: Function, t: Tile, extents: Extents, slide: Definition, turne
             x = f.offset("%x", times(f, number, extents.image), t.element)
             c = f.offset("%c", times(f, number, extents.group_result), t.element)
             f.call("void", f"@{slide.name}", f"ptr {c}", "ptr %scratch", f"ptr {x}", f"ptr {behind}", *operands)
+
+
+def _turn_back(f: Function, t: Tile, extents: Extents, by_places: Definition, turned: Definition) -> None:
+    """Write the gradient by the image as a convolution of the cotangent with all filters turned, where that applies."""
+    row = _turned_row(f, extents)
+    with f.when(applies(f, t, Extents(f, t, row))):
+        kernel = times(f, *extents.shape.axes("kernel"))
+        with f.loop(extents.groups) as g:
+            w, there = (f.offset(base, times(f, g, extents.group_filters), t.element) for base in ("%w", "%scratch"))
+            f.call("void", f"@{turned.name}", f"ptr {w}", f"ptr {there}", f"i64 {extents.filters}",
+                   f"i64 {extents.channels}", f"i64 {kernel}")  # fmt: skip
+        behind = f.offset("%scratch", times(f, _turned_bytes(f, t, extents), extents.groups))
+        f.call("void", f"@{by_places.name}", "ptr %c", "ptr %scratch", "ptr %x", f"ptr {row}", f"ptr {behind}")
+        f.ret()
+
+
+def _turned_row(f: Function, extents: Extents) -> str:
+    """Write the shape row of the convolution of the cotangent that gives the gradient by the image."""
+    shape, row = extents.shape, f.slot("i64", len(FIELDS))
+    swapped = {"channels": "filters", "filters": "channels"}
+    swapped |= {f"{a}{axis}": f"{b}{axis}" for axis in range(3) for a, b in (("in", "out"), ("out", "in"))}
+    for at, name in enumerate(FIELDS):
+        if name.startswith("low"):
+            axis = name[-1]
+            reach = times(f, minus(f, shape[f"kernel{axis}"], 1), shape[f"dilation{axis}"])
+            value = minus(f, reach, shape[name])
+        else:
+            value = "0" if name.startswith("high") else shape[swapped.get(name, name)]
+        f.store("i64", value, f.offset(row, 8 * at))
+    return row
 
 
 def _sliding_back_extents(f: Function, extents: Extents) -> list[str]:

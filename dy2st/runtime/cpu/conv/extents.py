@@ -18,9 +18,9 @@ PARAMETERS = (("ptr", "%x"), ("ptr", "%w"), ("ptr", "%c"), ("ptr", "%shape"), ("
 class Extents:
     """Extents of one group of one image, in registers."""
 
-    def __init__(self, f: Function, t: Tile):
+    def __init__(self, f: Function, t: Tile, row: str = "%shape"):
         names = ["batch", "channels", "filters", "groups"]
-        self.shape = shape = Shape(f, [*names, *axis_fields("in", "kernel", "out", "stride", "low", "dilation")])
+        self.shape = shape = Shape(f, [*names, *axis_fields("in", "kernel", "out", "stride", "low", "dilation")], row)
         self.batch, self.groups = shape["batch"], shape["groups"]
         groups = most(f, self.groups, 1)
         self.filters = f.value(f"sdiv i64 {shape['filters']}, {groups}")

@@ -31,10 +31,10 @@ def shape_row(batch: int, channels: int, filters: int, groups: int, **axes: Sequ
 
 
 class Shape:
-    """Reads of a shape row (`%shape`) in a function; each number is read once, at its beginning."""
+    """Reads of a shape row in a function; each number is read once, at its beginning."""
 
-    def __init__(self, f: Function, names: Sequence[str]):
-        self._registers = {name: f.load("i64", f.offset("%shape", 8 * FIELDS.index(name))) for name in names}
+    def __init__(self, f: Function, names: Sequence[str], row: str = "%shape"):
+        self._registers = {name: f.load("i64", f.offset(row, 8 * FIELDS.index(name))) for name in names}
 
     def __getitem__(self, name: str) -> str:
         return self._registers[name]

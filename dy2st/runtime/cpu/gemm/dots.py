@@ -96,11 +96,16 @@ class DotBlock:
                 return masked_load(f, tile, address, mask)
             return f.value(f"load {tile.vector}, ptr {address}, align {tile.size}")
 
-        right = [read(f.offset(b, b_at)) for b in self._b_rows]
-        for a, sums in zip(self._a_rows, self._sums, strict=True):
-            left = read(f.offset(a, a_at))
+        self.add_vectors(
+            [read(f.offset(a, a_at)) for a in self._a_rows], [read(f.offset(b, b_at)) for b in self._b_rows]
+        )
+
+    def add_vectors(self, left: list[str], right: list[str]) -> None:
+        """Write the sums on by vectors that are in registers."""
+        f, tile = self._f, self._tile
+        for a, sums in zip(left, self._sums, strict=True):
             for factor, place in zip(right, sums, strict=True):
-                f.store(tile.vector, fused(f, tile, left, factor, f.load(tile.vector, place)), place)
+                f.store(tile.vector, fused(f, tile, a, factor, f.load(tile.vector, place)), place)
 
     def write(self, accumulate: str) -> None:
         """Write the sums of the %m x %n rows that there are to %c, or add them to it."""
