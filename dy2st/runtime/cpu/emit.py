@@ -13,8 +13,10 @@ entry:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+
+from dy2st.runtime.cpu.definition import Definition
 
 
 class Function:
@@ -148,8 +150,10 @@ class Function:
 class Module:
     """Definitions of a module, each name once."""
 
-    def __init__(self) -> None:
+    def __init__(self, special: Mapping[str, Definition] | None = None) -> None:
         self._texts: dict[str, str] = {}
+        self.special = special or {}
+        """By name, the definitions that the target has better ones for."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._texts

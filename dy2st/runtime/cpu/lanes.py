@@ -66,6 +66,7 @@ class Lanes:
 def _define(module: Module, definition: Definition) -> None:
     if definition.name in module:
         return
+    definition = module.special.get(definition.name, definition)
     module.add(definition.name, definition.text)
     for need in definition.needs:
         _define(module, need)

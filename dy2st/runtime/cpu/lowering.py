@@ -16,6 +16,7 @@ from dy2st.passes.decompose import Decompose
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
 from dy2st.runtime.cpu.host import OK
+from dy2st.runtime.cpu.math.scaling import better_definitions
 from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
@@ -34,6 +35,7 @@ def prepared(program: Program) -> Program:
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
     unit = Unit(program, target, RULES, STRIDED, AS_THEY_ARE, run_group, small)
+    unit.kernels.special = better_definitions(target)
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):
             module.add(line.partition("@")[2].partition("(")[0], line)

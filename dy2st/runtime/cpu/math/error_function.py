@@ -24,9 +24,10 @@ from dy2st.runtime.cpu.math.coefficients import (
     NORMAL_TAIL_F64,
 )
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
-from dy2st.runtime.cpu.math.exponential import excess, exp_parts, power_of_two, scaled
+from dy2st.runtime.cpu.math.exponential import excess, exp_parts
 from dy2st.runtime.cpu.math.logarithm import log
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN, rounded_whole
+from dy2st.runtime.cpu.math.scaling import power_of_two, scaled
 from dy2st.runtime.cpu.math.two_parts import exact_product
 
 _NEAR = {"f32": ERF_NEAR_F32, "f64": ERF_NEAR_F64}
@@ -57,7 +58,7 @@ def gelu(e: Emitter, x: Lanes) -> Lanes:
     growth = exp_parts(e, half_square.head, half_square.tail)
     t = 1.0 / e.fma(a, 0.25, 1.0)
     tail = t * e.polynomial(e.fma(a * t, -0.25, 0.5), _TAIL[x.kind])  # by t - 1/2, without the rounding of t
-    share = scaled(e, near * e.fma(growth.excess, tail, tail), growth.n)
+    share = scaled(e, near * e.fma(growth.excess, tail, tail), growth.n, growth.whole)
     result = e.select(x > 0.0, x - share, share)
     return e.select(x.equals(-INFINITY), NAN, result)
 

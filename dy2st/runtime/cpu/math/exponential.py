@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dy2st.runtime.cpu.math.coefficients import EXP_F32, EXP_F64, LOG_2_F32, LOG_2_F64
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.representation import form, rounded_whole
+from dy2st.runtime.cpu.math.scaling import power_of_two, scaled
 
 _LOG_2 = {"f32": LOG_2_F32, "f64": LOG_2_F64}
 _EXP = {"f32": EXP_F32, "f64": EXP_F64}
@@ -25,13 +26,15 @@ class Parts(NamedTuple):
 
     n: Lanes
     excess: Lanes
+    whole: Lanes
+    """n as floats."""
 
 
 def exp(e: Emitter, x: Lanes) -> Lanes:
     """Write e**x."""
     low, high = _LEAST_ARGUMENT[x.kind], _LARGEST_ARGUMENT[x.kind]
     parts = exp_parts(e, e.smallest(e.largest(x, low), high))
-    return scaled(e, parts.excess + 1.0, parts.n)
+    return scaled(e, parts.excess + 1.0, parts.n, parts.whole)
 
 
 def exp2(e: Emitter, x: Lanes) -> Lanes:
@@ -39,7 +42,7 @@ def exp2(e: Emitter, x: Lanes) -> Lanes:
     f = form(x.kind)
     x = e.smallest(e.largest(x, float(f.least_exponent - 1)), float(f.bias + 1))
     whole, n = rounded_whole(e, x)
-    return scaled(e, excess(e, (x - whole) * math.log(2)) + 1.0, n)
+    return scaled(e, excess(e, (x - whole) * math.log(2)) + 1.0, n, whole)
 
 
 def expm1(e: Emitter, x: Lanes) -> Lanes:
@@ -57,21 +60,9 @@ def exp_parts(e: Emitter, x: Lanes, tail: Lanes | None = None) -> Parts:
     log_2, log_2_rest = _LOG_2[x.kind]
     whole, n = rounded_whole(e, x * (1 / math.log(2)))
     r = e.fma(whole, -log_2_rest, e.fma(whole, -log_2, x))
-    return Parts(n, excess(e, r if tail is None else r + tail))
+    return Parts(n, excess(e, r if tail is None else r + tail), whole)
 
 
 def excess(e: Emitter, r: Lanes) -> Lanes:
     """Write e**r - 1 for |r| <= log(2) / 2."""
     return e.fma(r * r, e.polynomial(r, _EXP[r.kind]), r)
-
-
-def power_of_two(e: Emitter, n: Lanes) -> Lanes:
-    """Write 2**n for an n (integers) whose power is a normal number."""
-    f = form("f" + n.kind[1:])
-    return e.floats((n + f.bias) << f.mantissa_bits)
-
-
-def scaled(e: Emitter, x: Lanes, n: Lanes) -> Lanes:
-    """Write x 2**n in two steps, so that one rounding is enough where the result is subnormal."""
-    half = n >> 1
-    return x * power_of_two(e, half) * power_of_two(e, n - half)

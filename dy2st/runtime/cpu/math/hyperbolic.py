@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.math.coefficients import SINH_F32, SINH_F64
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
-from dy2st.runtime.cpu.math.exponential import exp_parts, expm1, power_of_two
+from dy2st.runtime.cpu.math.exponential import exp_parts, expm1
 from dy2st.runtime.cpu.math.logarithm import log1p
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN, form
+from dy2st.runtime.cpu.math.scaling import power_of_two
 
 _SINH = {"f32": SINH_F32, "f64": SINH_F64}
 # e**x / 2 is infinite above

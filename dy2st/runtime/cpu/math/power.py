@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.math.coefficients import POW_SCALE, POW_TAIL_F64, POW_THIRD, POW_WIDE_EXP2_F64, POW_WIDE_LOG2_F64
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
-from dy2st.runtime.cpu.math.exponential import excess, power_of_two, scaled
+from dy2st.runtime.cpu.math.exponential import excess
 from dy2st.runtime.cpu.math.representation import (
     INFINITY,
     NAN,
@@ -18,6 +18,7 @@ from dy2st.runtime.cpu.math.representation import (
     split_at_root_half,
     whole_to_float,
 )
+from dy2st.runtime.cpu.math.scaling import power_of_two, scaled
 from dy2st.runtime.cpu.math.two_parts import TwoParts, constant, exact_product, exact_sum, fast_sum, product
 
 _LOG_2 = 0.6931471805599453
@@ -99,7 +100,7 @@ def _pow_in_two_parts(e: Emitter, a: Lanes, y: Lanes) -> Lanes:
     low = e.select(near, e.fma(y, log2.tail, exact.tail), 0.0)
     t = e.smallest(e.largest(exact.head, -1080.0), 1030.0)
     whole, n = rounded_whole(e, t)
-    return scaled(e, excess(e, ((t - whole) + low) * _LOG_2) + 1.0, n)
+    return scaled(e, excess(e, ((t - whole) + low) * _LOG_2) + 1.0, n, whole)
 
 
 def _log_edges(e: Emitter, a: Lanes, log: Lanes) -> Lanes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.math.coefficients import GELU_CUBIC, GELU_SCALE
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
-from dy2st.runtime.cpu.math.exponential import exp, exp_parts, scaled
+from dy2st.runtime.cpu.math.exponential import exp, exp_parts
 from dy2st.runtime.cpu.math.logarithm import log1p
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN
+from dy2st.runtime.cpu.math.scaling import scaled
 from dy2st.runtime.cpu.math.two_parts import TwoParts, constant, exact_product, exact_sum, product
 
 # x e**u is 0 for u below, to rounding
@@ -53,7 +54,7 @@ def _times_sigmoid(e: Emitter, x: Lanes, u: Lanes, tail: Lanes | None) -> Lanes:
     least, below = _LEAST[x.kind], u < 0.0
     if tail is not None:
         tail = e.select(e.abs(u) < -least, e.select(below, tail, -tail), 0.0)
-    n, excess = exp_parts(e, e.largest(-e.abs(u), least), tail)
+    n, excess, whole = exp_parts(e, e.largest(-e.abs(u), least), tail)
     growth = excess + 1.0
-    ratio = e.select(below, e.largest(x, least) * growth, x) / (scaled(e, growth, n) + 1.0)
-    return e.select(x.equals(-INFINITY), NAN, scaled(e, ratio, e.select(below, n, 0)))
+    ratio = e.select(below, e.largest(x, least) * growth, x) / (scaled(e, growth, n, whole) + 1.0)
+    return e.select(x.equals(-INFINITY), NAN, scaled(e, ratio, e.select(below, n, 0), e.select(below, whole, 0.0)))
