@@ -35,7 +35,7 @@ LOCKED_GROUPS = ("build", "test", "check", "examples")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the subcommand that the command line names; return its exit status."""
     options, rest = _parser().parse_known_args(arguments)
-    if rest and options.command is not test:
+    if rest and options.command not in (test, bench):
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     return options.command(options)
@@ -80,10 +80,10 @@ def check(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Run the benchmarks; `--peers` measures torch, jax and paddle too, where installed."""
+    """Run the benchmarks; further arguments go to benchmarks/run.py, or with `--micro` to benchmarks/micro.py."""
     ensure_environment()
-    flags = [f"--{name}" for name in ("peers", "save") if getattr(options, name)]
-    return _python("benchmarks/run.py", *flags, *options.rows)
+    script = "benchmarks/micro.py" if options.micro else "benchmarks/run.py"
+    return _python(script, *options.rest, interpreter=options.python)
 
 
 def docs(options: argparse.Namespace) -> int:
@@ -178,8 +178,8 @@ def _borrowed_uv(scratch: Path) -> str:
     return str(bin_folder / "uv")
 
 
-def _python(*arguments: str) -> int:
-    return subprocess.run([str(PYTHON), *arguments], cwd=ROOT, env=_this_checkout()).returncode
+def _python(*arguments: str, interpreter: Path = PYTHON) -> int:
+    return subprocess.run([str(interpreter), *arguments], cwd=ROOT, env=_this_checkout()).returncode
 
 
 def _this_checkout() -> dict[str, str]:
@@ -222,9 +222,10 @@ def _parser() -> argparse.ArgumentParser:
     add(check)
     add(docs)
     benching = add(bench)
-    benching.add_argument("--peers", action="store_true", help="measure torch, jax and paddle beside, where installed")
-    benching.add_argument("--save", action="store_true", help="write the results to benchmarks/results/")
-    benching.add_argument("rows", nargs="*", help="only these files of benchmarks/, such as small_op")
+    benching.usage = "dev.py bench [-h] [--micro] [--python PATH] [arguments of the script]"
+    benching.epilog = "Examples: dev.py bench --rows lstm mlp --quick     dev.py bench --peers     dev.py bench --micro"
+    benching.add_argument("--micro", action="store_true", help="measure single parts, not whole workloads")
+    benching.add_argument("--python", type=Path, default=PYTHON, help="an interpreter that has the peers")
     locking = add(lock)
     locking.add_argument("--upgrade", action="store_true", help="take newer versions where there are any")
     return parser

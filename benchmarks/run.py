@@ -1,77 +1,92 @@
-"""Measure dy2st beside NumPy and, on demand, beside torch, jax and paddle.
+"""Measure the table of workloads beside other packages, or alone.
 
-python3 dev.py bench                      # every file of rows, without peers
-python3 dev.py bench --peers small_op     # one file, with the peers that are installed
-python3 dev.py bench --save               # also write benchmarks/results/<file>.json
+python3 dev.py bench                                 # every row, dy2st alone
+python3 dev.py bench --rows lstm mlp --quick         # rows whose names begin so, at a tenth of the effort
+python3 dev.py bench --rows newton --beside jax      # one row, beside one package
+python3 dev.py bench --peers                         # every row beside every package that is installed
+python3 dev.py bench --peers --missing --write       # only rows without a result; then docs/performance.md
+
+Results are kept row by row in a JSON file, which --write reads: a run that was cut off goes on with --missing.
 """
 
 import argparse
-import importlib
-import importlib.metadata
 import json
 import os
-import platform
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
-from harness import PEERS, Result, as_json, measure, table
+from machine import facts
+from suite import matching
+from suite.measure import QUICK, Effort, measure
+from suite.workload import OURS, Row
 
-HERE = Path(__file__).resolve().parent
-FILES = (
-    "import_time",
-    "small_op",
-    "interpreter",
-    "cached_call",
-    "conversion",
-    "train_step",
-    "gradients",
-    "second_order",
-    "loop_memory",
-    "workloads",
-)
+PACKAGES = ("torch", "jax", "onnxruntime", "paddle", "numpy")
+RESULTS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dy2st" / "benchmarks.json"
 
 
 def main() -> int:
-    """Measure the rows of the named files and print them; the status is 1 when a candidate failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", default=FILES, help=f"of {', '.join(FILES)}; all when none is named")
-    parser.add_argument("--peers", action="store_true", help=f"measure {', '.join(PEERS)} too, where installed")
-    parser.add_argument("--save", action="store_true", help="write the results as JSON to benchmarks/results/")
-    options = parser.parse_args()
-    if unknown := [name for name in options.files if name not in FILES]:
-        parser.error(f"no such file of rows: {', '.join(unknown)}; there are {', '.join(FILES)}")
-    print(" ".join(f"{key}: {value}" for key, value in machine().items()))
+    """Measure the named rows; the status is 1 when a side failed or differs."""
+    options = parsed()
+    try:
+        rows = matching(options.rows)
+    except KeyError as error:
+        sys.exit(error.args[0])
+    kept: dict[str, Any] = json.loads(options.results.read_text()) if options.results.exists() else {"rows": {}}
+    if options.missing:
+        rows = [row for row in rows if row.name not in kept["rows"]]
+    packages = (OURS, *(PACKAGES if options.peers else ()), *options.beside)
     failed = False
-    for name in options.files:
-        print(f"\n== {name}")
-        results: list[Result] = []
-        for row in importlib.import_module(name).ROWS:
-            results.append(measure(row, options.peers))
-            print(table(results[-1]), flush=True)
-            failed |= any(reason.startswith("FAILED") for reason in results[-1].missing.values())
-        if options.save:
-            save(name, results)
+    for row in rows:
+        result = measure(row, packages, QUICK if options.quick else Effort())
+        print(text(row, result), flush=True)
+        kept["rows"][row.name] = {"taken": time.strftime("%Y-%m-%d"), "machine": facts(), **result}
+        keep(options.results, kept)
+        failed |= any(side.get("missing", "").startswith(("FAILED", "DIFFERS")) for side in result["sides"].values())
     return 1 if failed else 0
 
 
-def machine() -> dict[str, str]:
-    """Say what the figures were taken on: versions and cores, nothing that names a machine."""
-    facts = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
-    for package in ("dy2st", "numpy", "torch", "jax", "paddlepaddle"):
-        try:
-            facts[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--rows", nargs="+", default=[], metavar="NAME", help="beginnings of names of rows; all when none is given"
+    )
+    parser.add_argument("--peers", action="store_true", help=f"measure {', '.join(PACKAGES)} too, where installed")
+    parser.add_argument("--beside", nargs="+", default=[], choices=PACKAGES, help="measure these packages too")
+    parser.add_argument("--quick", action="store_true", help="take fewer and shorter samples")
+    parser.add_argument("--missing", action="store_true", help="measure only rows that the results lack")
+    parser.add_argument("--results", type=Path, default=RESULTS, help=f"where results are kept ({RESULTS})")
+    return parser.parse_args()
+
+
+def keep(path: Path, results: dict[str, Any]) -> None:
+    """Write the results so that a cut leaves the earlier ones."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def text(row: Row, result: dict[str, Any]) -> str:
+    """Write a row as lines, one for each side."""
+    lines = [f"{row.name}: {row.title}"]
+    for label, side in result["sides"].items():
+        if "missing" in side:
+            lines.append(f"  {label:<18} {side['missing']}")
             continue
-    return facts
+        figures = {"median": "median", "min": "min", "cpu": "processor", "first call": "first", "cold": "cold"}
+        shown = [f"{title} {seconds(side[key])}" for title, key in figures.items() if key in side]
+        lines.append(f"  {label:<18} {'  '.join(shown)}")
+    return "\n".join(lines)
 
 
-def save(name: str, results: list[Result]) -> None:
-    """Write the results of one file of rows; git keeps the earlier ones."""
-    path = HERE / "results" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    content = {"machine": machine(), "rows": [as_json(result) for result in results]}
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+def seconds(value: float) -> str:
+    """Write a time with a unit that suits it."""
+    for unit, size in (("s ", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if abs(value) >= size:
+            return f"{value / size:6.3g} {unit}"
+    return f"{value / 1e-9:6.3g} ns"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,19 @@
+"""The table of workloads that dy2st is measured by, beside other packages."""
+
+from suite import loops, pictures, recurrent, training
+from suite.workload import Row
+
+FAMILIES = (training, loops, pictures, recurrent)
+ROWS: tuple[Row, ...] = tuple(row for family in FAMILIES for row in family.ROWS)
+
+
+def find(name: str) -> Row:
+    """Return the row of that name."""
+    return next(row for row in ROWS if row.name == name)
+
+
+def matching(names: list[str]) -> list[Row]:
+    """Return the rows whose names begin with one of these, all of them where none is given; KeyError for a stranger."""
+    if strangers := [name for name in names if not any(row.name.startswith(name) for row in ROWS)]:
+        raise KeyError(f"no such row: {', '.join(strangers)}; there are {', '.join(row.name for row in ROWS)}")
+    return [row for row in ROWS if not names or row.name.startswith(tuple(names))]
