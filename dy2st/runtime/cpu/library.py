@@ -16,6 +16,7 @@ from dy2st.runtime.cpu.conv import (
     convolution_scratch,
     input_gradient_kernel,
     max_pool_kernel,
+    max_values_kernel,
     mean_pool_gradient_kernel,
     mean_pool_kernel,
     weight_gradient_kernel,
@@ -85,7 +86,7 @@ _WINDOWS = {
     "conv": (convolution_kernel, convolution_scratch),
     "conv_input_grad": (input_gradient_kernel,),
     "conv_weight_grad": (weight_gradient_kernel,),
-    "max_pool": (max_pool_kernel,),
+    "max_pool": (max_pool_kernel, max_values_kernel),
     "avg_pool": (mean_pool_kernel,),
     "avg_pool_grad": (mean_pool_gradient_kernel,),
 }

@@ -6,7 +6,7 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType, Type
@@ -37,6 +37,7 @@ class Values:
         """Where control goes when an operation has raised; the status stands in `status`."""
         self.status = f.slot("i32")
         self._dying: set[Value] = set()
+        self._used: Collection[Value] = ()
 
     def finish(self) -> None:
         """Write the end that failures share."""
@@ -44,6 +45,10 @@ class Values:
         self.f.ret("i32", self.f.load("i32", self.status))
 
     # ---- who holds what ----------------------------------------------------------------------------------------------
+    def is_used(self, value: Value) -> bool:
+        """Say whether anything in the block reads a result."""
+        return value in self._used
+
     def takes(self, value: Value) -> bool:
         """Take over what the current operation is the last to use; False where others still need it."""
         if value in self._dying:

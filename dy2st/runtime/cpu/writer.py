@@ -75,10 +75,10 @@ class Writer(Values):
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
-        outer = self._dying
+        outer = self._dying, self._used
         steps = schedule(block)
         env, held = self._entering(block.arguments, arguments)
-        last = _last_uses(steps, block.results)
+        self._used = last = _last_uses(steps, block.results)
         for value in [v for v in block.arguments if v in held and v not in last]:
             self.release(value.type, env[value])
             held.discard(value)
@@ -99,7 +99,7 @@ class Writer(Values):
                 if value in dying:
                     held.discard(value)
         self._copy_views(block.results, env)
-        self._dying = outer
+        self._dying, self._used = outer
         return self._results(block.results, env, held)
 
     def _entering(

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from dy2st.ops.pooling import AvgPool, AvgPoolGrad, MaxPool
-from dy2st.runtime.cpu.conv import max_pool_kernel, mean_pool_gradient_kernel, mean_pool_kernel, shape_row
+from dy2st.runtime.cpu.conv import (
+    max_pool_kernel,
+    max_values_kernel,
+    mean_pool_gradient_kernel,
+    mean_pool_kernel,
+    shape_row,
+)
 from dy2st.runtime.cpu.target import host_target
 from tests.runtime.cpu.native import DTYPES, FLAG, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
 
@@ -14,10 +20,11 @@ _compiled = {}
 def functions(dtype, target=None):
     if (dtype, target) not in _compiled:
         kernels = [
-            make(dtype, host_target(target)) for make in (max_pool_kernel, mean_pool_kernel, mean_pool_gradient_kernel)
+            make(dtype, host_target(target))
+            for make in (max_pool_kernel, mean_pool_kernel, mean_pool_gradient_kernel, max_values_kernel)
         ]
         code = compiled(*kernels, target=target)
-        kinds = ([POINTER] * 4, [POINTER, POINTER, POINTER, FLAG], [POINTER, POINTER, POINTER, FLAG])
+        kinds = ([POINTER] * 4, [POINTER, POINTER, POINTER, FLAG], [POINTER, POINTER, POINTER, FLAG], [POINTER] * 3)
         _compiled[dtype, target] = code, [callable_of(code, k, *kind) for k, kind in zip(kernels, kinds)]
     return _compiled[dtype, target][1]
 
@@ -41,7 +48,7 @@ def row_of(shape, counts, how):
 
 
 def check(x, how, dtype, target=None):
-    largest, mean, mean_gradient = functions(dtype, target)
+    largest, mean, mean_gradient, values_only = functions(dtype, target)
     values, places = MaxPool().eval(np, x, **how)
     row = row_of(x.shape, values.shape[2:], how)
     for at_start in (False, True):
@@ -50,6 +57,9 @@ def check(x, how, dtype, target=None):
         largest(image.address, out.address, numbers.address, row.address)
         assert np.array_equal(out.array, values, equal_nan=True), how
         assert np.array_equal(numbers.array, places), how
+        alone = Guarded(np.zeros_like(values), at_start)
+        values_only(image.address, alone.address, row.address)
+        assert np.array_equal(alone.array, values, equal_nan=True), how
         for exclusive in (True, False):
             mean(image.address, out.address, row.address, exclusive)
             assert np.array_equal(out.array, AvgPool().eval(np, x, exclusive=exclusive, **how), equal_nan=True), how

@@ -18,10 +18,11 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, span_mask, spread
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.target import Target
 
 _MAX = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%places"), ("ptr", "%shape"))
+_VALUES = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%shape"))
 _MEAN = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%shape"), ("i1", "%exclusive"))
 _FIELDS = ("batch", "channels", *axis_fields("in", "kernel", "out", "stride", "low", "high"))
 
@@ -30,6 +31,12 @@ _FIELDS = ("batch", "channels", *axis_fields("in", "kernel", "out", "stride", "l
 def max_pool_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.max_pool.f32(x, out, places, shape)`: `places` are int64, row-major in the spatial axes."""
     return _by_stride(f"dy2st.max_pool.{dtype}", _MAX, tile(dtype, target), _max_of_window)
+
+
+@functools.cache
+def max_values_kernel(dtype: str, target: Target) -> Definition:
+    """Return `void @dy2st.max_pool.f32.values(x, out, shape)`, where nobody asks for places."""
+    return _by_stride(f"dy2st.max_pool.{dtype}.values", _VALUES, tile(dtype, target), _largest_of_window)
 
 
 @functools.cache
@@ -64,6 +71,8 @@ class _Window:
     """The first place along the two outer axes, maybe negative."""
     start: str
     """The first place of the first lane along the last axis, maybe negative."""
+    whole: str
+    """Whether vectors may be read as they lie: no lane meets padding, and what a read has too much is there."""
 
 
 class _Walk:
@@ -86,7 +95,21 @@ class _Walk:
             outer = (self._start(0, z), self._start(1, y))
             with f.loop(extents[2], step=self.tile.lanes) as x:
                 left = minus(f, extents[2], x)
-                yield _Window(plane, plus(f, before, x), left, outer, self._start(2, x))
+                start = self._start(2, x)
+                yield _Window(plane, plus(f, before, x), left, outer, start, self._whole(plane, z, y, start, left))
+
+    def _whole(self, plane: str, z: str, y: str, start: str, left: str) -> str:
+        """Write whether all windows of a vector are inside their row, and two vectors behind their ends in memory."""
+        f, shape = self.f, self.shape
+        extents = shape.axes("in")
+        reach = times(f, minus(f, least(f, left, self.tile.lanes), 1), shape["stride2"])
+        inside_row = compare(f, "sle", plus(f, start, reach, shape["kernel2"]), extents[2])
+        row = plus(f, self._start(0, z), minus(f, shape["kernel0"], 1))
+        line = plus(f, self._start(1, y), minus(f, shape["kernel1"], 1))
+        last = plus(f, times(f, plus(f, times(f, plane, extents[0]), row), extents[1]), line)
+        end = plus(f, times(f, last, extents[2]), start, shape["kernel2"], 2 * self.tile.lanes)
+        inside_memory = compare(f, "sle", end, times(f, self.planes, *extents))
+        return all_of(f, compare(f, "sge", start, 0), inside_row, inside_memory)
 
     def _start(self, axis: int, out: str) -> str:
         strided = self.f.value(f"mul i64 {out}, {self.shape[f'stride{axis}']}")
@@ -149,7 +172,7 @@ def _max_of_window(walk: _Walk, window: _Window) -> None:
     before_input = f.value(f"sub {wide} {_wide(walk, '0')}, {starts}")
     f.store(narrow, f.value(f"trunc {wide} {_bounded(walk, 'sgt', before_input, '0')} to {narrow}"), steps)
     with walk.rows(window) as (row, before), f.loop(walk.shape["kernel2"]) as tap:
-        found, old = _strided(walk, row, plus(f, window.start, tap), lowest), f.load(v, best)
+        found, old = _strided(walk, window, row, tap, lowest), f.load(v, best)
         larger, number = f.value(f"fcmp ugt {v} {found}, {old}"), f.value(f"fcmp ord {v} {old}, {old}")
         better = f.value(f"and {mask} {larger}, {number}")
         step = f.value(f"trunc i64 {plus(f, minus(f, before, first), tap)} to i32")
@@ -162,13 +185,26 @@ def _max_of_window(walk: _Walk, window: _Window) -> None:
     _write_places(walk, window, f.value(f"add {wide} {origin}, {steps_wide}"))
 
 
+def _largest_of_window(walk: _Walk, window: _Window) -> None:
+    """Write the maximum: a NaN before all."""
+    f, t, mask = walk.f, walk.tile, _mask(walk.tile)
+    v, best, lowest = t.vector, f.slot(t.vector), t.splat("0xFFF0000000000000")
+    f.store(v, lowest, best)
+    with walk.rows(window) as (row, _), f.loop(walk.shape["kernel2"]) as tap:
+        found, old = _strided(walk, window, row, tap, lowest), f.load(v, best)
+        larger, number = f.value(f"fcmp ugt {v} {found}, {old}"), f.value(f"fcmp ord {v} {old}, {old}")
+        better = f.value(f"and {mask} {larger}, {number}")
+        f.store(v, f.value(f"select {mask} {better}, {v} {found}, {v} {old}"), best)
+    _write(walk, window, "%out", f.load(v, best))
+
+
 def _mean_of_window(walk: _Walk, window: _Window) -> None:
     """Write the sum of a window over its size."""
     f, t = walk.f, walk.tile
     total = f.slot(t.vector)
     f.store(t.vector, "zeroinitializer", total)
     with walk.rows(window) as (row, _), f.loop(walk.shape["kernel2"]) as tap:
-        found = _strided(walk, row, plus(f, window.start, tap), "zeroinitializer")
+        found = _strided(walk, window, row, tap, "zeroinitializer")
         f.store(t.vector, f.value(f"fadd {t.vector} {f.load(t.vector, total)}, {found}"), total)
     mean = f.value(f"fdiv {t.vector} {f.load(t.vector, total)}, {_size(walk, window)}")
     _write(walk, window, "%out", mean)
@@ -275,23 +311,31 @@ def _wide(walk: _Walk, scalar: str) -> str:
     return spread(walk.f, replace(walk.tile, dtype="i64"), scalar)
 
 
-def _strided(walk: _Walk, row: str, at: str, otherwise: str) -> str:
-    """Write the elements at, at + stride, ... of a row, and `otherwise` where those are outside of it."""
+def _strided(walk: _Walk, window: _Window, row: str, tap: str, otherwise: str) -> str:
+    """Write the elements of a row that meet a place of the windows, and `otherwise` where those are outside of it."""
     f, t, extent = walk.f, walk.tile, walk.shape["in2"]
-    found = f.slot(t.vector)
+    found, at = f.slot(t.vector), plus(f, window.start, tap)
     f.store(t.vector, otherwise, found)
     if t.lanes == 1:
         with f.when(inside(f, at, extent)):
             f.store(t.vector, f.load(t.element, f.offset(row, at, t.element)), found)
         return f.load(t.vector, found)
-    first = _contiguous(walk, row, at, otherwise)
-    f.store(t.vector, first, found)
-    with f.when(compare(f, "eq", walk.shape["stride2"], 2)):
-        second = _contiguous(walk, row, plus(f, at, t.lanes), otherwise)
-        evens = ", ".join(f"i32 {2 * i}" for i in range(t.lanes))
-        both = f"{t.vector} {first}, {t.vector} {second}"
-        f.store(t.vector, f.value(f"shufflevector {both}, <{t.lanes} x i32> <{evens}>"), found)
+    for condition, read in ((window.whole, _as_it_lies), (negation(f, window.whole), _contiguous)):
+        with f.when(condition):
+            first = read(walk, row, at, otherwise)
+            f.store(t.vector, first, found)
+            with f.when(compare(f, "eq", walk.shape["stride2"], 2)):
+                second = read(walk, row, plus(f, at, t.lanes), otherwise)
+                evens = ", ".join(f"i32 {2 * i}" for i in range(t.lanes))
+                both = f"{t.vector} {first}, {t.vector} {second}"
+                f.store(t.vector, f.value(f"shufflevector {both}, <{t.lanes} x i32> <{evens}>"), found)
     return f.load(t.vector, found)
+
+
+def _as_it_lies(walk: _Walk, row: str, at: str, _: str) -> str:
+    """Write a vector of a row from `at` on, all of which is there."""
+    place = walk.f.offset(row, at, walk.tile.element)
+    return walk.f.value(f"load {walk.tile.vector}, ptr {place}, align {walk.tile.size}")
 
 
 def _contiguous(walk: _Walk, row: str, at: str, otherwise: str) -> str:

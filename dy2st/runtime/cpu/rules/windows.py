@@ -149,6 +149,9 @@ def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made
                 "void", w.library(name), f"ptr {operands[0][1]}", f"ptr {made[1]}", f"ptr {row}", f"i1 {exclusive}"
             )
             return [made]
+        if not w.is_used(operation.results[1]):
+            w.f.call("void", w.library(f"{name}.values"), *(f"ptr {p}" for p in (operands[0][1], made[1], row)))
+            return [made, ("null", "null", *shape)]
         places = allocate(w, int64, shape)
         w.f.call("void", w.library(name), *(f"ptr {p}" for p in (operands[0][1], made[1], places[1], row)))
         return [made, places]
