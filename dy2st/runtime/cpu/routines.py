@@ -5,6 +5,7 @@ They stand beside the loop nests, in code that is made with optimisation; what c
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType
@@ -27,6 +28,18 @@ def routine(w: Writer, name: str, parameters: Parameters, write: Callable[[Funct
         write(f)
         f.ret()
         kernels.add(symbol, f.text())
+    return f"@{symbol}"
+
+
+def shared(w: Writer, parameters: Parameters, write: Callable[[Function], None], result: str = "void") -> str:
+    """Return the symbol of the function that `write` writes, one for equal texts; it returns for itself what it has."""
+    f = Function("dy2st.shared", list(parameters), result, also="nounwind")
+    write(f)
+    if result == "void":
+        f.ret()
+    text = f.text()
+    symbol = f"dy2st.r.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    w.unit.kernels.add(symbol, text.replace("@dy2st.shared(", f"@{symbol}(", 1))
     return f"@{symbol}"
 
 

@@ -2,6 +2,7 @@
 
 from dy2st.runtime.cpu.rules import (
     along_axis,
+    brackets,
     broadcasts,
     control,
     creation,
@@ -14,6 +15,7 @@ from dy2st.runtime.cpu.rules import (
     products,
     rearranged,
     scans,
+    selected,
     slots,
     sorting,
     tensors,

@@ -17,9 +17,8 @@ from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
 from dy2st.runtime.cpu.routines import routine
-from dy2st.runtime.cpu.rules.products import allocate_bytes
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]

@@ -212,12 +212,11 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
     return w.guarded(operation, operands, fine, fast)
 
 
-@rule("index")
-def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def index_leading(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a read of leading places: a view. Other brackets are `eval`'s."""
     value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
     t = tensor_type(value)
-    places = leading_places(operation.attributes["spec"], operation.operands[1:], operands[1:])
+    places = leading_places(w, operation.attributes["spec"], operation.operands[1:], operands[1:])
     if places is None or in_register(t) or not is_native(t.dtype):
         return host_rule(w, operation, operands)
     shape = extents(value, operands[0])
@@ -257,19 +256,22 @@ def writable(w: Writer, value: Value, components: Components) -> Components:
     return (f.load("ptr", kept[0]), f.load("ptr", kept[1]), *shape)
 
 
-def leading_places(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]) -> list[str] | None:
+def leading_places(
+    w: Writer, spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]
+) -> list[str] | None:
     """Return the ints of a spec that has nothing else but whole axes behind them; None for other specs."""
     places: list[str] = []
     rest = iter(zip(values, operands, strict=True))
     for i, part in enumerate(spec):
-        if part[0] == "int" and len(places) == i:
-            if part[1] == "?":
-                value, components = next(rest)
-                if isinstance(value.type, TensorType):
-                    return None
-                places.append(components[0])
-            else:
+        if part[0] in ("int", "tensor") and len(places) == i:
+            if part[0] == "int" and part[1] != "?":
                 places.append(str(part[1]))
+                continue
+            value, components = next(rest)
+            if not in_register(value.type):
+                return None
+            whole = isinstance(value.type, ScalarType)
+            places.append(components[0] if whole else number_of(w, tensor_type(value).dtype, components[0]))
         elif part != ("slice", None, None, None):
             return None
     return places if places else None

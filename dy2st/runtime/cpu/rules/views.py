@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native
-from dy2st.runtime.cpu.rules.registry import RULES, rule
-from dy2st.runtime.cpu.rules.tensors import extents, product, viewed
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.tensors import extents, index_leading, number_of, product, viewed
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -68,52 +68,72 @@ def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return made
 
 
-_LEADING = RULES["index"]
-
-
 def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a view by ints and slices; other brackets are `eval`'s."""
+    """Write a view by ints, tensors of rank 0 and slices; other brackets are `eval`'s."""
     value = operation.operands[0]
     spec = operation.attributes["spec"]
     if not is_memory(value):
         return host_rule(w, operation, operands)
     plain = not isinstance(operands[0], Strided) and all(
-        p[0] == "int" or p == ("slice", None, None, None) for p in spec
+        p[0] in ("int", "tensor") or p == ("slice", None, None, None) for p in spec
     )
-    firsts = [i for i, p in enumerate(spec) if p[0] == "int"]
+    firsts = [i for i, p in enumerate(spec) if p[0] != "slice"]
     if plain and firsts == list(range(len(firsts))) and firsts:
-        return _LEADING(w, operation, operands)
-    where = region(w, value, operands[0], spec, operation.operands[1:], operands[1:])
-    if where is not None and not in_register(operation.results[0].type):
-        return _view(w, operation, operands, where)
+        return index_leading(w, operation, operands)
+    if not in_register(operation.results[0].type):
+        where = region(w, value, operands[0], spec, operation.operands[1:], operands[1:])
+        if where is not None:
+            return _view(w, operation, operands, where)
     dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
-    write = _LEADING if in_register(operation.results[0].type) else host_rule
+    write = index_leading if in_register(operation.results[0].type) else host_rule
     made = write(w, operation, [dense, *operands[1:]])
     if dense is not operands[0]:
         w.release(value.type, dense)
     return made
 
 
-def _parts(spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]) -> list[Any] | None:
-    """Return the spec with the registers of its run-time ints; None where it has anything else."""
+def parts_of(
+    w: Writer, spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]
+) -> list[Any] | None:
+    """Return the spec with the registers of its run-time ints and the tensors and masks themselves.
+
+    An integer tensor of rank 0 is an int. None where a slice has a step that only the run tells, or a tensor has
+    elements that native code does not compute with.
+    """
     rest = iter(zip(values, operands, strict=True))
     made: list[Any] = []
     for part in spec:
-        if part[0] not in ("int", "slice", "new"):
-            return None
+        if part[0] in ("tensor", "mask"):
+            value, components = next(rest)
+            t = tensor_type(value)
+            if not is_native(t.dtype):
+                return None
+            if part[0] == "tensor" and in_register(t):
+                made.append(("int", number_of(w, t.dtype, components[0])))
+            else:
+                made.append((part[0], value, components))
+            continue
         seen: list[Any] = [part[0]]
         for number in part[1:]:
             if number != "?":
                 seen.append(number)
                 continue
             value, components = next(rest)
-            if isinstance(value.type, TensorType):
+            if not isinstance(value.type, ScalarType) or value.type.kind != "int":
                 return None
             seen.append(components[0])
         if part[0] == "slice" and not (seen[3] is None or isinstance(seen[3], int)):
             return None
         made.append(tuple(seen))
     return made
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of what is read or written: its extent, and how many elements it is apart."""
+
+    extent: str
+    stride: str
 
 
 @dataclass
@@ -132,8 +152,8 @@ def region(
     operands: Sequence[Components],
 ) -> Region | None:  # fmt: skip
     """Write where a spec of ints and slices points; None for other specs."""
-    parts = _parts(spec, values, operands)
-    if parts is None:
+    parts = parts_of(w, spec, values, operands)
+    if parts is None or any(part[0] in ("tensor", "mask") for part in parts):
         return None
     f = w.f
     shape, apart = extents(value, components), strides(w, value, components)
@@ -144,13 +164,14 @@ def region(
             made.strides.append("0")
             continue
         if part[0] == "int":
-            start = _from_front(w, str(part[1]), shape[axis])
+            start = front_of(w, str(part[1]), shape[axis])
             made.inside = f.value(f"and i1 {made.inside}, {f.value(f'icmp ult i64 {start}, {shape[axis]}')}")
+            first = f.value(f"mul i64 {start}, {apart[axis]}")
         else:
-            start, count, step = _bounds(w, shape[axis], *part[1:])
-            made.shape.append(count)
-            made.strides.append(apart[axis] if step == 1 else f.value(f"mul i64 {apart[axis]}, {step}"))
-        made.first = f.value(f"add i64 {made.first}, {f.value(f'mul i64 {start}, {apart[axis]}')}")
+            first, kept = sliced(w, shape[axis], apart[axis], *part[1:])
+            made.shape.append(kept.extent)
+            made.strides.append(kept.stride)
+        made.first = f.value(f"add i64 {made.first}, {first}")
         axis += 1
     made.shape += shape[axis:]
     made.strides += apart[axis:]
@@ -167,10 +188,17 @@ def _view(w: Writer, operation: Operation, operands: list[Components], where: Re
     return [Strided.of(viewed(w, value, operands[0], data, where.shape), where.strides)]
 
 
-def _from_front(w: Writer, number: str, extent: str) -> str:
+def front_of(w: Writer, number: str, extent: str) -> str:
     """Return a place that may be counted from the end, counted from the front."""
     behind = w.f.value(f"icmp slt i64 {number}, 0")
     return w.f.value(f"select i1 {behind}, i64 {w.f.value(f'add i64 {number}, {extent}')}, i64 {number}")
+
+
+def sliced(w: Writer, extent: str, stride: str, *bounds: Any) -> tuple[str, Axis]:
+    """Write the number of the first element that a slice of an axis takes, and the axis that it leaves."""
+    start, count, step = _bounds(w, extent, *bounds)
+    apart = stride if step == 1 else w.f.value(f"mul i64 {stride}, {step}")
+    return start if start == "0" else w.f.value(f"mul i64 {start}, {stride}"), Axis(count, apart)
 
 
 def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | None) -> tuple[str, str, int]:
@@ -181,7 +209,7 @@ def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | None) -> 
     def clipped(number: Any, left_out: str) -> str:
         if number is None:
             return left_out
-        front = _from_front(w, str(number), extent)
+        front = front_of(w, str(number), extent)
         least = f.call("i64", "@llvm.smax.i64", f"i64 {front}", f"i64 {low}")
         return f.call("i64", "@llvm.smin.i64", f"i64 {least}", f"i64 {high}")
 
@@ -193,6 +221,3 @@ def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | None) -> 
     if start is None and stop is None and by == 1:
         return "0", extent, 1
     return first, count, by
-
-
-RULES["index"] = index

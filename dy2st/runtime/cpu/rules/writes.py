@@ -12,7 +12,6 @@ from dy2st.runtime.cpu.grouping import AxisMap, Group
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
-from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import writable
 from dy2st.runtime.cpu.rules.views import is_memory, region
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -21,8 +20,7 @@ from dy2st.shapes import symbol
 Made = Sequence[Components]
 
 
-@rule("index_set", "index_add")
-def write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def write_region(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a region; `eval` does other brackets, and says what is outside or does not fit."""
     value, new = operation.operands[:2]
     t, u = tensor_type(value), tensor_type(new)
