@@ -1,49 +1,50 @@
-"""Reductions of rows in native code: NaN, infinities, signs of zero, rows of every length."""
+"""Reductions over axes in the middle and over axes that are apart, as native code."""
 
 import numpy as np
 import pytest
 
-from dy2st.ir.parser import parse
+import dy2st as paddle
 from dy2st.runtime.cpu.native import NativePlan
+from tests.runtime.cpu.native import Guarded, same_natively
+
+SHAPES = [(3, 4, 5, 17), (2, 40, 1, 3), (2, 3, 0, 5), (0, 2, 3, 4)]
+AXES = [[1], [2], [0, 2], [1, 3], [0, 3], [1, 2], [0, 1, 3]]
 
 
-@pytest.fixture(scope="module", params=["float32", "float64"])
-def extrema(request):
-    return NativePlan(
-        parse(f"""program main
-func main(%x: {request.param}[N, M]) {{
-  %0: {request.param}[N] = max(%x) {{axis=(1,), keepdim=false}}
-  %1: {request.param}[N] = min(%x) {{axis=(1,), keepdim=false}}
-  return %0, %1
-}}
-""")
-    )
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums_and_truth(shape, axes, keepdim, rng):
+    def f(x):
+        return (
+            x.sum(axes, keepdim=keepdim), x.prod(axes, keepdim=keepdim),
+            (x > 0).all(axes, keepdim=keepdim), (x > 0).any(axes, keepdim=keepdim),
+        )  # fmt: skip
+
+    x = rng.normal(size=shape)
+    same_natively(f, x, exact=False)
+    same_natively(f, (x * 3).astype("int32"))
 
 
-def of(plan, x):
-    return plan.run([x.astype(plan.program.block.arguments[0].type.dtype.name)])
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_means_and_extrema(axes, dtype, rng):
+    x = rng.normal(size=SHAPES[0]).astype(dtype)
+    x[1, 2, 3, 4] = np.nan
+    same_natively(lambda x: (x.max(axes), x.min(axes)), x)
+    np.nan_to_num(x, copy=False)
+    same_natively(lambda x: x.mean(axes), np.abs(x), exact=False)
 
 
-@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 31, 33, 64, 65, 127, 1000])
-def test_extrema_are_numpys_for_rows_of_any_length(extrema, rng, length):
-    x = rng.normal(size=(3, length)).astype("float32")
-    high, low = of(extrema, x)
-    np.testing.assert_array_equal(high, x.max(1))
-    np.testing.assert_array_equal(low, x.min(1))
+def test_the_largest_of_nothing_is_refused_as_by_the_op():
+    static = paddle.jit.to_static(lambda x: x.max(axis=1), full_graph=True)
+    static(paddle.ones([2, 3, 4]))
+    with pytest.raises(ValueError, match="max"):
+        NativePlan(static.concrete_program.main_program).run([np.ones((2, 0, 4), "float32")])
 
 
-@pytest.mark.parametrize("place", [0, 5, 16, 40, 66])
-def test_a_nan_anywhere_is_the_extremum_of_its_row(extrema, rng, place):
-    x = rng.normal(size=(3, 67))
-    x[1, place] = -np.nan if place % 2 else np.nan
-    for found in of(extrema, x):
-        np.testing.assert_array_equal(np.isnan(found), [False, True, False])
-
-
-def test_infinities_are_numbers(extrema):
-    x = np.full((3, 40), np.inf)
-    x[1] = -np.inf
-    x[2, 7] = -np.inf
-    high, low = of(extrema, x)
-    np.testing.assert_array_equal(high, [np.inf, -np.inf, np.inf])
-    np.testing.assert_array_equal(low, [np.inf, -np.inf, -np.inf])
+@pytest.mark.parametrize("at_start", [True, False])
+def test_nothing_outside_is_touched(at_start, rng):
+    for shape in SHAPES:
+        x = Guarded(rng.normal(size=shape), at_start).array
+        same_natively(lambda x: (x.sum([1]), x.sum([0, 2])), x, exact=False)

@@ -14,6 +14,7 @@ from dy2st.runtime.cpu.rules import (
     places,
     products,
     rearranged,
+    reductions,
     scans,
     selected,
     slots,

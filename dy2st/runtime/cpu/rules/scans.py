@@ -41,6 +41,8 @@ class Scan:
     reverse: bool = False
     at_end: bool = False
     """The results are what is kept after the last turn."""
+    finish: Callable[[Lanes, DType, str, str], str] | None = None
+    """What is done with a result at the end: (lanes, dtype, register, number of turns) -> register."""
 
     def write(self, w: Writer, f: Function) -> None:
         """Write the routine: pointers of operands and of results, and the three extents."""
@@ -80,11 +82,15 @@ class Scan:
             if not self.at_end:
                 store(at(place), made)
         if self.at_end:
-            ends = [f.load(v.of(dtype), slot) for dtype, slot in zip(self.kept, slots, strict=True)]
-            store(plus(f, times(f, outer, "%inner"), j), ends[: len(self.results)])
+            ends = [f.load(v.of(dtype), slot) for dtype, slot in zip(self.results, slots, strict=False)]
+            if self.finish is not None:
+                ends = [self.finish(v, dtype, end, "%count") for dtype, end in zip(self.results, ends, strict=True)]
+            store(plus(f, times(f, outer, "%inner"), j), ends)
 
 
-def _run(w: Writer, scan: Scan, name: str, operands: Sequence[str], results: Sequence[str], sizes: list[str]) -> None:
+def run_scan(
+    w: Writer, scan: Scan, name: str, operands: Sequence[str], results: Sequence[str], sizes: list[str]
+) -> None:
     """Write a call of a scan's routine."""
     parameters = [*(("ptr", f"%x{i}") for i in range(len(operands))), *(("ptr", f"%y{i}") for i in range(len(results)))]
     parameters += [("i64", "%outer"), ("i64", "%count"), ("i64", "%inner")]
@@ -106,7 +112,7 @@ def _running(w: Writer, scan: Scan, operation: Operation, operands: list[Compone
     attributes = operation.attributes
     words = [operation.op.name, t.dtype.name, *(k for k in ("reverse", "exclusive") if attributes.get(k))]
     sizes = _split(w, shape, attributes["axis"] % t.rank)
-    _run(w, scan, ".".join(words), [c[1] for c in operands], [c[1] for c in made], sizes)
+    run_scan(w, scan, ".".join(words), [c[1] for c in operands], [c[1] for c in made], sizes)
     return made
 
 
@@ -196,7 +202,7 @@ def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -
 
     def fast() -> Made:
         made: Components = ("", f.slot("i64")) if in_register(made_type) else allocate(w, int64, kept)
-        _run(w, scan, f"{operation.op.name}.{t.dtype.name}", [operands[0][1]], [made[1]], sizes)
+        run_scan(w, scan, f"{operation.op.name}.{t.dtype.name}", [operands[0][1]], [made[1]], sizes)
         return [(f.load("i64", made[1]),)] if in_register(made_type) else [made]
 
     return w.guarded(operation, operands, compare(f, "sgt", sizes[1], 0), fast)

@@ -1,0 +1,89 @@
+"""Reductions that no loop nest takes: over axes in the middle, over axes that are apart, of one number, over no axis.
+
+Axes side by side are one run along an axis (scans.py), the last ones first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from dy2st.dtypes import DType, int64
+from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.elementwise import converted
+from dy2st.runtime.cpu.integers import all_of, compare
+from dy2st.runtime.cpu.lanes import Lanes
+from dy2st.runtime.cpu.reductions import combined, identity
+from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.scans import Scan, run_scan
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.writer import Writer, host_rule
+
+Made = Sequence[Components]
+
+
+@rule("sum", "mean", "max", "min", "prod", "all", "any")
+def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a reduction, run after run; `eval` refuses the largest of nothing."""
+    (value,), f, name = operation.operands, w.f, operation.op.name
+    t, made = value.type, tensor_type(operation.results[0])
+    if not isinstance(t, TensorType) or not is_native(t.dtype) or not is_native(made.dtype):
+        return host_rule(w, operation, operands)
+    if in_register(t):
+        return [(converted(Lanes(f, w.module, 1), operands[0][0], t.dtype, made.dtype),)]
+    if in_register(made):
+        return host_rule(w, operation, operands)
+    shape = extents(value, operands[0])
+    axes = sorted({a % t.rank for a in operation.attributes["axis"]})
+    kept = [e for i, e in enumerate(shape) if i not in axes]
+    if operation.attributes["keepdim"]:
+        kept = ["1" if i in axes else e for i, e in enumerate(shape)]
+
+    def fast() -> Made:
+        dtype, components, block = t.dtype, operands[0], "null"
+        left = list(shape)
+        for run in _runs(axes) or [range(t.rank, t.rank)]:
+            sizes = [product(w, left[: run.start]), product(w, [left[i] for i in run]), product(w, left[run.stop :])]
+            for i in run:
+                left[i] = "1"
+            result = allocate(w, made.dtype, left)
+            step = partial(_step, name, dtype, made.dtype)
+            scan = Scan((dtype,), (made.dtype,), (identity(name, made.dtype),), step, (made.dtype,), at_end=True,
+                        finish=_mean if name == "mean" else None)  # fmt: skip
+            run_scan(w, scan, f"{name}.{dtype.name}.{made.dtype.name}", [components[1]], [result[1]], sizes)
+            f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+            dtype, components, block = made.dtype, result, result[0]
+        return [(*components[:2], *kept)]
+
+    if name not in ("max", "min"):
+        return fast()
+    fine = all_of(f, "true", *(compare(f, "sgt", shape[i], 0) for i in axes))
+    return w.guarded(operation, operands, fine, fast)
+
+
+def _runs(axes: Sequence[int]) -> list[range]:
+    """Return ascending axes as ranges of neighbours, the last first.
+
+    >>> _runs([0, 2, 3])
+    [range(2, 4), range(0, 1)]
+    """
+    runs: list[range] = []
+    for axis in reversed(axes):
+        if runs and runs[-1].start == axis + 1:
+            runs[-1] = range(axis, runs[-1].stop)
+        else:
+            runs.append(range(axis, axis + 1))
+    return runs
+
+
+def _step(
+    name: str, source: DType, made: DType, v: Lanes, kept: list[str], read: list[str], _: str
+) -> tuple[list[str], list[str]]:
+    return [combined(v, name, made, converted(v, read[0], source, made), kept[0])], []
+
+
+def _mean(v: Lanes, dtype: DType, register: str, count: str) -> str:
+    divisor = v.spread(converted(Lanes(v.f, v.module, 1), count, int64, dtype), dtype)
+    return v.f.value(f"fdiv {v.of(dtype)} {register}, {divisor}")
