@@ -8,7 +8,8 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
-from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, panels
+from dy2st.runtime.cpu.gemm.panels import panels
+from dy2st.runtime.cpu.gemm.shared import shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
@@ -36,7 +37,7 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
     f.do(f"%size = add i64 0, {t.size}")
     for matrix in "abc":
         f.do(f"%ld{matrix}_bytes = mul i64 %ld{matrix}, {t.size}")
-    dots, by_panels = dot_product(t), panels(t)
+    dots, by_panels, shared = dot_product(t), panels(t), shared_panels(t)
     _matrix_times_vector(f, dots, by_panels, transpose_a, transpose_b)
     if not transpose_a and transpose_b:
         skinny = compare(f, "sle", "%m", _SKINNY)
@@ -50,13 +51,13 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
         skinny = compare(f, "sle", "%m", _SKINNY)
         as_it_lies = any_of(f, any_of(f, small, skinny), as_it_lies)
     with f.when(as_it_lies):
-        f.call("void", f"@{by_panels.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
+        f.call("void", f"@{shared.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
                "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
         f.ret()
     pack = packing(t, transpose_b)
-    _blocked(f, t, pack, by_panels, (a_row, a_step), transpose_b)
+    _blocked(f, t, pack, shared, (a_row, a_step), transpose_b)
     f.ret()
-    return Definition(name, f.text(), (dots, by_panels, pack))
+    return Definition(name, f.text(), (dots, by_panels, shared, pack))
 
 
 def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Target) -> Definition:
@@ -93,9 +94,9 @@ def _matrix_times_vector(f: Function, dots: Definition, by_panels: Definition, t
         f.ret()
 
 
-def _blocked(f: Function, t: Tile, pack: Definition, by_panels: Definition, a_strides: tuple[str, str],
+def _blocked(f: Function, t: Tile, pack: Definition, shared: Definition, a_strides: tuple[str, str],
              transpose_b: bool) -> None:  # fmt: skip
-    """Write the loops over blocks of B, packed one by one, and over blocks of A's rows."""
+    """Write the loops over blocks of B, packed one by one."""
     a_row, a_step = a_strides
     b_along_k, b_along_n = ("%size", "%ldb_bytes") if transpose_b else ("%ldb_bytes", "%size")
     with f.loop("%n", step=t.width) as j, f.loop("%k", step=t.depth) as p:
@@ -104,10 +105,8 @@ def _blocked(f: Function, t: Tile, pack: Definition, by_panels: Definition, a_st
         b = f.offset(f.offset("%b", times(f, p, b_along_k)), times(f, j, b_along_n))
         f.call("void", f"@{pack.name}", f"ptr {b}", "i64 %ldb_bytes", f"i64 {columns}", f"i64 {steps}", "ptr %scratch")
         later = any_of(f, compare(f, "sgt", p, 0), "%accumulate")
-        with f.loop("%m", step=BLOCK_ROWS) as i:
-            rows = least(f, minus(f, "%m", i), BLOCK_ROWS)
-            a = f.offset(f.offset("%a", times(f, i, a_row)), times(f, p, a_step))
-            c = f.offset(f.offset("%c", times(f, i, "%ldc_bytes")), times(f, j, "%size"))
-            f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", "ptr %scratch", "i64 0",
-                   f"ptr {c}", "i64 %ldc_bytes", f"i64 {rows}", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
-                   "i1 true")  # fmt: skip
+        a = f.offset("%a", times(f, p, a_step))
+        c = f.offset("%c", times(f, j, "%size"))
+        f.call("void", f"@{shared.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", "ptr %scratch", "i64 0",
+               f"ptr {c}", "i64 %ldc_bytes", "i64 %m", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
+               "i1 true")  # fmt: skip

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.packing import packing
-from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, panels
+from dy2st.runtime.cpu.gemm.shared import shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
@@ -49,20 +49,16 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
 def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
     """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: B was packed before."""
     t = tile(dtype, target)
-    by_panels = panels(t)
+    by_panels = shared_panels(t)
     f = Function(f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}", _PRODUCT, linkage="internal",
                  also="nounwind")  # fmt: skip
     row, c_row = times(f, "%lda", t.size), times(f, "%ldc", t.size)
     a_row, a_step = (str(t.size), row) if transpose_a else (row, str(t.size))
 
     def multiply(p: str, steps: str, packed: str, later: str) -> None:
-        with f.loop("%m", step=BLOCK_ROWS) as i:
-            rows = least(f, minus(f, "%m", i), BLOCK_ROWS)
-            a = f.offset(f.offset("%a", times(f, i, a_row)), times(f, p, a_step))
-            c = f.offset("%c", times(f, i, c_row))
-            f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}", "i64 0",
-                   f"ptr {c}", f"i64 {c_row}", f"i64 {rows}", "i64 %n", f"i64 {steps}", f"i1 {later}",
-                   "i1 true")  # fmt: skip
+        a = f.offset("%a", times(f, p, a_step))
+        f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}", "i64 0",
+               "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}", "i1 true")  # fmt: skip
 
     with f.when(compare(f, "eq", "%k", 0)):
         multiply("0", "0", "%packed", "%accumulate")

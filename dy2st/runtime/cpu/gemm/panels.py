@@ -23,14 +23,14 @@ _LEAST_MASKED = 8
 BLOCK_ROWS = 128
 """Rows of A that are taken together, so that they stay in cache while the panels of B pass."""
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"))
+PARAMETERS = (*KERNEL_PARAMETERS[:7], *_SHAPE, ("i1", "%packed"))
+"""What `panels` takes."""
 
 
 def panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B that fits the cache, packed or as it lies."""
     name = f"dy2st.gemm.{tile.dtype}.panels"
-    f = Function(
-        name, (*KERNEL_PARAMETERS[:7], *_SHAPE, ("i1", "%packed")), linkage="internal", also="noinline nounwind"
-    )
+    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     wide = micro_kernel(tile, 1, _WIDE, masked=False)
     groups = {width: _rows(tile, width) for width in range(tile.vectors, 0, -1)}
     needs = [wide, *groups.values()]

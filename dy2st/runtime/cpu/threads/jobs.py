@@ -19,12 +19,17 @@ _LONG_COST = 40_000_000
 so much."""
 _PART_COST = 5_000_000
 """How many picoseconds a part takes at least, where there are enough units."""
+_MOST_PLACED = 15
+"""How many workers there are at most that are kept away from one CPU: where there are more, it makes no difference."""
+_SET_BYTES = 128
+"""The size of libc's set of CPUs."""
 _UNBLOCKED = (4, 5, 6, 7, 8, 11)
 """Signals of faults, which workers do not hold back: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""
 _SIGNALS = -1 - sum(1 << (number - 1) for number in _UNBLOCKED)
 
 EXTERNALS = (
     "pthread_create", "pthread_join", "pthread_sigmask", "sched_yield", "syscall",
+    "pthread_self", "pthread_getaffinity_np", "pthread_setaffinity_np", "sched_getcpu",
     "PyGILState_Check", "PyGILState_GetThisThreadState", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 """Functions of libc and Python that this code calls, as `dy2st.external.<name>`."""
@@ -32,7 +37,7 @@ EXTERNALS = (
 
 def pool_text() -> str:
     """Return the module of the pool for this machine."""
-    return "\n".join((_DECLARED, worker_text(), _START, _SET, _PARALLEL, _LOCK))
+    return "\n".join((_DECLARED, worker_text(), _START, _PLACE, _SET, _PARALLEL, _LOCK))
 
 
 _DECLARED = """\
@@ -40,13 +45,18 @@ declare i32 @dy2st.external.pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @dy2st.external.pthread_join(i64, ptr)
 declare i32 @dy2st.external.pthread_sigmask(i32, ptr, ptr)
 declare i32 @dy2st.external.sched_yield()
+declare i64 @dy2st.external.pthread_self()
+declare i32 @dy2st.external.pthread_getaffinity_np(i64, i64, ptr)
+declare i32 @dy2st.external.pthread_setaffinity_np(i64, i64, ptr)
+declare i32 @dy2st.external.sched_getcpu()
 declare i64 @dy2st.external.syscall(i64, ...)
 declare i32 @dy2st.external.PyGILState_Check()
 declare ptr @dy2st.external.PyGILState_GetThisThreadState()
 declare ptr @dy2st.external.PyEval_SaveThread()
 declare void @dy2st.external.PyEval_RestoreThread(ptr)
 declare i64 @llvm.umin.i64(i64, i64)
-declare i64 @llvm.umax.i64(i64, i64)"""
+declare i64 @llvm.umax.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"""
 
 _START = f"""
 ; make workers until there are so many; signals stay with the threads of Python
@@ -84,6 +94,54 @@ count:
   br label %look
 done:
   %restored = call i32 @dy2st.external.pthread_sigmask(i32 2, ptr %old, ptr null)
+  ret void
+}}"""
+
+_PLACE = f"""
+; keep the workers away from the CPU on which the work is begun: the system likes to wake them there
+define internal void @place() nounwind {{
+entry:
+  %set = alloca [{_SET_BYTES} x i8], align 16
+  %now = call i32 @dy2st.external.sched_getcpu()
+  %cpu = sext i32 %now to i64
+  %before = load i64, ptr {PLACES["cpu"]}
+  %same = icmp eq i64 %cpu, %before
+  %count = load i64, ptr {PLACES["workers"]}
+  %many = icmp sgt i64 %count, {_MOST_PLACED}
+  %unknown = icmp uge i64 %cpu, {8 * _SET_BYTES}
+  %settled = or i1 %same, %many
+  %leave = or i1 %settled, %unknown
+  br i1 %leave, label %done, label %read
+read:
+  store i64 %cpu, ptr {PLACES["cpu"]}
+  call void @llvm.memset.p0.i64(ptr %set, i8 0, i64 {_SET_BYTES}, i1 false)
+  %self = call i64 @dy2st.external.pthread_self()
+  %failed = call i32 @dy2st.external.pthread_getaffinity_np(i64 %self, i64 {_SET_BYTES}, ptr %set)
+  %good = icmp eq i32 %failed, 0
+  br i1 %good, label %clear, label %done
+clear:
+  %index = lshr i64 %cpu, 3
+  %byte = getelementptr i8, ptr %set, i64 %index
+  %bit = and i64 %cpu, 7
+  %bit.byte = trunc i64 %bit to i8
+  %one = shl i8 1, %bit.byte
+  %others = xor i8 %one, -1
+  %old = load i8, ptr %byte
+  %new = and i8 %old, %others
+  store i8 %new, ptr %byte
+  br label %each
+each:
+  %i = phi i64 [ 0, %clear ], [ %next, %put ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %put, label %done
+put:
+  %handles = getelementptr i8, ptr @pool, i64 {HANDLES}
+  %place = getelementptr i64, ptr %handles, i64 %i
+  %handle = load i64, ptr %place
+  %result = call i32 @dy2st.external.pthread_setaffinity_np(i64 %handle, i64 {_SET_BYTES}, ptr %set)
+  %next = add i64 %i, 1
+  br label %each
+done:
   ret void
 }}"""
 
@@ -155,8 +213,10 @@ have:
   br i1 %enough, label %set, label %start
 start:
   call void @start(i64 %wanted)
+  store i64 -1, ptr {PLACES["cpu"]}
   br label %set
 set:
+  call void @place()
   %positive = call i64 @llvm.umax.i64(i64 %cost, i64 1)
   %least = udiv i64 {_PART_COST}, %positive
   %parts = mul i64 %team, 8

@@ -1,0 +1,38 @@
+"""Products of matrices whose rows are split between threads: the same bits for any number of threads."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.runtime.cpu.native import NativePlan
+
+SIZES = [(121, 128, 100), (129, 64, 64), (1, 3000, 300), (7, 1000, 300), (9, 500, 300), (3001, 17, 31), (300, 1, 4000),
+         (260, 270, 600), (4000, 8, 2)]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = paddle.get_num_threads()
+    yield
+    paddle.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("a_turned", [False, True])
+@pytest.mark.parametrize("b_turned", [False, True])
+def test_any_number_of_threads_gives_the_same_bits(a_turned, b_turned, dtype, rng):
+    static = paddle.jit.to_static(
+        lambda a, b: paddle.matmul(a, b, transpose_x=a_turned, transpose_y=b_turned), full_graph=True
+    )
+    with paddle.no_grad():
+        static(paddle.ones([2, 2], dtype), paddle.ones([2, 2], dtype))
+    native = NativePlan(static.concrete_program.main_program)
+    for m, n, k in SIZES:
+        a, b = (rng.normal(size=s).astype(dtype) for s in ((m, k), (k, n)))
+        inputs = [np.ascontiguousarray(x.T) if turned else x for x, turned in ((a, a_turned), (b, b_turned))]
+        made = []
+        for count in (1, 2, 4):
+            paddle.set_num_threads(count)
+            made.append(native.run(inputs)[0])
+        np.testing.assert_allclose(made[0], a @ b, rtol=1e-4, atol=1e-3)
+        assert all(np.array_equal(made[0], other) for other in made)
