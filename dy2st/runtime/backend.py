@@ -91,17 +91,13 @@ class Automatic:
 
 
 def _has_llvm() -> bool:
-    """Say whether llvmlite can be imported; warn once where it cannot."""
+    """Say whether llvmlite is installed; warn once where it is not. It is loaded where code has to be made only."""
     global _found
     if _found is None:
-        try:
-            import llvmlite.binding  # noqa: F401  loaded on first use
-
-            _found = True
-        except ImportError as error:
-            _found = False
+        _found = cpu.llvm_folder() is not None
+        if not _found:
             warnings.warn(
-                f"llvmlite cannot be imported ({error}): Programs run operation by operation; pip install llvmlite",
+                "llvmlite is not installed: Programs run operation by operation; pip install llvmlite",
                 RuntimeWarning,
                 stacklevel=2,
             )

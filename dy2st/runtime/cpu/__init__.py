@@ -24,6 +24,18 @@ def __getattr__(name: str) -> Any:
         from dy2st.runtime.cpu.versions import native_code
 
         return native_code
+    if name == "llvm_folder":
+        from dy2st.runtime.cpu.identity import llvm_folder
+
+        return llvm_folder
+    if name in ("lowered", "product"):
+        from dy2st.runtime.cpu import making
+
+        return getattr(making, name)
+    if name == "library_binary":
+        from dy2st.runtime.cpu.library import binary
+
+        return binary
     if name == "stage":
         from dy2st.runtime.cpu.stages import stage
 

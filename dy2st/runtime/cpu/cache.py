@@ -1,58 +1,122 @@
-"""Object files on disk, by the hash of what they were made from; any number of processes may share a folder.
+"""Files of machine code on disk, by the hash of what they were made from; any number of processes may share a folder.
 
-`DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. A file is
-written under another name and then renamed, and carries the hash of its content: one that is cut short or changed is
-made again.
+`DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. What is in
+it is run, so a folder that belongs to another user, or that everybody may write to, is not used. A file is written
+under another name and then renamed, and carries the hash of its content: one that is cut short or changed is made
+again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not used for longest go.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
-import tempfile
-from pathlib import Path
+import stat
+import time
 
 _DIGEST = 32
+_SUFFIX, _PART = ".o", ".part"
+_SIZE = 2**30
+_LOOK_EVERY = 64
+"""After how many files of a process the size of the folder is looked at."""
+_FRESH = 3600.0
+"""Seconds within which a file that is read again is not marked as used once more."""
+_written = itertools.count()
 
 
-def folder() -> Path | None:
+def folder() -> str | None:
     """Return the folder of the cache, None where there is to be none."""
     chosen = os.environ.get("DY2ST_CACHE_DIR")
     if chosen is not None:
-        return Path(chosen) if chosen else None
+        return chosen or None
     base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "dy2st"
-    except RuntimeError:  # no home
-        return None
+    home = os.path.expanduser("~")
+    if base or home != "~":
+        return os.path.join(base or os.path.join(home, ".cache"), "dy2st")
+    return None
+
+
+def most_bytes() -> int:
+    """Return how many bytes the folder is to have at most; ValueError where `DY2ST_CACHE_SIZE` is no whole number."""
+    text = os.environ.get("DY2ST_CACHE_SIZE", "").strip()
+    if text and not text.isdigit():
+        raise ValueError(f"DY2ST_CACHE_SIZE is a number of bytes, not {text!r}")
+    return int(text) if text else _SIZE
 
 
 def read(key: str) -> bytes | None:
     """Return what was written under a key, None where there is nothing that can be trusted."""
-    at = folder()
+    at = _trusted()
     if at is None:
         return None
+    path = os.path.join(at, key + _SUFFIX)
     try:
-        data = (at / f"{key}.o").read_bytes()
+        with open(path, "rb") as file:
+            data, used = file.read(), os.fstat(file.fileno()).st_mtime
     except OSError:
         return None
     content = data[_DIGEST:]
-    return content if hashlib.sha256(content).digest() == data[:_DIGEST] else None
+    if hashlib.sha256(content).digest() != data[:_DIGEST]:
+        return None
+    if not -_FRESH < time.time() - used < _FRESH:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+    return content
 
 
 def write(key: str, content: bytes) -> None:
     """Keep content under a key. A folder that cannot be written to keeps nothing: the cache only saves time."""
-    at = folder()
-    if at is None:
-        return
     with contextlib.suppress(OSError):
-        at.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=at, suffix=".part")
+        at = folder()
+        if at is None:
+            return
+        os.makedirs(at, mode=0o700, exist_ok=True)
+        if _trusted() is None:
+            return
+        number = next(_written)
+        part = os.path.join(at, f"{key}.{os.getpid()}.{number}{_PART}")
         try:
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(content).digest() + content)
-            Path(name).replace(at / f"{key}.o")
+            os.replace(part, os.path.join(at, key + _SUFFIX))
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            os.unlink(part)
             raise
+        if number % _LOOK_EVERY == 0:
+            shrink(at, most_bytes())
+
+
+def shrink(at: str, most: int) -> None:
+    """Remove the files that were not used for longest, down to three quarters, where a folder has too many bytes."""
+    found: list[tuple[float, int, str]] = []
+    with os.scandir(at) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):  # another process has removed it
+                said = entry.stat(follow_symlinks=False)
+                is_left_over = entry.name.endswith(_PART) and time.time() - said.st_mtime > _FRESH
+                if is_left_over or entry.name.endswith(_SUFFIX):
+                    found.append((0.0 if is_left_over else said.st_mtime, said.st_size, entry.path))
+    total = sum(size for _, size, _ in found)
+    goal = most if total <= most else most * 3 // 4
+    for used, size, path in sorted(found):
+        if used and total <= goal:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        total -= size
+
+
+def _trusted() -> str | None:
+    """Return the folder where it is there and nobody else can have put something into it."""
+    at = folder()
+    try:
+        said = None if at is None else os.stat(at)
+    except OSError:
+        return None
+    if said is None or not stat.S_ISDIR(said.st_mode):
+        return None
+    if hasattr(os, "getuid") and (said.st_uid not in (os.getuid(), 0) or said.st_mode & stat.S_IWOTH):
+        return None
+    return at

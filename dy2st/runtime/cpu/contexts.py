@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from dy2st.runtime.cpu import support
-from dy2st.runtime.cpu.host import HostCall, Run, entry_address
+from dy2st.runtime.cpu.host import Calls, Run, entry_address
 from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, HOST, LIBRARY, RUN, TURN
 
 _WORD = 8
@@ -22,7 +22,7 @@ def _libc() -> ctypes.CDLL:
 class Context:
     """The memory of one run at a time, and what became of that run."""
 
-    def __init__(self, calls: Sequence[HostCall], constants: int, library: int):
+    def __init__(self, calls: Calls, constants: int, library: int):
         self._memory = (ctypes.c_uint64 * (CONTEXT_BYTES // _WORD))()
         self._free = _libc().free
         self.address = ctypes.addressof(self._memory)

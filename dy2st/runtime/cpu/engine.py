@@ -18,6 +18,7 @@ from typing import Any
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.elf import Binary, Image, NotLinkable, link
 from dy2st.runtime.cpu.loading import libc_address, load_image
+from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.target import Target, binding, current_target
 
 _lock = threading.RLock()
@@ -155,15 +156,19 @@ def _by_llvm(objects: Sequence[bytes]) -> Callable[[str], int]:
 
 @functools.cache
 def compile_text(text: str, target: Target | None = None, level: int = 1) -> Code:
-    r"""Compile LLVM IR text and load it; the same text is compiled once, also by other processes (cache.py).
+    r"""Compile LLVM IR text and load it; the same text is compiled once, also by other processes (products.py).
 
     >>> code = compile_text("define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}")
     >>> import ctypes
     >>> ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("twice"))(21)
     42
     """
-    chosen = target or current_target()
-    return load_objects([made_object(text, chosen, level)])
+    chosen = "" if target is None else "\0".join(target.words())
+    product, _ = made(
+        f"text {level} {chosen} {text}",
+        lambda: Product(linked([made_object(text, target or current_target(), level)])),
+    )
+    return load(product.binary)
 
 
 def made_object(text: str, target: Target, level: int = 1) -> bytes:

@@ -12,7 +12,7 @@ import struct
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -56,10 +56,16 @@ class NoNativeForm(Exception):
     """A value has no place in native code (an int of more than 64 bits): the interpreter has to do it."""
 
 
+class Calls(Protocol):
+    """The host calls of a Program by their numbers."""
+
+    def __getitem__(self, number: int, /) -> HostCall: ...
+
+
 class Run:
     """What native code calls back into: the host calls of a Program, and what went wrong in a run of it."""
 
-    def __init__(self, calls: Sequence[HostCall], allocate: Callable[[int], int], turns: ctypes.c_uint64):
+    def __init__(self, calls: Calls, allocate: Callable[[int], int], turns: ctypes.c_uint64):
         self.calls, self.allocate, self._turns = calls, allocate, turns
         self.number = next(_ids)
         _runs[self.number] = self

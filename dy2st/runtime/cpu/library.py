@@ -1,4 +1,4 @@
-"""Kernels that do not depend on a Program: compiled on first use, in modules that share what they have in common.
+"""Kernels that do not depend on a Program: made on first use, in modules that share what they have in common.
 
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
@@ -24,8 +24,9 @@ from dy2st.runtime.cpu.conv import (
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.sliding import sliding
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
+from dy2st.runtime.cpu.elf import Binary
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import Code, compile_text, load_objects, made_object
+from dy2st.runtime.cpu.engine import linked, made_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import tile
@@ -33,32 +34,26 @@ from dy2st.runtime.cpu.philox import random_normal, random_uniform
 from dy2st.runtime.cpu.target import Target
 
 
-def address(name: str, target: Target) -> int:
-    """Return where a kernel stands in this process; KeyError for a name that is none."""
-    return _family(name, target).address(f"dy2st.{name}")
-
-
-def _family(name: str, target: Target) -> Code:
-    """Return the object that has a kernel."""
-    family, *rest = name.split(".")
-    if family == "gemm":
+def binary(family: str, target: Target) -> Binary:
+    """Return the code of the kernels whose names begin with `family` (library_addresses.py); KeyError for no family."""
+    name, *rest = family.split(".")
+    if name == "gemm":
         return _linked(target, _products(rest[0], target))
-    if family == "random":
+    if name == "random":
         return _draws(rest[0], rest[1], target)
-    if family in _WINDOWS:
-        return _windows(family, rest[0], target)
-    raise KeyError(name)
+    if name in _WINDOWS:
+        return _windows(name, rest[0], target)
+    raise KeyError(family)
 
 
-@functools.cache
-def _linked(target: Target, *modules: tuple[Definition, ...]) -> Code:
-    """Compile modules and load them together; one may call what those before it define."""
+def _linked(target: Target, *modules: tuple[Definition, ...]) -> Binary:
+    """Compile modules and put them together; one may call what those before it define."""
     objects: list[bytes] = []
     known: set[str] = set()
     for definitions in modules:
         objects.append(_object(gathered(map(exported, definitions), known), target))
         known |= {definition.name for definition in definitions}
-    return load_objects(objects)
+    return linked(objects)
 
 
 @functools.cache
@@ -92,8 +87,7 @@ _WINDOWS = {
 }
 
 
-@functools.cache
-def _windows(family: str, dtype: str, target: Target) -> Code:
+def _windows(family: str, dtype: str, target: Target) -> Binary:
     """Compile a convolution or pooling."""
     own = tuple(make(dtype, target) for make in _WINDOWS[family])
     if not family.startswith("conv"):
@@ -101,8 +95,7 @@ def _windows(family: str, dtype: str, target: Target) -> Code:
     return _linked(target, _products(dtype, target), _windows_in_common(dtype, target), own)
 
 
-@functools.cache
-def _draws(what: str, dtype: str, target: Target) -> Code:
+def _draws(what: str, dtype: str, target: Target) -> Binary:
     """Compile a draw of random numbers into memory."""
     itemsize = 4 if dtype == "f32" else 8
     lanes, kind = target.lanes(itemsize), "float" if dtype == "f32" else "double"
@@ -118,4 +111,4 @@ def _draws(what: str, dtype: str, target: Target) -> Code:
             f.do(f"store {row} {drawn}, ptr {f.offset('%out', i, kind)}, align {itemsize}")
     f.ret()
     needs = (many, one) if lanes > 1 else (one,)
-    return compile_text(gathered([Definition(f.name, f.text(), needs)]), target)
+    return linked([made_object(gathered([Definition(f.name, f.text(), needs)]), target)])

@@ -1,13 +1,17 @@
-"""Images of machine code brought into memory, ready to run. What is loaded stays: another thread may be running it."""
+"""Images of machine code brought into memory, ready to run.
+
+What is loaded stays until the process has ended: another thread may be running it, and arrays that are given back when
+Python itself ends still call it. So the memory belongs to no Python object.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import mmap
+import os
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.runtime.cpu.elf import Image
@@ -15,32 +19,35 @@ from dy2st.runtime.cpu.elf import Image
 _ADDRESS = struct.Struct("<Q")
 
 
-@dataclass
-class _Loaded:
-    maps: list[mmap.mmap] = field(default_factory=list[mmap.mmap])
-
-
-_loaded = _Loaded()
-
-
 def load_image(image: Image, find: Callable[[str], int]) -> dict[str, int]:
     """Bring an image into memory; return where its functions stand. `find` gives addresses of functions of others.
 
-    OSError where the system lets nobody run what was written.
+    OSError where there is no memory, or where the system lets nobody run what was written.
     """
-    own = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # a forked process writes into a copy
-    memory = mmap.mmap(-1, max(1, len(image.content)), flags=own)
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    memory[: len(image.content)] = image.content
+    content = bytearray(image.content)
     for name, slot in image.slots.items():
-        _ADDRESS.pack_into(memory, slot, find(name))
+        _ADDRESS.pack_into(content, slot, find(name))
+    base = _mapped(len(content))
     for at, place in image.addresses:
-        _ADDRESS.pack_into(memory, at, base + place)
-    if image.writable and _libc().mprotect(ctypes.c_void_p(base), image.writable, mmap.PROT_READ | mmap.PROT_EXEC):
-        error = ctypes.get_errno()
-        raise OSError(error, "code may not be run")
-    _loaded.maps.append(memory)
+        _ADDRESS.pack_into(content, at, base + place)
+    ctypes.memmove(base, (ctypes.c_char * len(content)).from_buffer(content), len(content))
+    if image.writable:
+        _check(_libc().mprotect(ctypes.c_void_p(base), image.writable, mmap.PROT_READ | mmap.PROT_EXEC))
     return {name: base + at for name, at in image.symbols.items()}
+
+
+def _mapped(size: int) -> int:
+    """Return the address of new memory; a forked process has a copy of it."""
+    kind, access = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
+    found = _libc().mmap(None, ctypes.c_size_t(max(1, size)), access, kind, -1, ctypes.c_long(0))
+    _check(-1 if found == ctypes.c_void_p(-1).value else 0)
+    return int(found)
+
+
+def _check(status: int) -> None:
+    if status:
+        error = ctypes.get_errno()
+        raise OSError(error, f"no memory for code: {os.strerror(error)}")
 
 
 def libc_address(name: str) -> int:
@@ -53,4 +60,6 @@ def libc_address(name: str) -> int:
 
 @functools.cache
 def _libc() -> Any:
-    return ctypes.CDLL(None, use_errno=True)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    return libc

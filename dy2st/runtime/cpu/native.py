@@ -5,51 +5,70 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.ops.bundle import Bundle
-from dy2st.runtime.backend import has_loops
-from dy2st.runtime.cpu import entry, library, python_api, support
+from dy2st.runtime import cpu
+from dy2st.runtime.cpu import library_addresses, python_api, support
 from dy2st.runtime.cpu.contexts import Context
-from dy2st.runtime.cpu.engine import load_objects, made_object
+from dy2st.runtime.cpu.engine import load
 from dy2st.runtime.cpu.host import OK, HostCall, NoNativeForm, Row, decode, encode, write_row
-from dy2st.runtime.cpu.lowering import lower, prepared
+from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
 from dy2st.runtime.plan import Plan, compile_plan
+
+if TYPE_CHECKING:
+    from dy2st.runtime.cpu.writer import Unit
 
 _MOST_FREE = 64
 """How many contexts wait for the next call; more threads than that at once make contexts of their own."""
+
+
+class CallNote(NamedTuple):
+    """What there is to say of a host call without making it."""
+
+    name: str
+    rare: bool
+    in_loop: bool
+    effect: bool
+
+
+class _Calls:
+    """The host calls of a plan, which are made when the first one is needed: most runs need none."""
+
+    def __init__(self, plan: NativePlan):
+        self._plan = plan
+
+    def __getitem__(self, number: int) -> HostCall:
+        return self._plan.unit.calls[number]
 
 
 class NativePlan:
     """Native code of a Program. Any number of threads may run it at once."""
 
     def __init__(self, program: Program):
-        self.program, self.target = program, current_target()
-        self.unit = lower(prepared(program), self.target)
-        self._direct = python_api.available() and entry.takes(program)
-        if self._direct:
-            entry.Entry(self.unit.module, self.unit.program, self.unit.takes_long).write()
-        self.text = self.unit.module.text(self.unit.kernels)
-        self._code = load_objects(
-            [
-                made_object(self.unit.kernels.text(), self.target),
-                made_object(self.text, self.target, level=int(has_loops(program))),
-            ]
-        )
+        self.program = program
+        known = fingerprint(program)
+        self._unit: Unit | None = None
+        product, self.was_kept = made(None if known is None else f"program {known}", self._product)
+        notes, self._arrays = product.notes, product.arrays
+        self._notes = [CallNote(*note) for note in notes["calls"]]
+        self._direct: bool = notes["direct"]
+        self._code = load(product.binary)
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._run_rows = kind(self._code.address(f"dy2st.f.{program.entry}"))
         self._arguments = [v.type for v in program.block.arguments]
         self._results = [v.type for v in program.block.results]
         self._width = sum(len(kinds(t)) for t in self._results)
-        self._constants = _words([c.ctypes.data for c in self.unit.constants])
-        self._library = _words([library.address(name, self.target) for name in self.unit.library])
+        self._constants = _words([array.ctypes.data for array in self._arrays])
+        self._library = _words([library_addresses.address(name) for name in notes["library"]])
         self._lock = threading.Lock()
         self._contexts: dict[int, Context] = {}
         self._keep: list[Any] = []
@@ -61,15 +80,29 @@ class NativePlan:
         self._call = self._function() if self._direct else None
         self._interpreted: Plan | None = None
 
+    def _product(self) -> Product:
+        self._unit = cpu.lowered(self.program)
+        return cpu.product(self.program, self._unit)
+
     @property
-    def host_calls(self) -> list[HostCall]:
+    def unit(self) -> Unit:
+        """What the code was made from; written again where the code was kept by an earlier process."""
+        unit = self._unit
+        if unit is None:
+            unit = self._unit = cpu.lowered(self.program)
+            if [call.name for call in unit.calls] != [note.name for note in self._notes]:
+                raise RuntimeError("native code was kept of another Program; remove the folder of DY2ST_CACHE_DIR")
+        return unit
+
+    @property
+    def host_calls(self) -> list[CallNote]:
         """The operations that every run leaves to their `eval`, in Python."""
-        return [call for call in self.unit.calls if call.name and not call.rare]
+        return [note for note in self._notes if note.name and not note.rare]
 
     @property
     def is_worth_it(self) -> bool:
         """Whether native code is likely to be faster than a plan: calls back into Python take longer than its steps."""
-        return not any(call.in_loop and not call.effect for call in self.host_calls)
+        return not any(note.in_loop and not note.effect for note in self.host_calls)
 
     def _function(self) -> Any:
         """Return the builtin function; it finds a context that is free on the plate."""
@@ -78,7 +111,7 @@ class NativePlan:
         return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate, self._keep)
 
     def _context(self) -> Context:
-        context = Context(self.unit.calls, self._constants.ctypes.data, self._library.ctypes.data)
+        context = Context(_Calls(self), self._constants.ctypes.data, self._library.ctypes.data)
         self._contexts[context.run.number] = context
         return context
 

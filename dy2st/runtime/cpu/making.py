@@ -1,0 +1,38 @@
+"""Makes the machine code of a Program, with LLVM: only for Programs whose code was not kept (products.py)."""
+
+from __future__ import annotations
+
+from dy2st.ir.program import Program
+from dy2st.runtime.backend import has_loops
+from dy2st.runtime.cpu import entry, library_addresses, python_api
+from dy2st.runtime.cpu.engine import linked, made_object
+from dy2st.runtime.cpu.lowering import lower, prepared
+from dy2st.runtime.cpu.products import Product
+from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.together import together
+from dy2st.runtime.cpu.writer import Unit
+
+
+def lowered(program: Program) -> Unit:
+    """Return the text of a Program's code, its host calls and its constants."""
+    unit = lower(prepared(program), current_target())
+    if python_api.available() and entry.takes(program):
+        entry.Entry(unit.module, unit.program, unit.takes_long).write()
+    return unit
+
+
+def product(program: Program, unit: Unit) -> Product:
+    """Return the machine code of a Program; loop nests, glue and the library are compiled at the same time."""
+    target = current_target()
+    kernels, glue, level = unit.kernels.text(), unit.module.text(unit.kernels), int(has_loops(program))
+    families = dict.fromkeys(map(library_addresses.family, unit.library))
+    objects = together(
+        [
+            lambda: made_object(kernels, target),
+            lambda: made_object(glue, target, level),
+            *((lambda of=of: library_addresses.code(of)) for of in families),
+        ]
+    )
+    calls = [[c.name, c.rare, c.in_loop, c.effect] for c in unit.calls]
+    notes = {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module}
+    return Product(linked(objects[:2]), notes, unit.constants)

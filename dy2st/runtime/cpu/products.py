@@ -1,0 +1,88 @@
+"""What is made once and kept: machine code with what it is handed, by what it was made from.
+
+The key of a product is a recipe, such as the fingerprint of a Program, together with all that decides what is made of
+it (identity.py). So a later process that has the recipe makes no text, and does not need LLVM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.elf import Binary, Image
+from dy2st.runtime.cpu.identity import identity
+
+_MOST_BYTES = 64 * 2**20
+"""Larger products are made anew: reading them takes longer than what they save."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """Machine code, what there is to say of it, and the arrays that it reads."""
+
+    binary: Binary
+    notes: dict[str, Any] = field(default_factory=dict[str, Any])
+    arrays: Sequence[np.ndarray[Any, Any]] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the product as it stands in a file."""
+        binary, image = self.binary, None
+        if isinstance(binary, Image):
+            image = [binary.writable, binary.symbols, binary.slots, binary.addresses]
+        parts = [binary.content] if isinstance(binary, Image) else list(binary)
+        arrays = [[a.dtype.str, a.shape] for a in self.arrays]
+        header = {"image": image, "parts": [len(p) for p in parts], "arrays": arrays, "notes": self.notes}
+        text = json.dumps(header).encode()
+        return b"".join([len(text).to_bytes(8, "little"), text, *parts, *(a.tobytes() for a in self.arrays)])
+
+
+def from_bytes(data: bytes) -> Product:
+    """Return a product from what `to_bytes` gave; ValueError, KeyError or TypeError for anything else."""
+    at = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:at])
+    parts: list[bytes] = []
+    for size in header["parts"]:
+        parts.append(_slice(data, at, size))
+        at += size
+    arrays: list[np.ndarray[Any, Any]] = []
+    for name, shape in header["arrays"]:
+        dtype = np.dtype(name)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        arrays.append(np.frombuffer(_slice(data, at, size), dtype).reshape(shape).copy())
+        at += size
+    if header["image"] is None:
+        return Product(parts, header["notes"], arrays)
+    writable, symbols, slots, addresses = header["image"]
+    (content,) = parts
+    return Product(Image(content, writable, symbols, slots, [(a, b) for a, b in addresses]), header["notes"], arrays)
+
+
+def _slice(data: bytes, at: int, size: int) -> bytes:
+    part = data[at : at + size]
+    if size < 0 or len(part) != size:
+        raise ValueError("the file ends before what it says that it holds")
+    return part
+
+
+def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
+    """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be kept."""
+    if recipe is None:
+        return make(), False
+    key = hashlib.sha256(f"{identity()}\0{recipe}".encode()).hexdigest()
+    kept = cache.read(key)
+    if kept is not None:
+        try:
+            return from_bytes(kept), True
+        except (ValueError, KeyError, TypeError):
+            pass  # written by somebody else: it is made again
+    product = make()
+    data = product.to_bytes()
+    if len(data) <= _MOST_BYTES:
+        cache.write(key, data)
+    return product, False

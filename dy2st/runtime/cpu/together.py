@@ -1,0 +1,43 @@
+"""Functions that run at the same time, where there are CPUs for it: code is compiled without Python's lock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.runtime.cpu.threads.usable import usable_cpus
+
+
+def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what functions give, in order; the first error is raised when all have ended.
+
+    >>> together([lambda: 1, lambda: 2])
+    [1, 2]
+    """
+    count = min(len(functions), usable_cpus())
+    results: list[Any] = [None] * len(functions)
+    errors: dict[int, BaseException] = {}
+    left = iter(range(len(functions)))
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                i = next(left, None)
+            if i is None or errors:
+                return
+            try:
+                results[i] = functions[i]()
+            except BaseException as error:
+                errors[i] = error
+
+    helpers = [threading.Thread(target=work, name="dy2st compile") for _ in range(count - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[min(errors)]
+    return results
