@@ -10,7 +10,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.ahead import taken_from
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, writable
 from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.rules.weights import FLOATS, packed_form
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -63,9 +63,7 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         made = taken_from(w, w.ahead[operation], packed, b.columns)
     else:
         made = _product(w, t.dtype, a, b, packed)
-    for block in (left, right):
-        if block is not None:
-            f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    _release(w, left, right)
     return [made]
 
 
@@ -81,12 +79,38 @@ def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: str | None) 
     return made
 
 
+@rule("matmul_add")
+def matmul_add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a product that is added to memory; where extents differ the interpreter takes over."""
+    x, y, z = operation.operands
+    t, f = tensor_type(x), w.f
+    if t.dtype.name not in FLOATS:
+        return host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y, z), operands, strict=True)])
+    a, left = _matrix(w, x, operands[0], operation.attributes["transpose_x"])
+    b, right = _matrix(w, y, operands[1], operation.attributes["transpose_y"])
+    total = extents(z, operands[2])
+    pairs = [(a.columns, b.rows), *zip(a.batch, b.batch, strict=True),
+             *zip((*a.batch, a.rows, b.columns), total, strict=True)]  # fmt: skip
+    for one, other in dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]):
+        w.demand(f.value(f"icmp eq i64 {one}, {other}"))
+    made = w.copied(z, operands[2]) if isinstance(operands[2], Strided) else writable(w, z, operands[2])
+    _products(w, FLOATS[t.dtype.name], a, b, made[1], t.dtype.itemsize, accumulate=True)
+    _release(w, left, right)
+    return [made]
+
+
+def _release(w: Writer, *blocks: str | None) -> None:
+    for block in blocks:
+        if block is not None:
+            w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+
+
 def _dense(w: Writer, value: Value, components: Components) -> Components:
     return w.copied(value, components) if isinstance(components, Strided) else components
 
 
-def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: int) -> None:
-    """Write the products of all matrices of a batch."""
+def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: int, accumulate: bool = False) -> None:
+    """Write the products of all matrices of a batch, or add them to what is there."""
     f = w.f
     name = f"gemm.{dtype}.{'nt'[a.transposed]}{'nt'[b.transposed]}"
     sizes = [f"i64 {n}" for n in (a.rows, b.columns, a.columns)]
@@ -105,7 +129,7 @@ def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: 
                 write(axis + 1, (moved[0], moved[1], f.offset(at[2], f.value(f"mul i64 {i}, {step}"))))
             return
         f.call("void", kernel, f"ptr {at[0]}", f"i64 {a.apart}", f"ptr {at[1]}", f"i64 {b.apart}", f"ptr {at[2]}",
-               f"i64 {b.columns}", *sizes, f"ptr {scratch[1]}", "i1 false")  # fmt: skip
+               f"i64 {b.columns}", *sizes, f"ptr {scratch[1]}", f"i1 {str(accumulate).lower()}")  # fmt: skip
 
     write(0, (a.data, b.data, made))
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {scratch[0]}")

@@ -8,7 +8,19 @@ from dy2st.runtime.cpu.writer import Rule
 
 RULES: dict[str, Rule] = {}
 STRIDED = frozenset(
-    {"dim", "index", "transpose", "split", "expand_dims", "squeeze", "detach", "matmul", "flip", "diagonal"}
+    {
+        "dim",
+        "index",
+        "transpose",
+        "split",
+        "expand_dims",
+        "squeeze",
+        "detach",
+        "matmul",
+        "matmul_add",
+        "flip",
+        "diagonal",
+    }
 )
 """The ops whose rules read tensors with gaps."""
 AS_THEY_ARE = frozenset(
