@@ -1,9 +1,9 @@
 """The table of workloads that dy2st is measured by, beside other packages."""
 
-from suite import loops, pictures, recurrent, training
+from suite import loops, pictures, policy, recurrent, training, transformer
 from suite.workload import Row
 
-FAMILIES = (training, loops, pictures, recurrent)
+FAMILIES = (training, loops, pictures, policy, recurrent, transformer)
 ROWS: tuple[Row, ...] = tuple(row for family in FAMILIES for row in family.ROWS)
 
 
