@@ -53,7 +53,7 @@ class Lanes:
     def math(self, name: str, dtype: DType, *registers: str) -> str:
         """Write a call of a function of the math library."""
         definition = math.function(name, "f32" if dtype.name == "float32" else "f64", self.count)
-        _define(self.module, definition)
+        define(self.module, definition)
         kind = self.of(dtype)
         return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))
 
@@ -63,10 +63,11 @@ class Lanes:
         return self.f.value(f"select {self.kind('i1')} {condition}, {kind} {a}, {kind} {b}")
 
 
-def _define(module: Module, definition: Definition) -> None:
+def define(module: Module, definition: Definition) -> None:
+    """Add a definition and all that it needs to a module."""
     if definition.name in module:
         return
     definition = module.special.get(definition.name, definition)
     module.add(definition.name, definition.text)
     for need in definition.needs:
-        _define(module, need)
+        define(module, need)

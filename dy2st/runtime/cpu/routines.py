@@ -48,14 +48,18 @@ def each_element(
     element: Callable[[Lanes, str], str],
 ) -> None:  # fmt: skip
     """Write `count` elements to an address: `element` gives those from a number on, a vector or one at a time."""
-    lanes = target.lanes(max(4, dtype.itemsize))
-    whole = rounded_down(f, count, lanes)
-    for start, stop, step in (("0", whole, lanes), (whole, count, 1)):
-        if step == 1 and lanes == 1 and start == "0":
-            continue
+    for start, stop, step in stretches(f, count, target.lanes(max(4, dtype.itemsize))):
         elements = Elements(f, module, step)
         with f.loop(stop, step, start, hint="fill") as i:
             elements.store(Place(address, i, dtype), element(Lanes(f, module, step), i))
+
+
+def stretches(f: Function, count: str, lanes: int) -> list[tuple[str, str, int]]:
+    """Write where vectors end; return the stretches of a line as (start, stop, step): vectors, then one by one."""
+    if lanes == 1:
+        return [("0", count, 1)]
+    whole = rounded_down(f, count, lanes)
+    return [("0", whole, lanes), (whole, count, 1)]
 
 
 def fill(w: Writer, dtype: DType, address: str, count: str, register: str) -> None:

@@ -44,8 +44,10 @@ def test_arange_of_floats(dtype, types):
         native.run([0 if t is INT else 0.0 for t in types])
 
 
+@pytest.mark.parametrize("cpu", ["", "scalar"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_linspace(dtype):
+def test_linspace(dtype, cpu, monkeypatch):
+    monkeypatch.setenv("DY2ST_CPU", cpu)
     native, plan = made("linspace", [FLOAT, FLOAT, INT], dtype)
     for start, stop, count in ((0.0, 1.0, 11), (3.0, 3.0, 40), (-1.0, 200.0, 100), (7.5, 1.0, 1), (0.0, 5e-324, 20)):
         if dtype == "uint8" and start < 0:

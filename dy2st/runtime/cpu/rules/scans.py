@@ -14,11 +14,11 @@ from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import compare, minus, plus, rounded_down, times
+from dy2st.runtime.cpu.integers import compare, minus, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
-from dy2st.runtime.cpu.routines import routine
+from dy2st.runtime.cpu.routines import routine, stretches
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -47,15 +47,14 @@ class Scan:
     def write(self, w: Writer, f: Function) -> None:
         """Write the routine: pointers of operands and of results, and the three extents."""
         lanes = w.unit.target.lanes(max(4, *(d.itemsize for d in (*self.sources, *self.results))))
-        whole = rounded_down(f, "%inner", lanes)
+        spans = stretches(f, "%inner", lanes)
         outer = "%outer"
         if None in self.start:  # without turns there is no first element to read
             outer = f.value(f"select i1 {compare(f, 'sgt', '%count', 0)}, i64 %outer, i64 0")
         with f.loop(outer, hint="outer") as o:
-            for start, stop, count in (("0", whole, lanes), (whole, "%inner", 1)):
-                if count > 1 or lanes == 1 or start != "0":
-                    with f.loop(stop, count, start, hint="inner") as j:
-                        self._line(w, f, Lanes(f, w.unit.kernels, count), o, j)
+            for start, stop, count in spans:
+                with f.loop(stop, count, start, hint="inner") as j:
+                    self._line(w, f, Lanes(f, w.unit.kernels, count), o, j)
 
     def _line(self, w: Writer, f: Function, v: Lanes, outer: str, j: str) -> None:
         elements = Elements(f, w.unit.kernels, v.count)

@@ -73,7 +73,7 @@ def _ordered(
     if few:
         sorted_ = routine(w, "first.records", [("ptr", "%a"), ("i64", "%count"), ("i64", "%kept")], _insert)
     else:
-        sorted_ = routine(w, "sort.records", [("ptr", "%a"), ("i64", "%count"), ("i64", "%kept")], _merge)
+        sorted_ = sorting_routine(w)
 
     def write(g: Function) -> None:
         v = Lanes(g, kernels, 1)
@@ -98,6 +98,11 @@ def _ordered(
     sizes = [product(w, shape[:axis]), shape[axis], product(w, shape[axis + 1 :]), kept]
     f.call("void", name, *(f"ptr {p}" for p in (source, *rooms, records)), *(f"i64 {n}" for n in sizes))
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+
+
+def sorting_routine(w: Writer) -> str:
+    """Return the symbol of `(records, count, kept)`, which brings records into order; as many are free behind them."""
+    return routine(w, "sort.records", [("ptr", "%a"), ("i64", "%count"), ("i64", "%kept")], _merge)
 
 
 def _at(f: Function, dtype: DType, base: str, outer: str, i: str, inner: str, count: str) -> str:
