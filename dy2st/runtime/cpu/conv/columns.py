@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, source
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store, span_mask
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
 
@@ -125,9 +125,16 @@ def valid_run(f: Function, start: str, count: str, extent: str, stride: str) -> 
     return low, most(f, high, low)
 
 
-def gather_run(f: Function, tile: Tile, run: Run) -> None:
-    """Write the elements inside and zeros elsewhere; past `count`, what is written is written over later."""
+def gather_run(f: Function, tile: Tile, run: Run, exact: bool = False) -> None:
+    """Write the elements inside and zeros elsewhere; behind them, where not `exact`, what is written over later."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
+
+    def store(value: str, i: str) -> None:
+        if exact:
+            masked_store(f, tile, value, f.offset(run.block, i, t), lane_mask(f, lanes, minus(f, run.count, i)))
+        else:
+            f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+
     dense, halved = compare(f, "eq", run.stride, 1), compare(f, "eq", run.stride, 2)
     apart = negation(f, any_of(f, dense, halved))
     with f.when(apart if lanes > 1 else "true"), f.loop(run.count) as i:
@@ -144,10 +151,9 @@ def gather_run(f: Function, tile: Tile, run: Run) -> None:
     with f.when(dense), f.loop(run.count, step=lanes) as i:
         there = f.value(f"getelementptr {t}, ptr {first}, i64 {i}")
         value = masked_load(f, tile, there, _lanes_of(f, tile, run, i))
-        f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+        store(value, i)
     with f.when(halved), f.loop(run.count, step=lanes) as i:
-        value = _every_second(f, tile, run, first, i)
-        f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+        store(_every_second(f, tile, run, first, i), i)
 
 
 def _every_second(f: Function, tile: Tile, run: Run, first: str, i: str) -> str:

@@ -16,6 +16,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _KERNEL = (
     ("ptr", "%w"), ("i64", "%w_row"), ("ptr", "%planes"), ("ptr", "%taps"), ("ptr", "%vectors"), ("ptr", "%c"),
@@ -24,6 +25,8 @@ _KERNEL = (
 """Strides in bytes."""
 _ROWS = (8, 6, 4, 2)
 """How many filters a kernel takes: all of them, or the first choice that has as many as are left."""
+_COST = 320
+"""Picoseconds that a vector of places takes for an element of a filter."""
 _TOGETHER = 1 << 19
 """The bytes of planes up to which images are laid out together."""
 
@@ -70,8 +73,8 @@ class Layout:
             c = f.offset("%c", times(f, number, extents.group_result), t)
             images = least(f, minus(f, extents.batch, b), self.images)
             apart = times(f, extents.image, extents.groups)
-            f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {self.data}", f"i64 {images}", f"i64 {apart}",
-                   "ptr %shape")  # fmt: skip
+            f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {self.data}", f"i64 {apart}", "ptr %shape",
+                   f"i64 {images}")  # fmt: skip
             yield x, w, c, times(f, images, self.places.vectors)
 
 
@@ -80,18 +83,36 @@ def direct(tile: Tile) -> Definition:
     f = Function(f"dy2st.conv.{tile.dtype}.direct", PARAMETERS, linkage="internal", also="noinline nounwind")
     extents = Extents(f, tile)
     layout, fill, describe = Layout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
-    wide, one = _rows(tile, tile.vectors), _rows(tile, 1)
+    body, step = _groups(tile), tile.vectors
     w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
+    needs: list[Definition] = [fill, describe, body]
     with layout.chunks(fill, describe) as (_, w, c, count):
-        whole = times(f, f.value(f"udiv i64 {count}, {tile.vectors}"), tile.vectors)
-        for rows, start, stop, step in ((wide, "0", whole, tile.vectors), (one, whole, count, 1)):
-            with f.loop(stop, step=step, start=start) as i:
-                vectors = f.offset(layout.vectors, times(f, i, VECTOR_BYTES))
-                f.call("void", f"@{rows.name}", f"ptr {w}", f"i64 {w_row}", f"ptr {layout.data}", f"ptr {layout.taps}",
-                       f"ptr {vectors}", f"ptr {c}", f"i64 {c_row}", f"i64 {extents.filters}",
-                       f"i64 {extents.depth}")  # fmt: skip
+        arguments = (
+            ("ptr", w), ("i64", w_row), ("ptr", layout.data), ("ptr", layout.taps), ("ptr", layout.vectors), ("ptr", c),
+            ("i64", c_row), ("i64", extents.filters), ("i64", extents.depth), ("i64", count),
+        )  # fmt: skip
+        units = f.value(f"udiv i64 {plus(f, count, step - 1)}, {step}")
+        cost = times(f, extents.filters, extents.depth, step * _COST)
+        needs.append(forked(f, body.name, arguments, units, cost))
     f.ret()
-    return Definition(f.name, f.text(), (fill, describe, wide, one))
+    return Definition(f.name, f.text(), tuple(needs))
+
+
+def _groups(tile: Tile) -> Definition:
+    """Return the function that computes the results of some groups of as many vectors as a kernel takes."""
+    step = tile.vectors
+    parameters = (*_KERNEL, ("i64", "%count"), *RANGE)
+    f = Function(f"dy2st.conv.{tile.dtype}.direct.groups", parameters, linkage="internal", also="noinline nounwind")
+    wide, one = _rows(tile, step), _rows(tile, 1)
+    first, stop = times(f, "%from", step), least(f, times(f, "%to", step), "%count")
+    whole = plus(f, first, times(f, f.value(f"udiv i64 {minus(f, stop, first)}, {step}"), step))
+    for rows, begin, end, stride in ((wide, first, whole, step), (one, whole, stop, 1)):
+        with f.loop(end, step=stride, start=begin) as i:
+            vectors = f.offset("%vectors", times(f, i, VECTOR_BYTES))
+            operands = [f"{kind} {vectors if name == '%vectors' else name}" for kind, name in _KERNEL]
+            f.call("void", f"@{rows.name}", *operands)
+    f.ret()
+    return Definition(f.name, f.text(), (wide, one))
 
 
 def direct_scratch(tile: Tile) -> Definition:

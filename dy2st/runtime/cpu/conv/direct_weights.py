@@ -14,7 +14,8 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import DotBlock, clamped, dot_needs
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, times
+from dy2st.runtime.cpu.integers import compare, least, minus, plus, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _KERNEL = (
     ("ptr", "%a"), ("i64", "%a_row"), ("ptr", "%planes"), ("ptr", "%taps"), ("ptr", "%vectors"), ("i64", "%count"),
@@ -23,6 +24,8 @@ _KERNEL = (
 """Cotangents, planes and the gradient; strides in bytes."""
 _BLOCK = (8, 3)
 """Filters by taps whose dot products are taken together."""
+_COST = 8000
+"""Picoseconds that a block takes for a vector of places."""
 _MANY = 48
 """From so many vectors on, sums in lanes cost less than windows that are laid out (measured)."""
 
@@ -38,18 +41,39 @@ def direct_weights(tile: Tile) -> Definition:
     f = Function(f"dy2st.conv.{tile.dtype}.direct_weights", PARAMETERS, linkage="internal", also="noinline nounwind")
     extents = Extents(f, tile)
     layout, fill, describe = Layout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
-    kernel = _kernel(tile)
+    body, needs = _blocks(tile), [fill, describe]
     w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
-    filters, taps = _BLOCK
     with layout.chunks(fill, describe) as (_, w, c, count):
-        with f.loop(extents.filters, step=filters) as i, f.loop(extents.depth, step=taps) as j:
-            cotangents, there = f.offset(c, times(f, i, c_row)), f.offset(w, times(f, i, w_row))
-            f.call("void", f"@{kernel.name}", f"ptr {cotangents}", f"i64 {c_row}", f"ptr {layout.data}",
-                   f"ptr {f.offset(layout.taps, j, 'i64')}", f"ptr {layout.vectors}", f"i64 {count}",
-                   f"ptr {f.offset(there, j, tile.element)}", f"i64 {w_row}", f"i64 {tile.size}",
-                   f"i64 {minus(f, extents.filters, i)}", f"i64 {minus(f, extents.depth, j)}")  # fmt: skip
+        arguments = (
+            ("ptr", c), ("i64", c_row), ("ptr", layout.data), ("ptr", layout.taps), ("ptr", layout.vectors),
+            ("i64", count), ("ptr", w), ("i64", w_row), ("i64", extents.filters), ("i64", extents.depth),
+        )  # fmt: skip
+        blocks = (_blocks_of(f, n, step) for n, step in zip((extents.filters, extents.depth), _BLOCK, strict=True))
+        needs.append(forked(f, body.name, arguments, times(f, *blocks), times(f, count, _COST)))
     f.ret()
-    return Definition(f.name, f.text(), (fill, describe, kernel))
+    return Definition(f.name, f.text(), (*needs, body))
+
+
+def _blocks(tile: Tile) -> Definition:
+    """Return the function that adds to some of the blocks of the gradient, which are counted row after row."""
+    parameters = [p for p in _KERNEL if p[1] != "%c_column"]
+    f = Function(f"dy2st.conv.{tile.dtype}.dots.blocks", [*parameters, *RANGE], linkage="internal",
+                 also="noinline nounwind")  # fmt: skip
+    kernel, (filters, taps) = _kernel(tile), _BLOCK
+    across = _blocks_of(f, "%n", taps)
+    with f.loop("%to", start="%from") as number:
+        i = times(f, f.value(f"udiv i64 {number}, {across}"), filters)
+        j = times(f, f.value(f"urem i64 {number}, {across}"), taps)
+        a, c = f.offset("%a", times(f, i, "%a_row")), f.offset("%c", times(f, i, "%c_row"))
+        f.call("void", f"@{kernel.name}", f"ptr {a}", "i64 %a_row", "ptr %planes", f"ptr {f.offset('%taps', j, 'i64')}",
+               "ptr %vectors", "i64 %count", f"ptr {f.offset(c, j, tile.element)}", "i64 %c_row", f"i64 {tile.size}",
+               f"i64 {minus(f, '%m', i)}", f"i64 {minus(f, '%n', j)}")  # fmt: skip
+    f.ret()
+    return Definition(f.name, f.text(), (kernel,))
+
+
+def _blocks_of(f: Function, count: str, step: int) -> str:
+    return f.value(f"udiv i64 {plus(f, count, step - 1)}, {step}")
 
 
 def _kernel(tile: Tile) -> Definition:

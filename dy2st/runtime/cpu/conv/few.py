@@ -11,8 +11,13 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
+_FILTERS = 8
+"""How many filters a part has at least."""
+_COST = 400
+"""Picoseconds to read an element of a filter from memory that is far."""
 _MOST = 8
 """The places up to which vectors along the windows are fuller."""
 
@@ -30,8 +35,8 @@ def few(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.few(x, w, c, shape, scratch)`, where `few_places` says so."""
     f = Function(f"dy2st.conv.{tile.dtype}.few", PARAMETERS, linkage="internal", also="noinline nounwind")
     extents = Extents(f, tile)
-    planes, fill, dots = Planes(f, tile, extents), fill_planes(tile), dot_product(tile)
-    row, size = times(f, extents.depth, tile.size), tile.size
+    planes, fill, body = Planes(f, tile, extents), fill_planes(tile), _some_filters(tile)
+    row, needs = times(f, extents.depth, tile.size), [fill, body]
     image = f.offset("%scratch", planes.taps_bytes)
     windows = f.offset(image, _image_bytes(f, tile, planes))
     planes.write_taps("%scratch")
@@ -43,13 +48,30 @@ def few(tile: Tile) -> Definition:
                 ("%x", number, extents.image), ("%w", g, extents.group_filters), ("%c", number, extents.group_result)
             )
         )  # fmt: skip
-        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {image}", "i64 1", "i64 0", "ptr %shape")
+        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {image}", "i64 0", "ptr %shape", "i64 1")
         _copy_windows(f, tile, planes, image, windows)
-        f.call("void", f"@{dots.name}", f"ptr {w}", f"i64 {row}", f"ptr {windows}", f"i64 {row}", f"ptr {c}",
-               f"i64 {times(f, extents.places, size)}", f"i64 {size}", f"i64 {extents.filters}",
-               f"i64 {extents.places}", f"i64 {extents.depth}", "i1 false")  # fmt: skip
+        arguments = (("ptr", w), ("ptr", windows), ("i64", row), ("ptr", c), ("i64", extents.filters),
+                     ("i64", extents.places), ("i64", extents.depth))  # fmt: skip
+        units = f.value(f"udiv i64 {plus(f, extents.filters, _FILTERS - 1)}, {_FILTERS}")
+        needs.append(forked(f, body.name, arguments, units, times(f, extents.depth, _FILTERS * _COST)))
     f.ret()
-    return Definition(f.name, f.text(), (fill, dots))
+    return Definition(f.name, f.text(), tuple(needs))
+
+
+def _some_filters(tile: Tile) -> Definition:
+    """Return the function that takes the dot products of some groups of filters with all windows."""
+    parameters = (("ptr", "%w"), ("ptr", "%windows"), ("i64", "%row"), ("ptr", "%c"), ("i64", "%filters"),
+                  ("i64", "%places"), ("i64", "%depth"), *RANGE)  # fmt: skip
+    f = Function(f"dy2st.conv.{tile.dtype}.few.filters", parameters, linkage="internal", also="noinline nounwind")
+    dots, size = dot_product(tile), tile.size
+    first = times(f, "%from", _FILTERS)
+    count = minus(f, least(f, times(f, "%to", _FILTERS), "%filters"), first)
+    c_row = times(f, "%places", size)
+    w, c = f.offset("%w", times(f, first, "%row")), f.offset("%c", times(f, first, c_row))
+    f.call("void", f"@{dots.name}", f"ptr {w}", "i64 %row", "ptr %windows", "i64 %row", f"ptr {c}", f"i64 {c_row}",
+           f"i64 {size}", f"i64 {count}", "i64 %places", "i64 %depth", "i1 false")  # fmt: skip
+    f.ret()
+    return Definition(f.name, f.text(), (dots,))
 
 
 def few_scratch(f: Function, tile: Tile, extents: Extents) -> str:

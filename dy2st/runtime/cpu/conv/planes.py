@@ -15,6 +15,10 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import least, minus, plus, rounded_up, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
+
+_COST = 400
+"""Picoseconds an element takes to be laid out."""
 
 
 class Planes:
@@ -55,14 +59,27 @@ class Planes:
 def fill_planes(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.planes(x, planes, images, step, shape)`; images are `step` elements apart."""
     name = f"dy2st.conv.{tile.dtype}.planes"
-    parameters = (("ptr", "%x"), ("ptr", "%planes"), ("i64", "%images"), ("i64", "%step"), ("ptr", "%shape"))
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    parameters = (("ptr", "%x"), ("ptr", "%planes"), ("i64", "%step"), ("ptr", "%shape"))
+    body = _fill_channels(tile, f"{name}.channels", parameters)
+    f = Function(name, (*parameters, ("i64", "%images")), linkage="internal", also="noinline nounwind")
+    planes = Planes(f, tile, Extents(f, tile))
+    part = forked(
+        f, body.name, parameters, times(f, "%images", planes.extents.channels), times(f, planes.channel, _COST)
+    )
+    f.ret()
+    return Definition(name, f.text(), (body, part))
+
+
+def _fill_channels(tile: Tile, name: str, parameters: tuple[tuple[str, str], ...]) -> Definition:
+    """Return the function that fills the planes of some channels of the images, which are counted through."""
+    f = Function(name, (*parameters, *RANGE), linkage="internal", also="noinline nounwind")
     extents = Extents(f, tile)
     planes, shape = Planes(f, tile, extents), extents.shape
     row = f.slot("ptr")
-    f.store("ptr", "%planes", row)
+    f.store("ptr", f.offset("%planes", times(f, "%from", planes.channel), tile.element), row)
     stride = planes.strides[1]
-    with f.loop("%images") as b, f.loop(extents.channels) as channel, f.loop(planes.cuts[0]) as first_y:
+    with f.loop("%to", start="%from") as number, f.loop(planes.cuts[0]) as first_y:
+        b, channel = (f.value(f"{what} i64 {number}, {extents.channels}") for what in ("udiv", "urem"))
         lines = plus(f, times(f, b, "%step"), times(f, channel, shape["in1"], shape["in2"]))
         with f.loop(planes.cuts[1]) as first_x, f.loop(planes.height) as i:
             y = minus(f, plus(f, times(f, i, planes.strides[0]), first_y), shape["low1"])
@@ -73,7 +90,7 @@ def fill_planes(tile: Tile) -> Definition:
             # not inbounds: a line that does not exist has no valid elements, but an address
             line = f.value(f"getelementptr {tile.element}, ptr %x, i64 {before}")
             here = f.load("ptr", row)
-            gather_run(f, tile, Run(line, here, start, planes.width, low, high, stride))
+            gather_run(f, tile, Run(line, here, start, planes.width, low, high, stride), exact=True)
             f.store("ptr", f.offset(here, planes.width, tile.element), row)
     f.ret()
     return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())

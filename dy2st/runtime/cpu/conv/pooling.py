@@ -20,10 +20,13 @@ from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, 
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _MAX = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%places"), ("ptr", "%shape"))
 _VALUES = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%shape"))
 _MEAN = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%shape"), ("i1", "%exclusive"))
+_COST = 300
+"""Picoseconds that an element of a window takes."""
 _FIELDS = ("batch", "channels", *axis_fields("in", "kernel", "out", "stride", "low", "high"))
 
 
@@ -88,7 +91,7 @@ class _Walk:
         """Write loops over all windows, as many at a time as there are lanes."""
         f, shape = self.f, self.shape
         extents = shape.axes("out")
-        with f.loop(self.planes) as plane, f.loop(extents[0]) as z, f.loop(extents[1]) as y:
+        with f.loop("%to", start="%from") as plane, f.loop(extents[0]) as z, f.loop(extents[1]) as y:
             row = plus(f, times(f, plane, extents[0]), z)
             row = plus(f, times(f, row, extents[1]), y)
             before = times(f, row, extents[2])
@@ -137,24 +140,28 @@ def _by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
     """Return the function that takes vectors where windows move by 1 or 2, else elements."""
 
     def written(symbol: str, lanes: int) -> Definition:
-        f = Function(symbol, parameters, linkage="internal", also="nounwind")
+        f = Function(symbol, (*parameters, *RANGE), linkage="internal", also="noinline nounwind")
         walk = _Walk(f, replace(t, lanes=lanes))
         with walk.windows() as window:
             body(walk, window)
         f.ret()
         return Definition(symbol, f.text(), masked_memory(walk.tile) + _masked_places(lanes) if lanes > 1 else ())
 
-    if t.lanes == 1:
-        return written(name, 1)
-    many, one = written(f"{name}.vectors", t.lanes), written(f"{name}.elements", 1)
     f = Function(name, parameters, linkage="internal", also="nounwind")
-    short = compare(f, "sle", Shape(f, ["stride2"])["stride2"], 2)
-    operands = [f"{kind} {register}" for kind, register in parameters]
-    for condition, function in ((short, many), (negation(f, short), one)):
+    shape = Shape(f, ["batch", "channels", "stride2", *axis_fields("kernel", "out")])
+    planes = times(f, shape["batch"], shape["channels"])
+    cost = times(f, *shape.axes("kernel"), *shape.axes("out"), _COST)
+    short = compare(f, "sle", shape["stride2"], 2)
+    one = written(f"{name}.elements", 1)
+    choices = (
+        [("true", one)] if t.lanes == 1 else [(short, written(f"{name}.vectors", t.lanes)), (negation(f, short), one)]
+    )
+    needs: list[Definition] = []
+    for condition, function in choices:
         with f.when(condition):
-            f.call("void", f"@{function.name}", *operands)
+            needs += [function, forked(f, function.name, parameters, planes, cost)]
     f.ret()
-    return Definition(name, f.text(), (many, one))
+    return Definition(name, f.text(), tuple(needs))
 
 
 def _max_of_window(walk: _Walk, window: _Window) -> None:
