@@ -4,7 +4,7 @@ gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
 gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
 conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
-random.uniform.f32.fill                           a draw of random numbers into memory, see philox.py
+random.uniform.f32.fill                           a draw of random numbers into memory, see draws.py
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from dy2st.runtime.cpu.conv import (
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.sliding import sliding
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
+from dy2st.runtime.cpu.draws import fill
 from dy2st.runtime.cpu.elf import Binary
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.engine import linked, made_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import tile
-from dy2st.runtime.cpu.philox import random_normal, random_uniform
 from dy2st.runtime.cpu.target import Target
 
 
@@ -97,18 +96,4 @@ def _windows(family: str, dtype: str, target: Target) -> Binary:
 
 def _draws(what: str, dtype: str, target: Target) -> Binary:
     """Compile a draw of random numbers into memory."""
-    itemsize = 4 if dtype == "f32" else 8
-    lanes, kind = target.lanes(itemsize), "float" if dtype == "f32" else "double"
-    make = random_uniform if what == "uniform" else random_normal
-    many, one = make(dtype, lanes), make(dtype, 1)
-    parameters = [("ptr", "%out"), ("i64", "%count"), ("i64", "%seed"), ("i64", "%draw")]
-    f = Function(f"dy2st.random.{what}.{dtype}.fill", parameters, also="nounwind")
-    whole = f.value(f"and i64 %count, {-lanes}")
-    for definition, start, stop, step in ((many, "0", whole, lanes), (one, whole, "%count", 1)):
-        row = kind if step == 1 else f"<{step} x {kind}>"
-        with f.loop(stop, step, start) as i:
-            drawn = f.call(row, f"@{definition.name}", "i64 %seed", "i64 %draw", f"i64 {i}")
-            f.do(f"store {row} {drawn}, ptr {f.offset('%out', i, kind)}, align {itemsize}")
-    f.ret()
-    needs = (many, one) if lanes > 1 else (one,)
-    return linked([made_object(gathered([Definition(f.name, f.text(), needs)]), target)])
+    return linked([made_object(gathered([fill(what, dtype, target)]), target)])
