@@ -31,7 +31,7 @@ class Context:
         fields = {
             HOST: entry_address(),
             RUN: self.run.number,
-            ALLOCATE: ctypes.cast(_libc().aligned_alloc, ctypes.c_void_p).value or 0,
+            ALLOCATE: support.allocator(),
             CONSTANTS: constants,
             LIBRARY: library,
         }

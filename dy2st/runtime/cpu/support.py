@@ -6,22 +6,22 @@ import ctypes
 import functools
 
 from dy2st.runtime.cpu.engine import Code, compile_text, provide
+from dy2st.runtime.cpu.large_blocks import LARGE
 from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
 
 _TEXT = """
 declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
-declare void @dy2st.external.free(ptr)
-
-define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
-  %block = call ptr @dy2st.allocate(ptr %context, i64 %bytes)
-  ret ptr %block
-}
 
 ; the destructor of the capsule that holds the memory of an array
 define void @dy2st.export.given_back(ptr %capsule) {
   %block = call ptr @dy2st.external.capsule_pointer(ptr %capsule, ptr null)
-  call void @dy2st.external.free(ptr %block)
+  call void @dy2st.export.old(ptr %block)
   ret void
+}
+
+define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
+  %block = call ptr @dy2st.allocate(ptr %context, i64 %bytes)
+  ret ptr %block
 }
 
 ; the stack of free contexts of a plate (entry.py)
@@ -43,7 +43,9 @@ def _code() -> Code:
     libc = ctypes.CDLL(None)
     provide("dy2st.external.capsule_pointer", lambda: _address(ctypes.pythonapi.PyCapsule_GetPointer))
     provide("dy2st.external.free", lambda: _address(libc.free))
-    return compile_text("\n".join((DECLARED, PRELUDE, _TEXT)))
+    provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
+    provide("dy2st.external.madvise", lambda: _address(libc.madvise))
+    return compile_text("\n".join((DECLARED, PRELUDE, LARGE, _TEXT)))
 
 
 def _address(function: object) -> int:
@@ -66,6 +68,11 @@ def allocate(context: int, size: int) -> int:
     if not block:
         raise MemoryError(f"no memory for {size} bytes")
     return int(block)
+
+
+def allocator() -> int:
+    """Return the address of the function that memory for blocks comes from, `void *(alignment, bytes)`."""
+    return _code().address("dy2st.export.new")
 
 
 def push(plate: int, context: int) -> None:
