@@ -10,7 +10,7 @@ from dy2st.runtime.cpu.grouping import Group
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.parts import kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
-from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product
+from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product, thread_count
 from dy2st.runtime.cpu.writer import Writer
 
 
@@ -54,8 +54,7 @@ def _scratch(w: Writer, made: Layout, extents: list[str]) -> tuple[list[str], li
     row = extents[made.outer :]
     if not needs_rooms(made, w.unit.target):
         return [], [allocate(w, tensor_type(v).dtype, row) for v in made.kept]
-    w.unit.module.add("dy2st.threads", "declare i64 @dy2st.threads()")
-    threads = w.f.call("i64", "@dy2st.threads")
+    threads = thread_count(w)
     apart = room_length(w.f, product(w, row))
     return [threads], [allocate(w, tensor_type(v).dtype, [threads, apart]) for v in made.kept]
 

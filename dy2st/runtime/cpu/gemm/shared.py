@@ -10,7 +10,7 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, PARAMETERS, panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, minus, most, plus, times
+from dy2st.runtime.cpu.integers import Integer, compare, minus, most, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _STEP_COST = 300
@@ -22,11 +22,15 @@ def shared_panels(tile: Tile) -> Definition:
     body = _range(tile)
     f = Function(f"dy2st.gemm.{tile.dtype}.shared", PARAMETERS, linkage="internal", also="nounwind")
     units = most(f, f.value(f"sdiv i64 %m, {tile.rows}"), 1)
-    vectors = plus(f, f.value(f"sdiv i64 %n, {tile.lanes}"), 1)
-    cost = times(f, times(f, vectors, "%k"), tile.rows * _STEP_COST)
-    part = forked(f, body.name, PARAMETERS, units, cost)
+    part = forked(f, body.name, PARAMETERS, units, product_cost(f, tile, tile.rows, "%n", "%k"))
     f.ret()
     return Definition(f.name, f.text(), (body, part))
+
+
+def product_cost(f: Function, tile: Tile, m: Integer, n: str, k: str) -> str:
+    """Write how many picoseconds a product takes, roughly."""
+    vectors = plus(f, f.value(f"sdiv i64 {n}, {tile.lanes}"), 1)
+    return times(f, vectors, k, times(f, m, _STEP_COST))
 
 
 def _range(tile: Tile) -> Definition:

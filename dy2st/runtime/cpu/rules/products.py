@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.batches import batch_function
+from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.ahead import taken_from
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, writable
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count, writable
 from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.rules.weights import FLOATS, packed_form
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -114,22 +116,18 @@ def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: 
     f = w.f
     name = f"gemm.{dtype}.{'nt'[a.transposed]}{'nt'[b.transposed]}"
     sizes = [f"i64 {n}" for n in (a.rows, b.columns, a.columns)]
-    scratch = allocate_bytes(w, f.call("i64", w.library(f"{name}.scratch"), *sizes))
-    kernel, one = w.library(name), product(w, [a.rows, b.columns, str(itemsize)])
-
-    def write(axis: int, at: tuple[str, str, str]) -> None:
-        if axis < len(a.batch):
-            with f.loop(a.batch[axis], hint="batch") as i:
-                steps = (a.batch_strides[axis], b.batch_strides[axis])
-                moved = [
-                    f.offset(p, f.value(f"mul i64 {i}, {product(w, [s, str(itemsize)])}"))
-                    for p, s in zip(at, steps, strict=False)
-                ]
-                step = product(w, [one, *a.batch[axis + 1 :]])
-                write(axis + 1, (moved[0], moved[1], f.offset(at[2], f.value(f"mul i64 {i}, {step}"))))
-            return
-        f.call("void", kernel, f"ptr {at[0]}", f"i64 {a.apart}", f"ptr {at[1]}", f"i64 {b.apart}", f"ptr {at[2]}",
-               f"i64 {b.columns}", *sizes, f"ptr {scratch[1]}", f"i1 {str(accumulate).lower()}")  # fmt: skip
-
-    write(0, (a.data, b.data, made))
-    f.call("void", "@dy2st.release", "ptr %context", f"ptr {scratch[0]}")
+    kernel, scratch_size = w.library(name), f.call("i64", w.library(f"{name}.scratch"), *sizes)
+    matrices = (f"ptr {a.data}", f"i64 {a.apart}", f"ptr {b.data}", f"i64 {b.apart}", f"ptr {made}",
+                f"i64 {b.columns}", *sizes)  # fmt: skip
+    adds = f"i1 {str(accumulate).lower()}"
+    if not a.batch:
+        block, scratch = allocate_bytes(w, scratch_size)
+        f.call("void", kernel, *matrices, f"ptr {scratch}", adds)
+    else:
+        threads, room = thread_count(w), f.value(f"and i64 {f.value(f'add i64 {scratch_size}, 63')}, -64")
+        block, scratch = allocate_bytes(w, f.value(f"mul i64 {room}, {threads}"))
+        steps = [product(w, [s, str(itemsize)]) for s in (*a.batch_strides, *b.batch_strides)]
+        function = batch_function(w.unit.kernels, tile(dtype, w.unit.target), len(a.batch))
+        f.call("void", f"@{function}", f"ptr {kernel}", f"ptr {scratch}", f"i64 {room}", *matrices, adds,
+               f"i64 {threads}", *(f"i64 {n}" for n in (*a.batch, *steps)))  # fmt: skip
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")

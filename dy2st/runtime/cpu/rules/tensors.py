@@ -71,6 +71,12 @@ def allocate_bytes(w: Writer, size: str) -> tuple[str, str]:
     return block, w.f.offset(block, HEAD)
 
 
+def thread_count(w: Writer) -> str:
+    """Write how many threads a kernel may be split between: so many parts of scratch memory it needs."""
+    w.unit.module.add("dy2st.threads", "declare i64 @dy2st.threads()")
+    return w.f.call("i64", "@dy2st.threads")
+
+
 def viewed(w: Writer, value: Value, components: Components, data: str, shape: Sequence[str]) -> Components:
     """Return a tensor on the memory of another, held by the result."""
     w.owned(value, components)

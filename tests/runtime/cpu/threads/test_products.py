@@ -36,3 +36,19 @@ def test_any_number_of_threads_gives_the_same_bits(a_turned, b_turned, dtype, rn
             made.append(native.run(inputs)[0])
         np.testing.assert_allclose(made[0], a @ b, rtol=1e-4, atol=1e-3)
         assert all(np.array_equal(made[0], other) for other in made)
+
+
+@pytest.mark.parametrize("shape", [(40,), (3, 1, 5), (0, 4), (2, 7)])
+def test_batches_are_split_by_matrix(shape, rng):
+    static = paddle.jit.to_static(lambda a, b: paddle.matmul(a, b.transpose([*range(len(shape)), -1, -2])),
+                                  full_graph=True)  # fmt: skip
+    with paddle.no_grad():
+        static(paddle.ones([*shape, 1, 3]), paddle.ones([*shape, 4, 3]))
+    native = NativePlan(static.concrete_program.main_program)
+    a, b = (rng.normal(size=(*shape, rows, 40)).astype("float32") for rows in (67, 70))
+    made = []
+    for count in (1, 2, 4):
+        paddle.set_num_threads(count)
+        made.append(native.run([a, b])[0])
+    np.testing.assert_allclose(made[0], a @ b.swapaxes(-1, -2), rtol=1e-4, atol=1e-4)
+    assert all(np.array_equal(made[0], other) for other in made)
