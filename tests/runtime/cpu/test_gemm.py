@@ -13,7 +13,7 @@ from tests.runtime.cpu.native import DTYPES, FLAG, INTEGER, POINTER, TARGETS, Gu
 FORMS = list(itertools.product((False, True), repeat=2))
 TOLERANCE = {"f32": 2e-6, "f64": 4e-15}
 SMALL = [*itertools.product((1, 2, 5, 8, 11), (1, 3, 16, 17, 70), (0, 1, 16, 37))]
-LARGE = [(70, 200, 300), (133, 401, 270), (1, 500, 300), (300, 1, 300), (9, 400, 513)]
+LARGE = [(70, 200, 300), (133, 401, 270), (1, 500, 300), (300, 1, 300), (9, 400, 513), (140, 500, 530), (12, 260, 1100)]
 _compiled = {}
 
 

@@ -16,8 +16,9 @@ from dy2st.runtime.cpu.target import Target
 
 _SKINNY = 8
 """Up to so many rows, packing B would cost more than it saves."""
-_SMALL = 1 << 14
-"""Up to so many elements, a B that lies in rows is read as it lies."""
+_SMALL = 1 << 20
+"""Up to so many bytes, a B that lies in rows stays in cache and is read as it lies; a few rows read more so."""
+_FEW_ROWS, _FEW_STEPS = 128, 1024
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"))
 _MATRICES = (("ptr", "%a"), ("i64", "%lda"), ("ptr", "%b"), ("i64", "%ldb"), ("ptr", "%c"), ("i64", "%ldc"), *_SHAPE)
 
@@ -47,9 +48,9 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
             f.ret()
     as_it_lies = compare(f, "eq", "%k", 0)
     if not transpose_b:
-        small = compare(f, "sle", times(f, "%n", "%k"), _SMALL)
-        skinny = compare(f, "sle", "%m", _SKINNY)
-        as_it_lies = any_of(f, any_of(f, small, skinny), as_it_lies)
+        small = compare(f, "sle", times(f, "%n", "%k", t.size), _SMALL)
+        few = all_of(f, compare(f, "sle", "%m", _FEW_ROWS), compare(f, "sle", "%k", _FEW_STEPS))
+        as_it_lies = any_of(f, as_it_lies, small, few, compare(f, "sle", "%m", _SKINNY))
     with f.when(as_it_lies):
         f.call("void", f"@{shared.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
                "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
