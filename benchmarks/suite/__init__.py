@@ -1,9 +1,35 @@
 """The table of workloads that dy2st is measured by, beside other packages."""
 
-from suite import loops, pictures, policy, recurrent, training, transformer
+from suite import (
+    decoding,
+    derivatives,
+    loops,
+    lorenz,
+    many_batches,
+    memory_bound,
+    pictures,
+    policy,
+    recurrent,
+    resnet,
+    training,
+    transformer,
+)
 from suite.workload import Row
 
-FAMILIES = (training, loops, pictures, policy, recurrent, transformer)
+FAMILIES = (
+    training,
+    loops,
+    lorenz,
+    pictures,
+    policy,
+    recurrent,
+    memory_bound,
+    transformer,
+    decoding,
+    derivatives,
+    many_batches,
+    resnet,
+)
 ROWS: tuple[Row, ...] = tuple(row for family in FAMILIES for row in family.ROWS)
 
 

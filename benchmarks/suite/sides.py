@@ -53,13 +53,15 @@ def with_jax(make: Callable[[Any, Arrays], Job], double: bool = False) -> dict[s
     return {"jax": side}
 
 
-def with_onnx(make: Callable[[Arrays], tuple[Any, Arrays]]) -> dict[str, Side]:
-    """Make the side of onnxruntime from a function that gives a model and what it is fed with."""
+def with_onnx(make: Callable[[Arrays], tuple[Any, Any]]) -> dict[str, Side]:
+    """Make the side of onnxruntime from a function that gives a model and what it is fed with, or a list of that."""
 
     def side(given: Arrays) -> Job:
         onnxruntime = importlib.import_module("onnxruntime")
         model, fed = make(given)
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        if isinstance(fed, list):
+            return lambda: [session.run(None, one) for one in fed]
         return lambda: session.run(None, fed)
 
     return {"onnxruntime": side}
