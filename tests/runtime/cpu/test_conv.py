@@ -141,6 +141,22 @@ def test_few_places(x, w, stride, groups):
     check(rng.normal(size=x).astype(np.float32), rng.normal(size=w).astype(np.float32), how, "f32")
 
 
+@pytest.mark.parametrize(
+    ("x", "w", "padding", "groups"),
+    [
+        ((8, 6, 2, 2), (5, 6, 3, 3), 1, 1),
+        ((17, 4, 3, 2), (6, 2, 3, 2), 1, 2),
+        ((6, 3, 1, 1), (4, 3, 3, 3), 1, 1),
+        ((7, 3, 4, 4), (9, 3, 2, 2), 0, 1),
+    ],
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_several_small_images_are_mixed(x, w, padding, groups, dtype):
+    rng = np.random.default_rng(7)
+    how = {"stride": (1, 1), "padding": ((padding, padding),) * 2, "dilation": (1, 1), "groups": groups}
+    check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_many_small_images_go_side_by_side(stride):
     rng = np.random.default_rng(3)

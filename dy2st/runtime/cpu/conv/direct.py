@@ -103,16 +103,17 @@ def _groups(tile: Tile) -> Definition:
     step = tile.vectors
     parameters = (*_KERNEL, ("i64", "%count"), *RANGE)
     f = Function(f"dy2st.conv.{tile.dtype}.direct.groups", parameters, linkage="internal", also="noinline nounwind")
-    wide, one = _rows(tile, step), _rows(tile, 1)
+    rows = [_rows(tile, n) for n in range(1, step + 1)]
     first, stop = times(f, "%from", step), least(f, times(f, "%to", step), "%count")
-    whole = plus(f, first, times(f, f.value(f"udiv i64 {minus(f, stop, first)}, {step}"), step))
-    for rows, begin, end, stride in ((wide, first, whole, step), (one, whole, stop, 1)):
-        with f.loop(end, step=stride, start=begin) as i:
-            vectors = f.offset("%vectors", times(f, i, VECTOR_BYTES))
-            operands = [f"{kind} {vectors if name == '%vectors' else name}" for kind, name in _KERNEL]
-            f.call("void", f"@{rows.name}", *operands)
+    with f.loop(stop, step=step, start=first) as i:
+        vectors = f.offset("%vectors", times(f, i, VECTOR_BYTES))
+        operands = [f"{kind} {vectors if name == '%vectors' else name}" for kind, name in _KERNEL]
+        left = least(f, minus(f, stop, i), step)
+        for n, function in enumerate(rows, 1):
+            with f.when(compare(f, "eq", left, n)):
+                f.call("void", f"@{function.name}", *operands)
     f.ret()
-    return Definition(f.name, f.text(), (wide, one))
+    return Definition(f.name, f.text(), tuple(rows))
 
 
 def direct_scratch(tile: Tile) -> Definition:

@@ -70,6 +70,8 @@ class Places:
         ends_even = minus(f, f.value(f"udiv i64 {lanes}, {some}"), 1)
         ends = plus(f, f.value(f"udiv i64 {lanes - 2}, {some}"), 1)
         ends = f.value(f"select i1 {even}, i64 {ends_even}, i64 {ends}")
+        whole = compare(f, "eq", f.value(f"urem i64 {some}, {lanes}"), 0)
+        ends = f.value(f"select i1 {whole}, i64 0, i64 {ends}")
         gap = times(f, ends, minus(f, self.planes.width, width))
         full = compare(f, "sge", times(f, self.extents.places, 2), times(f, self.vectors, lanes))
         return all_of(f, compare(f, "sle", gap, lanes), full, compare(f, "sgt", self.extents.places, 0))

@@ -3,14 +3,13 @@
 The image is copied once, with its padding around it. Then for each channel and place of the kernel the elements that
 all windows have there lie in one line, as long as the kernel moves on over the ends of rows: so the convolution is a
 product with a matrix whose rows are lines of the image that begin at `rows`, and of whose columns those are left out
-that belong to windows across an end. The gradient by the image is such a convolution of the cotangent with the filters
-turned around.
+that belong to windows across an end.
 """
 
 from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.columns import Run, gather_run
-from dy2st.runtime.cpu.conv.extents import copy_elements
+from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, copy_elements, each_group
 from dy2st.runtime.cpu.conv.shape import inside
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -78,30 +77,32 @@ def sliding(tile: Tile) -> Definition:
     return Definition(name, f.text(), (multiply, *(masked_memory(tile) if tile.lanes > 1 else ())))
 
 
-def sliding_scratch(tile: Tile) -> Definition:
-    """Return `i64 @dy2st.conv.f32.sliding.scratch(<EXTENTS>)`, the bytes of its scratch."""
-    name = f"dy2st.conv.{tile.dtype}.sliding.scratch"
-    f = Function(name, [("i64", f"%{e}") for e in EXTENTS], "i64", linkage="internal", also="nounwind")
-    sizes = Sizes(f, tile)
-    results = times(f, "%filters", sizes.together, sizes.width, tile.size)
-    f.ret("i64", plus(f, results, sizes.rows_bytes, sizes.image_bytes))
-    return Definition(name, f.text())
-
-
-def turned_filters(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.turned(w, out, filters, channels, kernel)`: out[c, f, -1 - k] = w[f, c, k]."""
-    name = f"dy2st.conv.{tile.dtype}.turned"
-    parameters = (("ptr", "%w"), ("ptr", "%out"), ("i64", "%filters"), ("i64", "%channels"), ("i64", "%kernel"))
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
-    element, last = tile.element, minus(f, "%kernel", 1)
-    with f.loop("%channels") as channel, f.loop("%filters") as number:
-        source = times(f, plus(f, times(f, number, "%channels"), channel), "%kernel")
-        target = times(f, plus(f, times(f, channel, "%filters"), number), "%kernel")
-        with f.loop("%kernel") as k:
-            value = f.load(element, f.offset("%w", plus(f, source, minus(f, last, k)), element))
-            f.store(element, value, f.offset("%out", plus(f, target, k), element))
+def sliding_images(tile: Tile, one: Definition) -> Definition:
+    """Return the function of a batch that calls `one` (`sliding`, `sliding_weights`) for each group of an image."""
+    f = Function(f"{one.name}.images", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = Extents(f, tile)
+    with each_group(f, tile, extents) as (x, w, c):
+        f.call("void", f"@{one.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch", *_operands(extents))
     f.ret()
-    return Definition(name, f.text())
+    return Definition(f.name, f.text(), (one,))
+
+
+def sliding_scratch(tile: Tile) -> Definition:
+    """Return `i64 @dy2st.conv.f32.sliding.scratch(shape)`, the bytes of scratch that any of these functions needs."""
+    name = f"dy2st.conv.{tile.dtype}.sliding.scratch"
+    inner = Function(f"{name}.one", [("i64", f"%{e}") for e in EXTENTS], "i64", linkage="internal", also="nounwind")
+    sizes = Sizes(inner, tile)
+    results = times(inner, "%filters", sizes.together, sizes.width, tile.size)
+    inner.ret("i64", plus(inner, results, sizes.rows_bytes, sizes.image_bytes))
+    f = Function(name, (("ptr", "%shape"),), "i64", linkage="internal", also="nounwind")
+    f.ret("i64", f.call("i64", f"@{inner.name}", *_operands(Extents(f, tile))))
+    return Definition(name, f.text(), (Definition(inner.name, inner.text()),))
+
+
+def _operands(extents: Extents) -> list[str]:
+    """Return the extents of one group of one image."""
+    own = {"channels": extents.channels, "filters": extents.filters}
+    return [f"i64 {own[name] if name in own else extents.shape[name]}" for name in EXTENTS]
 
 
 class Sizes:

@@ -6,13 +6,14 @@ crosses the end of a line is masked, so that nothing outside of a window meets t
 
 from __future__ import annotations
 
+from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.sliding import EXTENTS, Sizes, padded_image, write_rows
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import DotBlock, clamped, dot_needs
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, minus, plus, rounded_down, times
+from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, rounded_down, times
 
 _KERNEL = (
     ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_line"), ("ptr", "%b"), ("ptr", "%b_rows"), ("i64", "%b_line"),
@@ -20,6 +21,18 @@ _KERNEL = (
     ("i64", "%count"),
 )  # fmt: skip
 """Strides in bytes; `lines` of `count` elements each."""
+
+_MANY_VECTORS = 24
+"""From so many vectors of places on, dot products beat laying windows out (measured)."""
+
+
+def dots_pay(f: Function, t: Tile, extents: Extents) -> str:
+    """Write whether lines fill at least half of their vectors, and are many."""
+    count = extents.shape["out2"]
+    whole = rounded_down(f, plus(f, count, t.lanes - 1), t.lanes)
+    full = compare(f, "sle", whole, times(f, count, 2))
+    vectors = f.value(f"sdiv i64 {times(f, extents.shape['out1'], whole)}, {t.lanes}")
+    return all_of(f, full, compare(f, "sge", vectors, _MANY_VECTORS))
 
 
 def sliding_weights(tile: Tile) -> Definition:
