@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from dy2st.runtime.cpu import support
 from dy2st.runtime.cpu.host import Calls, Run, entry_address
-from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, HOST, LIBRARY, RUN, TURN
+from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, ERROR, HOST, LIBRARY, RUN, TURN
+from dy2st.runtime.cpu.signals import Kept
 
 _WORD = 8
 
@@ -38,6 +39,11 @@ class Context:
         for field, value in fields.items():
             self._memory[field // _WORD] = value
         weakref.finalize(self, _give_back, self._memory, self._free).atexit = False  # the process gives all back then
+
+    def interruption(self) -> Kept:
+        """Return the error that came from outside into the run, as Python keeps errors: kind, error, traceback."""
+        kind, value, trace = self._memory[ERROR // _WORD : ERROR // _WORD + 3]
+        return kind, value, trace
 
     def clear(self) -> None:
         """Give all memory back and forget the run: after an error, some of it may still count holders."""

@@ -20,8 +20,7 @@ from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.host import OK
-from dy2st.runtime.cpu.memory import RUN, TURN
+from dy2st.runtime.cpu.memory import INTERRUPTED, OK, RUN, TURN
 from dy2st.runtime.cpu.representation import in_register, in_registers, is_native, is_small, kinds
 from dy2st.shapes import Dim
 
@@ -73,6 +72,7 @@ class Entry:
         f.branch(f.value(f"icmp eq i32 {status}, {OK}"), good, bad)
         f.start(bad)
         number = f.load("i64", f.offset(context, RUN))
+        status = f.call("i32", "@llvm.umin.i32", f"i32 {status}", f"i32 {INTERRUPTED}")
         shown = f.value(f"add i64 {f.value(f'shl i64 {number}, 2')}, {f.value(f'zext i32 {status} to i64')}")
         f.ret("ptr", self._call("ptr", "PyLong_FromLongLong", f"i64 {shown}"))
         f.start(good)

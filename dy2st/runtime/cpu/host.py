@@ -19,13 +19,10 @@ import numpy as np
 from dy2st.ir.location import Location
 from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
 from dy2st.ops.bundle import Bundle
-from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.memory import ELSEWHERE, HEAD, MARK, OK, RAISED
 from dy2st.runtime.cpu.replay import Outcome
 from dy2st.runtime.cpu.representation import as_part, in_register, in_registers, kinds, known_extents
 from dy2st.runtime.errors import located
-
-OK, RAISED, ELSEWHERE = 0, 1, 2
-"""What a native function returns: all went well; an exception stands in the run; run this on the interpreter."""
 
 _FORMAT = {"i64": "q", "double": "d", "float": "f", "i1": "?", "i8": "b", "i16": "h", "i32": "i", "ptr": "Q"}
 
@@ -133,7 +130,7 @@ _runs: weakref.WeakValueDictionary[int, Run] = weakref.WeakValueDictionary()
 
 @ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 def _enter(run: int, number: int, operands: int | None, results: int | None) -> int:
-    return _runs[run].call(number, operands or 0, results or 0)
+    return MARK ^ _runs[run].call(number, operands or 0, results or 0)
 
 
 def entry_address() -> int:

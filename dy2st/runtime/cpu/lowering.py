@@ -16,9 +16,8 @@ from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
-from dy2st.runtime.cpu.host import OK
 from dy2st.runtime.cpu.math.scaling import better_definitions
-from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS
+from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, OK
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
 from dy2st.runtime.cpu.rules.small import small

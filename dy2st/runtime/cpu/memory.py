@@ -6,16 +6,24 @@ it is never counted, never written into and never freed.
 
     context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
               40 blocks ever made  48 addresses of library kernels  56 where the stack began  64 how many runs began
-              72... free blocks, one list a size class
+              72 when Python last looked at signals
+              80 the error that it raised then: its kind, itself, its traceback
+              104... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
 from __future__ import annotations
 
-HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, FREE = range(0, 80, 8)
+HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, LOOKED, ERROR = range(0, 88, 8)
+FREE = ERROR + 24
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 HEAD = 64
+OK, RAISED, ELSEWHERE, INTERRUPTED = range(4)
+"""What a native function returns: all went well; an exception stands in the run; run this on the interpreter; a
+signal, or what else comes from outside, has raised an exception, which stands in the context."""
+MARK = 0x0D257000
+"""What calls into Python give is marked: where an exception ended one before its first line, nothing says so else."""
 
 DECLARED = """\
 declare i64 @llvm.ctlz.i64(i64, i1)
@@ -27,6 +35,7 @@ declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)
 declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
+declare i32 @llvm.umin.i32(i32, i32)
 declare double @llvm.fabs.f64(double)"""
 
 _TEXT = f"""\

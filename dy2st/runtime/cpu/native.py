@@ -14,10 +14,11 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.ops.bundle import Bundle
 from dy2st.runtime import cpu
-from dy2st.runtime.cpu import library_addresses, python_api, support
+from dy2st.runtime.cpu import library_addresses, python_api, signals, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load
-from dy2st.runtime.cpu.host import OK, HostCall, NoNativeForm, Row, decode, encode, write_row
+from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, write_row
+from dy2st.runtime.cpu.memory import INTERRUPTED, OK
 from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
@@ -139,9 +140,11 @@ class NativePlan:
     def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
         """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""
         run = context.run
-        error, done = run.error, run.done()
+        error, done, interruption = run.error, run.done(), context.interruption()
         context.clear()
         self._free(context)
+        if status >= INTERRUPTED:
+            signals.raise_kept(interruption)
         if error is not None:
             handled = error.__context__
             try:

@@ -12,9 +12,8 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType, Type
 from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.host import ELSEWHERE, OK
 from dy2st.runtime.cpu.list_functions import list_function
-from dy2st.runtime.cpu.memory import HEAD
+from dy2st.runtime.cpu.memory import ELSEWHERE, HEAD, OK
 from dy2st.runtime.cpu.representation import (
     MOST_REGISTERS,
     Components,
@@ -149,14 +148,16 @@ class Values:
     # ---- failures ----------------------------------------------------------------------------------------------------
     def check(self, status: str) -> None:
         """Write that a status other than OK ends the function, or goes to the `try` around."""
+        self._sure(self.f.value(f"icmp eq i32 {status}, {OK}"), status)
+
+    def demand(self, condition: str) -> None:
+        """Write that the interpreter takes over where a condition does not hold."""
+        self._sure(condition, str(ELSEWHERE))
+
+    def _sure(self, condition: str, status: str) -> None:
         fails, goes_on = self.f.label("fails"), self.f.label("on")
-        self.f.branch(self.f.value(f"icmp eq i32 {status}, {OK}"), goes_on, fails)
+        self.f.branch(condition, goes_on, fails)
         self.f.start(fails)
         self.f.store("i32", status, self.status)
         self.f.jump(self.failed)
         self.f.start(goes_on)
-
-    def demand(self, condition: str) -> None:
-        """Write that the interpreter takes over where a condition does not hold."""
-        status = self.f.value(f"select i1 {condition}, i32 {OK}, i32 {ELSEWHERE}")
-        self.check(status)

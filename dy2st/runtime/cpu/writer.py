@@ -17,7 +17,7 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
 from dy2st.runtime.cpu.host import HostCall
-from dy2st.runtime.cpu.memory import HOST, LIBRARY, RUN
+from dy2st.runtime.cpu.memory import HOST, LIBRARY, MARK, RUN
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, kinds
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
@@ -214,8 +214,8 @@ class Writer(Values):
         given, made = f.slot("i64", count), f.slot("i64", wide)
         self.write(given, call.operands, operands)
         enter, run = f.load("ptr", f.offset("%context", HOST)), f.load("i64", f.offset("%context", RUN))
-        status = f.call("i32", enter, f"i64 {run}", f"i64 {number}", f"ptr {given}", f"ptr {made}")
-        self.check(status)
+        marked = f.call("i32", enter, f"i64 {run}", f"i64 {number}", f"ptr {given}", f"ptr {made}")
+        self.check(f.value(f"xor i32 {marked}, {MARK}"))
         results: list[Components] = []
         at = 0
         for t in call.results:

@@ -8,10 +8,11 @@ from typing import Any
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import BOOL, ScalarType, TensorType
 from dy2st.ops.exceptions import handed_over
-from dy2st.runtime.cpu.host import RAISED, HostCall
-from dy2st.runtime.cpu.memory import DEPTH, STACK
+from dy2st.runtime.cpu.host import HostCall
+from dy2st.runtime.cpu.memory import DEPTH, RAISED, STACK
 from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, kinds
 from dy2st.runtime.cpu.rules.ahead import products_ahead
+from dy2st.runtime.cpu.rules.polling import polling
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
 from dy2st.runtime.cpu.writer import Writer, host_call
@@ -73,12 +74,9 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     predicate = truth(w, operation.operands[0], operands[0], operation)
     types = [v.type for v in operation.results]
     kept = _start(w, operation, operands, count)
-    test, turn, done = f.label("while"), f.label("turn"), f.label("done")
-    going = f.slot("i1")
-    f.store("i1", predicate, going)
+    turn, done, turned = f.label("turn"), f.label("done"), polling(w, operation)
     with packed_once(w, operation), products_ahead(w, operation, operands) as ahead:
-        f.start(test)
-        f.branch(f.load("i1", going), turn, done)
+        f.branch(predicate, turn, done)
         f.start(turn)
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         body = operation.blocks[0]
@@ -89,9 +87,10 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
         w.loops -= 1
         for slots, t, components in zip(kept, types, made, strict=True):
             w.put(slots, t, components)
-        f.store("i1", truth(w, body.results[0], again, operation), going)
+        going = truth(w, body.results[0], again, operation)
         w.release(body.results[0].type, again)
-        f.jump(test)
+        turned()
+        f.branch(going, turn, done)
         f.start(done)
     return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 
@@ -104,6 +103,7 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
     kept = _start(w, operation, operands, count)
     turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
     last = f.value(f"sub i64 {turns}, 1")
+    turned = polling(w, operation)
     with packed_once(w, operation), products_ahead(w, operation, operands) as ahead, f.loop(turns) as i:
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
         for window in ahead:
@@ -113,6 +113,7 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
         w.loops += 1
         for slots, t, components in zip(kept, types, w.block(operation.blocks[0], arguments), strict=True):
             w.put(slots, t, components)
+        turned()
         w.loops -= 1
     return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 

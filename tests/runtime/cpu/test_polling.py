@@ -1,0 +1,67 @@
+"""Long native loops let Python look in: signals end them, other threads go on."""
+
+import _thread
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.runtime.cpu.native import NativePlan
+from tests.runtime.cpu.test_same_as_interpreter import program_of
+
+
+def turns_of_numbers(n):
+    i = 0
+    while i < n:
+        i = i + 2 if i % 2 else i + 1
+    return i
+
+
+def turns_of_tensors(n):
+    x, i = paddle.zeros([40]), 0
+    while i < n:
+        x = paddle.tanh(x + 1)
+        i += 1
+    return x
+
+
+def counted(n):
+    total = paddle.zeros([])
+    for i in range(n):
+        total = total + i
+    return total
+
+
+FUNCTIONS = [turns_of_numbers, turns_of_tensors, counted]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_a_signal_ends_a_loop(f):
+    native = NativePlan(program_of(f, np.array(5)))
+    waiting = threading.Timer(0.05, _thread.interrupt_main, [signal.SIGINT])
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        native.run([np.array(2**62)])
+    waiting.join()
+    assert native.run([np.array(5)])[0] is not None
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_other_threads_go_on_beside_a_loop(f):
+    native, seen = NativePlan(program_of(f, np.array(5))), []
+
+    def look():
+        while len(seen) < 4:
+            seen.append(time.perf_counter())
+            time.sleep(0.001)
+        _thread.interrupt_main(signal.SIGINT)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        native.run([np.array(2**62)])
+    thread.join()
+    assert len(seen) == 4
