@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.grouping import Group
+from dy2st.runtime.cpu.integers import least
 from dy2st.runtime.cpu.layout import Layout, layout
-from dy2st.runtime.cpu.parts import kernel, needs_rooms, room_length
+from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
 from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product, thread_count
+from dy2st.runtime.cpu.splitting import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS
 from dy2st.runtime.cpu.writer import Writer
 
 
@@ -34,6 +36,7 @@ def run_group(
     made.strides.update((v, room.strides) for v, room in into.items())
     results = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
     rooms, scratch = _scratch(w, made, extents)
+    blocks = _column_rooms(w, made, extents)
     arguments = [
         *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"
           for v in made.read),
@@ -42,9 +45,10 @@ def run_group(
         *(f"i64 {e}" for e in extents),
         *(f"i64 {s}" for strides in made.strides.values() for s in strides if not s.isdigit()),
         *(f"i64 {n}" for n in rooms),
+        *(f"ptr {room[1]}" for room in blocks),
     ]  # fmt: skip
     w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, made)}", *arguments)
-    for block in [*after, *(room[0] for room in scratch)]:
+    for block in [*after, *(room[0] for room in (*scratch, *blocks))]:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return [_result(w, v, results[v]) for v in group.results]
 
@@ -57,6 +61,15 @@ def _scratch(w: Writer, made: Layout, extents: list[str]) -> tuple[list[str], li
     threads = thread_count(w)
     apart = room_length(w.f, product(w, row))
     return [threads], [allocate(w, tensor_type(v).dtype, [threads, apart]) for v in made.kept]
+
+
+def _column_rooms(w: Writer, made: Layout, extents: list[str]) -> list[Components]:
+    """Return memory for what reductions over rows are by blocks of rows."""
+    found = column_rooms(made, w.unit.target)
+    if not found:
+        return []
+    length = least(w.f, product(w, extents[made.outer :]), LONGEST_COLUMNS)
+    return [allocate(w, tensor_type(v).dtype, [str(MOST_COLUMN_BLOCKS), length]) for v in found]
 
 
 def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, after: list[str]) -> Components:

@@ -14,33 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
-from dy2st.runtime.cpu.elementwise import DEAR, compute, converted
+from dy2st.runtime.cpu.elementwise import compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.layout import Layout, ends_row, read_as_elements
+from dy2st.runtime.cpu.layout import Layout, Work, lanes_of, read_as_elements, vectors_at_once
 from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.target import Target
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a sweep through a row does."""
-
-    sweep: int
-    ends: list[Operation]
-    """Reductions of the row, which end with it."""
-    columns: list[Operation]
-    """Reductions over rows, which take in one more."""
-    stores: list[Value]
-
-    def __bool__(self) -> bool:
-        return bool(self.ends or self.columns or self.stores)
 
 
 class Nest:
@@ -49,7 +33,7 @@ class Nest:
     def __init__(self, module: Module, target: Target, made: Layout):
         self.module, self.made, self.group = module, made, made.group
         self.count = lanes_of(made, target)
-        self.wide = self.count * _at_once(made, self.count)
+        self.wide = self.count * vectors_at_once(made, self.count)
         """How many elements a turn of a sweep computes: several vectors, so that no operation waits for the last."""
         self.reading = {v: f"%r{i}" for i, v in enumerate(made.read)}
         self.writing = {v: f"%w{i}" for i, v in enumerate(made.group.results)}
@@ -89,11 +73,14 @@ class Nest:
 
     def write(self) -> None:
         """Write the nest."""
+        self.write_sums()
+        self.finish_columns()
+
+    def write_sums(self) -> None:
+        """Write the nest, but that its columns stay sums."""
         for value in self.group.columns:
-            self._fill_column(value)
+            self.fill_column(value)
         self._outside(0, [])
-        for value in self.group.columns:
-            self._finish_column(value)
 
     # ---- places ----------------------------------------------------------------------------------------------------
     def _product(self, factors: list[str]) -> str:
@@ -175,20 +162,9 @@ class Nest:
         return self.row[value]
 
     # ---- a sweep ---------------------------------------------------------------------------------------------------
-    def work_of(self, sweep: int) -> Work:
-        """Return what a sweep does."""
-        made, group = self.made, self.group
-        ends = [o for o in group.members if ends_row(o, group) and made.at[o.results[0]] == sweep + 1]
-        columns = [o for o in group.members if o.results[0] in group.columns and made.at[o.results[0]] == sweep]
-        stores = [
-            v for v in [*group.results, *made.kept]
-            if v not in group.columns and not made.is_row(v) and made.at[v] == sweep
-        ]  # fmt: skip
-        return Work(sweep, ends, columns, stores)
-
     def sweep(self, sweep: int) -> None:
         """Write one run through the row."""
-        work = self.work_of(sweep)
+        work = self.made.work(sweep)
         if not work:
             return
         sums = self.run_through(work)
@@ -299,7 +275,7 @@ class Nest:
         self.elements.store(self._place(value, i), register)
 
     # ---- columns ---------------------------------------------------------------------------------------------------
-    def _column_loop(self, value: Value, write: Any) -> None:
+    def column_loop(self, value: Value, write: Any) -> None:
         """Write one run through a column result, element by element of its row."""
         f, pointer = self.f, self.writing[value]
         self.base[value] = pointer
@@ -313,7 +289,8 @@ class Nest:
                 write(i)
             self.elements.count = count
 
-    def _fill_column(self, value: Value) -> None:
+    def fill_column(self, value: Value) -> None:
+        """Write what changes nothing into a column."""
         operation, dtype = self.makers[value], tensor_type(value).dtype
 
         def write(i: str) -> None:
@@ -322,7 +299,7 @@ class Nest:
             )
             self._store(value, constant, i)
 
-        self._column_loop(value, write)
+        self.column_loop(value, write)
 
     def _add_to_column(self, lanes: Lanes, operation: Operation, register: str, i: str) -> None:
         (result,) = operation.results
@@ -331,10 +308,13 @@ class Nest:
         total = combined(lanes, operation.op.name, dtype, so_far, converted(lanes, register, source, dtype))
         self._store(result, total, i)
 
-    def _finish_column(self, value: Value) -> None:
-        operation = self.makers[value]
-        if operation.op.name != "mean":
-            return
+    def finish_columns(self) -> None:
+        """Write what becomes of the sums."""
+        for value in self.group.columns:
+            if self.makers[value].op.name == "mean":
+                self._divide_column(value)
+
+    def _divide_column(self, value: Value) -> None:
         dtype = tensor_type(value).dtype
         rows = self._product([self._extent(axis) for axis in range(self.made.outer)])
         divisor = self.f.value(f"sitofp i64 {rows} to {element_kind(dtype)}")
@@ -344,39 +324,4 @@ class Nest:
             mean = self.f.value(f"fdiv {lanes.of(dtype)} {self._load(value, i)}, {lanes.spread(divisor, dtype)}")
             self._store(value, mean, i)
 
-        self._column_loop(value, write)
-
-
-def lanes_of(made: Layout, target: Target) -> int:
-    """Return how many elements a register has: those of the narrowest number, but no more than a row has."""
-    sizes = [tensor_type(v).dtype.itemsize for v in made.group.maps if not tensor_type(v).dtype.is_bool]
-    lanes = target.lanes(max(4, min(sizes, default=4)))
-    row = _row_length(made)
-    while row is not None and lanes > 1 and lanes // 2 >= row:
-        lanes //= 2
-    return lanes
-
-
-_VECTORS = 4
-"""How many vectors are computed at once where an operation takes long: as many as registers have room for."""
-
-
-def _at_once(made: Layout, lanes: int) -> int:
-    """Return how many vectors a turn of a sweep computes."""
-    dear = any(o.op.name in DEAR and not made.is_row(o.results[0]) for o in made.group.members)
-    if lanes < 8 or not dear:  # before AVX there are few registers, and no stores under a mask
-        return 1
-    row, vectors = _row_length(made), _VECTORS
-    while row is not None and vectors > 1 and vectors * lanes > row:
-        vectors //= 2
-    return vectors
-
-
-def _row_length(made: Layout) -> int | None:
-    """Return how many elements a row has, where the types tell."""
-    row = 1
-    for extent in made.group.space[made.outer :]:
-        if not isinstance(extent, int):
-            return None
-        row *= extent
-    return row
+        self.column_loop(value, write)

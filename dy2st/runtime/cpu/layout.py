@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dy2st.ir.program import Operation, Value
+from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.elementwise import DEAR
 from dy2st.runtime.cpu.grouping import Group, even
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
+from dy2st.runtime.cpu.target import Target
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a sweep through a row does."""
+
+    sweep: int
+    ends: list[Operation]
+    """Reductions of the row, which end with it."""
+    columns: list[Operation]
+    """Reductions over rows, which take in one more."""
+    stores: list[Value]
+
+    def __bool__(self) -> bool:
+        return bool(self.ends or self.columns or self.stores)
 
 
 @dataclass
@@ -38,6 +54,17 @@ class Layout:
     def is_row(self, value: Value) -> bool:
         """Say whether a value is the same along a row."""
         return value not in self.group.maps or self.group.is_row(value)
+
+    def work(self, sweep: int) -> Work:
+        """Return what a sweep does."""
+        group = self.group
+        ends = [o for o in group.members if ends_row(o, group) and self.at[o.results[0]] == sweep + 1]
+        columns = [o for o in group.members if o.results[0] in group.columns and self.at[o.results[0]] == sweep]
+        stores = [
+            v for v in [*group.results, *self.kept]
+            if v not in group.columns and not self.is_row(v) and self.at[v] == sweep
+        ]  # fmt: skip
+        return Work(sweep, ends, columns, stores)
 
 
 def layout(group: Group) -> Layout:
@@ -112,3 +139,39 @@ def read_as_elements(operation: Operation) -> int:
     if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
         return 1
     return 0 if operation.op.name in ("zeros_like", "ones_like") else len(operation.operands)
+
+
+# ---- how wide -------------------------------------------------------------------------------------------------------
+def lanes_of(made: Layout, target: Target) -> int:
+    """Return how many elements a register has: those of the narrowest number, but no more than a row has."""
+    sizes = [tensor_type(v).dtype.itemsize for v in made.group.maps if not tensor_type(v).dtype.is_bool]
+    lanes = target.lanes(max(4, min(sizes, default=4)))
+    row = _row_length(made)
+    while row is not None and lanes > 1 and lanes // 2 >= row:
+        lanes //= 2
+    return lanes
+
+
+_VECTORS = 4
+"""How many vectors are computed at once where an operation takes long: as many as registers have room for."""
+
+
+def vectors_at_once(made: Layout, lanes: int) -> int:
+    """Return how many vectors a turn of a sweep computes."""
+    dear = any(o.op.name in DEAR and not made.is_row(o.results[0]) for o in made.group.members)
+    if lanes < 8 or not dear:  # before AVX there are few registers, and no stores under a mask
+        return 1
+    row, vectors = _row_length(made), _VECTORS
+    while row is not None and vectors > 1 and vectors * lanes > row:
+        vectors //= 2
+    return vectors
+
+
+def _row_length(made: Layout) -> int | None:
+    """Return how many elements a row has, where the types tell."""
+    row = 1
+    for extent in made.group.space[made.outer :]:
+        if not isinstance(extent, int):
+            return None
+        row *= extent
+    return row

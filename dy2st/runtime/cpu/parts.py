@@ -10,11 +10,12 @@ import hashlib
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.elements import Place
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.integers import plus, times
-from dy2st.runtime.cpu.kernels import Nest, lanes_of
+from dy2st.runtime.cpu.integers import least, plus, times
+from dy2st.runtime.cpu.kernels import Nest
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.layout import Layout
+from dy2st.runtime.cpu.layout import Layout, lanes_of
 from dy2st.runtime.cpu.reductions import combined, finished
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.splitting import (
@@ -24,6 +25,7 @@ from dy2st.runtime.cpu.splitting import (
     Way,
     blocks,
     bounds,
+    column_blocks,
     element_cost,
     longest,
     units,
@@ -48,6 +50,11 @@ def needs_rooms(made: Layout, target: Target) -> bool:
     return bool(made.kept) and way(made, element_cost(made, lanes_of(made, target))) == "rows"
 
 
+def column_rooms(made: Layout, target: Target) -> list[Value]:
+    """Return the reductions over rows that are done by blocks: for each, the kernel takes memory behind all else."""
+    return list(made.group.columns) if way(made, element_cost(made, lanes_of(made, target))) == "rows" else []
+
+
 def room_length(f: Function, length: str) -> str:
     """Write how many elements the scratch rows of two threads are apart."""
     return f.value(f"and i64 {plus(f, length, 63)}, -64")
@@ -61,7 +68,12 @@ class _Kernel(Nest):
         self.way = way(made, self.cost)
         if needs_rooms(made, target):
             self.parameters.append(("i64", "%threads"))
+        self.rooms = [f"%b{i}" for i in range(len(made.group.columns))] if self.way == "rows" else []
+        """Memory for the sums of blocks of rows."""
+        self.parameters += [("ptr", room) for room in self.rooms]
         self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
+        self.rows = ("0", "0")
+        """The range of rows that is being written."""
         self.beside: list[str] = []
         """The texts of the functions that run ranges."""
 
@@ -105,28 +117,80 @@ class _Kernel(Nest):
             split = main.value(f"icmp eq i64 {axis}, {other}")
             rest = times(main, rest, main.value(f"select i1 {split}, i64 1, i64 {extent}"))
         cost = plus(main, times(main, rest, self.cost), ROW_COST)
+        if self.group.columns:
+            self._split_columns(axis, count, cost)
+            return
         part = self._part([("i64", "%axis")])
-        if self.scratch:
-            apart = room_length(part, self.length)
-            for value, register in self.scratch.items():
-                size = tensor_type(value).dtype.itemsize
-                self.scratch[value] = part.offset(register, times(part, "%who", apart, size))
+        self._take_room(part)
+        self.rows = "%from", "%to"
         self.write()
         self._share(main, part, [("i64", axis)], count, cost)
+
+    def _take_room(self, part: Function) -> None:
+        """Write where the scratch memory of a thread stands."""
+        if not self.scratch:
+            return
+        apart = room_length(part, self.length)
+        for value, register in self.scratch.items():
+            size = tensor_type(value).dtype.itemsize
+            self.scratch[value] = part.offset(register, times(part, "%who", apart, size))
 
     def outer_bounds(self, axis: int) -> tuple[str, str]:
         """Return where the loop over an axis outside of rows begins and ends."""
         start, stop = super().outer_bounds(axis)
         if self.way != "rows":
             return start, stop
-        f = self.f
+        f, (first, last) = self.f, self.rows
         split = f.value(f"icmp eq i64 %axis, {axis}")
-        return f.value(f"select i1 {split}, i64 %from, i64 0"), f.value(f"select i1 {split}, i64 %to, i64 {stop}")
+        end = f.value(f"select i1 {split}, i64 {last}, i64 {stop}")
+        return f.value(f"select i1 {split}, i64 {first}, i64 0"), least(f, end, stop)
+
+    def _split_columns(self, axis: str, count: str, cost: str) -> None:
+        """Let each block of rows have sums of its own, then add them up; a small nest is one block."""
+        main, columns = self.f, list(self.group.columns)
+        several, number, size = column_blocks(main, count, cost, self.length)
+        given = [("i64", axis), ("i64", size)]
+        for value, room in zip(columns, self.rooms, strict=True):
+            step = times(main, self.length, _dtype(value).itemsize)
+            given.append(("ptr", main.value(f"select i1 {several}, ptr {room}, ptr {self.writing[value]}")))
+            given.append(("i64", main.value(f"select i1 {several}, i64 {step}, i64 0")))
+        places = [(f"%p{i}", f"%g{i}") for i in range(len(columns))]
+        parameters = [p for place, step in places for p in (("ptr", place), ("i64", step))]
+        part = self._part([("i64", "%axis"), ("i64", "%size"), *parameters])
+        self._take_room(part)
+        results = dict(self.writing)
+        with part.loop("%to", start="%from", hint="block") as block:
+            first = times(part, block, "%size")
+            self.rows = first, plus(part, first, "%size")
+            for value, (place, step) in zip(columns, places, strict=True):
+                self.writing[value] = part.offset(place, times(part, block, step))
+            self.write_sums()
+        self._share(main, part, given, number, times(main, size, cost))
+        self.writing = results
+        with main.when(several, "add"):
+            for value, room in zip(columns, self.rooms, strict=True):
+                self._add_columns(value, room, number)
+        self.finish_columns()
+
+    def _add_columns(self, value: Value, room: str, number: str) -> None:
+        """Write that the sums of the blocks become one, in their order."""
+        f, operation, dtype = self.f, self.makers[value], _dtype(value)
+        self.fill_column(value)
+        with f.loop(number, hint="blocks") as block:
+            more = f.offset(room, times(f, block, self.length, dtype.itemsize))
+
+            def write(i: str) -> None:
+                lanes = Lanes(f, self.module, self.elements.count)
+                so_far = self.elements.load(Place(self.writing[value], i, dtype))
+                total = combined(lanes, operation.op.name, dtype, so_far, self.elements.load(Place(more, i, dtype)))
+                self.elements.store(Place(self.writing[value], i, dtype), total)
+
+            self.column_loop(value, write)
 
     # ---- sweeps through one row ------------------------------------------------------------------------------------
     def sweep(self, sweep: int) -> None:
         """Write one run through the row."""
-        work = self.work_of(sweep)
+        work = self.made.work(sweep)
         if self.way != "sweeps" or not work:
             super().sweep(sweep)
             return

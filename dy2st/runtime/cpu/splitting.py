@@ -1,10 +1,10 @@
 """How a loop nest is split between threads, and what it is taken to cost.
 
-"rows"      parts are ranges of one axis outside of the rows, the longest
-"columns"   parts are ranges of the row, each for all rows: for reductions over the first axes
-"sweeps"    there is one row: each sweep is split into ranges of it, one after the other; its sums are added up by
-            blocks, whose totals are added up in order, so that nobody sees by whom
-"whole"     it is not: too small, or reductions over rows and columns both
+"rows"      parts are ranges of one axis outside of the rows, the longest. Reductions over rows are added up by blocks
+            of that axis, whose totals are added up in order, so that nobody sees by whom
+"sweeps"    there is one row: each sweep is split into ranges of it, one sweep after the other; so are its sums, by
+            blocks
+"whole"     it is not: too small
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 
 from dy2st.runtime.cpu.elementwise import DEAR
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import Integer, compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.integers import Integer, all_of, compare, least, minus, most, plus, times
 from dy2st.runtime.cpu.layout import Layout
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.threads.jobs import LEAST_COST
@@ -30,6 +30,8 @@ RANGE_UNIT = 1024
 _BLOCK = 4096
 MOST_BLOCKS = 64
 """How many blocks a sum has at most."""
+MOST_COLUMN_BLOCKS, LONGEST_COLUMNS = 16, 1 << 14
+"""The same for reductions over rows, each block with memory for a row; longer rows than that are not worth it."""
 
 
 def element_cost(made: Layout, lanes: int) -> int:
@@ -52,7 +54,7 @@ def way(made: Layout, cost: int) -> Way:
         return "whole"
     if not made.outer:
         return "sweeps"
-    return "whole" if made.group.columns else "rows"
+    return "rows"
 
 
 def longest(f: Function, extents: list[str]) -> tuple[str, str]:
@@ -80,3 +82,11 @@ def blocks(f: Function, length: str) -> tuple[str, str]:
     size = f.value(f"and i64 {plus(f, f.value(f'lshr i64 {length}, 6'), _BLOCK)}, {-_BLOCK}")
     count = f.value(f"udiv i64 {plus(f, length, minus(f, size, 1))}, {size}")
     return most(f, count, 1), size
+
+
+def column_blocks(f: Function, count: str, cost: str, length: str) -> tuple[str, str, str]:
+    """Write whether reductions over `count` rows are done by blocks, how many there are, and of how many rows."""
+    large = f.value(f"icmp uge i64 {times(f, count, cost)}, {LEAST_COST}")
+    several = all_of(f, large, compare(f, "sle", length, LONGEST_COLUMNS), compare(f, "sgt", count, 1))
+    number = f.value(f"select i1 {several}, i64 {least(f, count, MOST_COLUMN_BLOCKS)}, i64 1")
+    return several, number, f.value(f"udiv i64 {plus(f, count, minus(f, number, 1))}, {number}")
