@@ -14,7 +14,9 @@ from dy2st.runtime.convert_if import switch
 from dy2st.runtime.keys import is_open, lacks, with_key
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.open_lists import change
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -85,9 +87,7 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     if isinstance(content, SymbolicList):
         if name not in LIST_METHODS:
             raise StructureError(f"list.{name}() of a list whose length only the run will tell is not converted")
-        changed, result = LIST_METHODS[name](trace, content, *args)
-        trace.store(obj, changed)
-        return result
+        return change(trace, obj, content, name, *args)
     if name in ("pop", "popitem", "clear", "remove", "discard"):
         trace.found_keys.forget(obj)
     result = getattr(content, name)(*(trace.content(a) for a in args) if name in ("extend", "update") else args,
@@ -113,11 +113,13 @@ def _with_open_key(trace: Any, obj: Any, name: str, again: Callable[..., Any], k
 def extend(trace: Any, target: Any, more: Any) -> None:
     """Do `target += more` on a list, where one of them is as long as only the run will tell."""
     content = trace.writable(target)
-    if not isinstance(content, SymbolicList):
-        content = joined_items(trace, [*content, Spliced(trace.content(more))])
-    else:
-        content = LIST_METHODS["extend"](trace, content, more)[0]
-    trace.store(target, content)
+    if isinstance(content, SymbolicList):
+        change(trace, target, content, "extend", more)
+        return
+    made = joined_items(trace, [*content, Spliced(trace.content(more))])
+    trace.store(target, made)
+    if holds_objects(made.element):
+        trace.loans.share(target, more)
 
 
 def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:

@@ -69,14 +69,13 @@ class Contents:
         """What an attribute of an object made in the trace was before its first entry in the log."""
         self.aliases = Aliases()
         self.found_keys = FoundKeys()
-        self.borrowed: dict[int, Any] = {}
-        """What is an element of a list of unknown length, by value: a write to it would be lost there."""
 
     # ---- reading and writing ---------------------------------------------------------------------------------------
     def content(self, x: Any) -> Any:
         """Return the content of a container as it stands in the trace; anything else is its own content."""
         if not isinstance(x, CONTAINERS):
             return x
+        self.before_read(x)
         self.notice(x)
         found = self.log.get(("items", id(x)))
         if found is not MISSING:
@@ -98,26 +97,34 @@ class Contents:
 
     def store(self, x: Any, content: Any) -> None:
         """Write the content of a container."""
-        if id(x) in self.borrowed:
-            raise StructureError(
-                "a container inside of one whose items only the run tells is changed: put a new one in its place"
-            )
         if id(x) in self.aliases.groups:
             self.before_write(x)
+        self.before_store(x)
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copy.copy(x)
         self.log.set(("items", id(x)), x, content)
         self.show(x, content)
+        self.after_store(x)
 
     def before_write(self, t: Any) -> None:
         """Look at a tensor or container that is changed next."""
 
+    def store_same(self, x: Any, content: Any) -> None:
+        """Write the content of a container that it has in this block anyway."""
+        self.store(x, content)
+
+    def before_read(self, x: Any) -> None:
+        """Look at a container whose content is asked for next."""
+
+    def before_store(self, x: Any) -> None:
+        """Look at a container that gets another content next."""
+
+    def after_store(self, x: Any) -> None:
+        """Look at a container that got another content."""
+
     def lend(self, x: Any) -> None:
-        """Say that `x` was put by value into a list of unknown length; a later change of it would be lost there."""
-        if isinstance(x, CONTAINERS):
-            self.borrowed[id(x)] = x
-        else:
-            self.aliases.hold(x)
+        """Say that `x` was put by value into a list of unknown length."""
+        self.aliases.hold(x)
 
     def show(self, x: Any, content: Any) -> None:
         """Let a container made in the trace hold `content`."""
@@ -186,7 +193,7 @@ class Contents:
             return use()
 
         def one(alternative: Any) -> Any:
-            self.store(x, alternative)
+            self.store_same(x, alternative)
             return use()
 
         known = set(self.first)

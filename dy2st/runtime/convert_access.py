@@ -12,11 +12,13 @@ from typing import Any
 from dy2st.naming import is_plain_module
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.impure import refuse_outside
-from dy2st.runtime.keys import is_open, lacks, with_key
-from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, list_slice
+from dy2st.runtime.keys import at_position, is_open, lacks, with_key
+from dy2st.runtime.list_methods import as_symbolic, list_slice
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.open_lists import change
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import list_item
+from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -28,6 +30,7 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
         return switch(trace, obj, lambda x: attr(trace, x, name))
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         return getattr(obj, name)
+    trace.before_read(obj)
     if name == "__dict__":
         return _attributes(trace, obj)
     found = trace.log.get(("attr", id(obj), name))
@@ -100,16 +103,17 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
     if isinstance(getattr(type(obj), name, None), property):
         trace.callable(getattr(type(obj), name).fset)(obj, value)
         return
+    if not hasattr(obj, "__dict__") and not hasattr(type(obj), name):
+        setattr(obj, name, value)  # Python words the error
     trace.classes_written = trace.classes_written or isinstance(obj, type)
-    trace.log.set(("attr", id(obj), name), obj, value)
-    if id(obj) in trace.made_objects:
-        trace.show_attribute(("attr", id(obj), name), value)
+    trace.log_attribute(obj, name, value)
 
 
 def del_attr(trace: Any, obj: Any, name: str) -> None:
     """Do `del obj.name`."""
     if attr(trace, obj, name) is not MISSING:
         trace.log.set(("attr", id(obj), name), obj, Undefined(name))
+        trace.loans.wrote(obj)
 
 
 def item(trace: Any, obj: Any, key: Any) -> Any:
@@ -127,12 +131,16 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
         if isinstance(key, slice):
             made: list[Any] = []
             trace.store(made, list_slice(trace, content, key))
+            if holds_objects(content.element):
+                trace.loans.share(obj, made)
             return made
-        return list_item(trace, content, key)
+        return list_item(trace, content, key, None if content is obj else obj)
     if (own := users_method(trace, content, "__getitem__")) is not None:
         return own(key)
     key = trace.item(key) if isinstance(key, Tensor) else key
     if isinstance(key, Scalar) and isinstance(content, (list, tuple)):
+        if any(map(trace.loans.has_parts, content)):
+            return at_position(trace, key, content)
         return list_item(trace, as_symbolic(trace, list(content)), key)
     if is_open(key) and isinstance(content, dict):
         otherwise = lacks(key) if not hasattr(obj, "__missing__") else None
@@ -195,7 +203,7 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     if isinstance(content, list) and isinstance(key, Scalar):
         content = as_symbolic(trace, content, value)
     if isinstance(content, SymbolicList):
-        trace.store(obj, LIST_METHODS["__setitem__"](trace, content, key, value)[0])
+        change(trace, obj, content, "__setitem__", key, value)
         return
     if is_open(key) and isinstance(content, dict):
         known = trace.found_keys.has(trace.builder, obj, key)
@@ -229,7 +237,7 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
         trace.on_content(obj, switch, lambda: del_item(trace, obj, key))
         return
     if isinstance(content, SymbolicList):
-        trace.store(obj, LIST_METHODS["pop"](trace, content, key)[0])
+        change(trace, obj, content, "pop", key)
         return
     if is_open(key) and isinstance(content, dict):
         with_key(trace, key, content, lambda k: del_item(trace, obj, k), lacks(key))

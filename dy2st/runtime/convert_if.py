@@ -7,7 +7,8 @@ different things, the template that fits both says what the `cond` gives back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dy2st.autodiff.reverse import close_cond
@@ -29,11 +30,12 @@ from dy2st.runtime.made_in_branch import (
     with_same,
 )
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.parts import parts_of
 from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, decode, encode
-from dy2st.runtime.templates import Const, NewList, Template, content_template, template_of, types_of
+from dy2st.runtime.templates import Const, Items, ListOf, NewList, Template, content_template, template_of, types_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -54,6 +56,7 @@ class Branch:
         self.locals: Sequence[Any] = ()
         self.result: Any = None
         self.diverged = False
+        self.loans: Any = trace.loans.state()
         self.held: dict[int, Any] = {}
         """The tensors that what it left leads to."""
 
@@ -77,9 +80,15 @@ class Branch:
                 self.result = by_value(self.trace, self.result, self.old)
                 self.writes.update({k: by_value(self.trace, x, self.old) for k, x in self.writes.items()})
 
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Stand where the branch ends for the length of a `with`."""
+        with self.trace.inside(self.builder, self.writes), self.trace.loans.at(self.loans):
+            yield
+
     def template(self, key: Key | None, x: Any, old: set[int] | None = None) -> Template:
         """Return the template of something that the branch left; what is not `old` is taken apart."""
-        with self.trace.inside(self.builder, self.writes):
+        with self._inside():
             if old is None:
                 return seen_template(self.trace, key, x)
             if key is not None and key[0] in ("items", "tail"):
@@ -90,18 +99,18 @@ class Branch:
         """Return the template of a container that was there before by what it holds where the branch ends."""
         if not isinstance(template, Const) or type(x) not in CONTAINERS:
             return template
-        with self.trace.inside(self.builder, self.writes):
+        with self._inside():
             return NewList(made_content(self.trace, self.trace.content(x), old))
 
     def hold(self, keys: Sequence[Key | None], left: Sequence[Any]) -> None:
         """Note which tensors are in what the branch left."""
         if not self.diverged:
-            with self.trace.inside(self.builder, self.writes):
+            with self._inside():
                 self.held = {i: self.trace.held(k, x) for i, (k, x) in enumerate(zip(keys, left, strict=True))}
 
     def give(self, x: Any, template: Template) -> None:
         """Make `x` a result of the branch."""
-        with self.trace.inside(self.builder, self.writes):
+        with self._inside():
             if self.diverged:
                 values = [self.builder.emit("unreachable", [], {"type": t}) for t in types_of(template)]
             else:
@@ -180,8 +189,12 @@ def _join_blocks(
     outer: Builder = trace.builder
     old = old_objects(trace)
     branches = [Branch(trace, outer.child(), old), Branch(trace, outer.child(), old)]
+    known = trace.loans.state()
     for branch, body in zip(branches, (then, orelse), strict=True):
+        trace.loans.restore(known)
         branch.run(body, get, set, before)
+        branch.loans = trace.loans.state()
+    trace.loans.restore(known, *(branch.loans for branch in branches if not branch.diverged))
     set(before)
     one, two = branches
     if one.diverged and two.diverged:
@@ -207,6 +220,10 @@ def _join_blocks(
     made = [decode(trace, values, t) for t in templates]
     for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
+    if trace.loans.parts:
+        for (_, _, x, y), value in zip(pairs, made, strict=True):
+            if value is not x and value is not y:
+                trace.loans.freeze(value, [*trace.loans.owners_of(x), *trace.loans.owners_of(y)], old)
     ways = [branch.held for branch in branches if not branch.diverged]
     held = {i: trace.held(pair[0], value) for i, (pair, value) in enumerate(zip(pairs, made, strict=True))}
     trace.aliases.joined(held, *ways)
@@ -229,6 +246,9 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
     ):
         return either(x, y)
     first, second = one.template(key, x, old), two.template(key, y, old)
+    if old is not None and _grows(first, second):  # then all that is in it crosses by value, as each branch left it
+        inner = old - {id(part) for i in (x, y) for part in parts_of(trace, i)}
+        first, second = one.template(key, x, inner), two.template(key, y, inner)
     if isinstance(first, NewList) != isinstance(second, NewList):
         first, second = one.taken_apart(x, first, before), two.taken_apart(y, second, before)
     try:
@@ -236,6 +256,13 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
         return with_same(trace, met, x, y) if objects else met
     except StructureError as error:
         raise error_here(StructureError, f"`{name}` cannot be joined after this `if`: {error.reason}") from None
+
+
+def _grows(a: Template, b: Template) -> bool:
+    """Say whether two templates of contents only meet as a list of unknown length."""
+    kinds = [t.kind if isinstance(t, Items) else list for t in (a, b) if isinstance(t, (Items, ListOf))]
+    same = isinstance(a, Items) and isinstance(b, Items) and len(a.items) == len(b.items)
+    return kinds == [list, list] and not same
 
 
 def _has_parts(x: Any) -> bool:

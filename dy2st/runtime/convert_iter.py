@@ -12,6 +12,7 @@ from dy2st.runtime.convert_if import if_, switch
 from dy2st.runtime.convert_loop import for_
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, python_items, symbolic_zip
+from dy2st.runtime.templates import ListOf, Template, holds_objects, types_of
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import TracedIterator, check_moved
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -110,7 +111,18 @@ def list_(trace: Any, *items: Any) -> Any:
         return collected(trace, items[0]) if must_roll(trace, items[0]) else list(trace.iterate(items[0]))
     made: list[Any] = []
     trace.store(made, content)
+    if holds_objects(content.element):
+        trace.loans.share(items[0], made)
     return made
+
+
+def rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList:
+    """Return a list of unknown length with the same elements, each seen as another template."""
+    made: list[Any] = []
+    trace.store(made, SymbolicList(trace.emit("list_new", [], {"type": types_of(ListOf(element))[0]}), element))
+    append = method(trace, made, "append")
+    for_(trace, iterable_of(trace, items), append, tuple, lambda _: None, (), None)
+    return trace.content(made)
 
 
 def tuple_(trace: Any, *items: Any) -> Any:

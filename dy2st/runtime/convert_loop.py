@@ -141,6 +141,8 @@ class Loop:
         self.attributes = loop_attributes(checkpoint)
         self.before = tuple(get())
         self.keys: list[Key] = []
+        self.lent: dict[Any, list[Any]] = {}
+        """Who holds by value what a turn leaves in a slot."""
         self.entering: dict[Any, Any] = dict(enumerate(self.before))
         self.templates: dict[Any, Template] = {}
         self.old = old_objects(trace)
@@ -246,17 +248,20 @@ class Loop:
                 objects[slot] = decode(trace, iter(values), template)
             for key in self.keys:
                 trace.commit_joined(key, objects[key])
+            for slot, owners in self.lent.items():
+                trace.loans.freeze(objects.get(slot), owners, self.old)
             entered = {slot: trace.held(slot, x) for slot, x in objects.items()}
             self._are_one_of(entered)
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
-                with trace.carrying(self.get):
+                with trace.carrying(self.get), trace.loans.turn(child.parent):
                     after = turn()
             except (Dy2stError, KeyboardInterrupt):
                 raise
             except BaseException as error:
                 refuse_fault(error)
                 raise RaisesAlways from None
+            lent = self._owners([*enumerate(self.get()), *(x for x in self.writes.items() if self._is_carried(x[0]))])
             left = {i: by_value(trace, x, self.old) for i, x in enumerate(self.get())}
             self.writes.update({k: by_value(trace, x, self.old) for k, x in self.writes.items()})
             self.seen = [entered, {i: trace.held(i, x) for i, x in [*left.items(), *self.writes.items()]}]
@@ -268,13 +273,19 @@ class Loop:
         self.keys += found
         left.update({key: self.writes.get(key, self.entering[key]) for key in self.keys})
         self.left = left
-        stable = not found
+        stable = not found and lent.keys() <= self.lent.keys()
+        self.lent |= lent
         for slot, x in left.items():
             met = self._meet(slot, child, x)
             if met != self.templates[slot]:
                 self.templates[slot] = met
                 stable = False
         return stable, after
+
+    def _owners(self, left: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+        """Return who holds what the slots were left with, where others do."""
+        loans = self.trace.loans
+        return {slot: owners for slot, x in left if (owners := loans.owners_of(x))} if loans.parts else {}
 
     def _are_one_of(self, made: dict[Any, Any]) -> None:
         """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
@@ -323,6 +334,8 @@ class Loop:
         joined = {slot: decode(trace, values, t) for slot, t in self.templates.items()}
         for key in self.keys:
             trace.commit_joined(key, joined[key])
+        for slot, owners in self.lent.items():
+            trace.loans.freeze(joined.get(slot), owners, self.old)
         self._are_one_of({slot: trace.held(slot, x) for slot, x in joined.items()})
         self.set(tuple(joined[i] for i in range(len(self.before))))
 

@@ -72,6 +72,19 @@ def _try_each(
     )
 
 
+def at_position(trace: Any, key: Scalar, items: Any, k: int = 0) -> Any:
+    """Return `items[key]` of a list or tuple whose items are containers or objects: the very one that stands there."""
+    if k == len(items):
+        return lacks_position(items)
+    here = (key == k) | (key == k - len(items))
+    return trace.if_exp(here, lambda: items[k], lambda: at_position(trace, key, items, k + 1))
+
+
+def lacks_position(items: Any) -> None:
+    """Raise the error for a position outside of a list or tuple."""
+    raise IndexError(f"{type(items).__name__} index out of range")
+
+
 def lacks(key: Any) -> Callable[[], Any]:
     """Return what raises the error for a key that a container lacks."""
 

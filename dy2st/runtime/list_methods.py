@@ -43,7 +43,7 @@ def widened(trace: Any, items: SymbolicList, element: Any) -> SymbolicList:
     if not tags:  # the ops that add an element forget extents that differ
         old, new = types_of(items.element), types_of(met)
         if len(old) != len(new) or not all(map(matches, new, old)):
-            raise StructureError("an element of another type is put into a list whose length only the run will tell")
+            return trace.rebuilt(items, met)
         return SymbolicList(items.value, met)
     made = trace.emit("list_widen", [items.value], {"type": types_of(ListOf(met))[0], "tags": tags, "wrap": wrap})
     return SymbolicList(made, met)

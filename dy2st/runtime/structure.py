@@ -31,6 +31,7 @@ from dy2st.runtime.templates import (
     TextOf,
     Unset,
     content_template,
+    holds_objects,
     is_taken_apart,
     kind_of_content,
     packed,
@@ -55,6 +56,8 @@ def encode(trace: Any, x: Any, t: Template) -> list[Value]:
     if isinstance(t, Items):
         x = trace.content(x)
         parts = [x.get(k, Undefined("")) for k in t.keys] if t.keys is not None else list(x)
+        if len(parts) != len(t.items):
+            raise StructureError("a container inside of another one has different lengths on two paths")
         return [v for part, item in zip(parts, t.items, strict=True) for v in encode(trace, part, item)]
     if isinstance(t, NewList):
         return encode(trace, trace.content(x), t.content)
@@ -82,7 +85,7 @@ def _encode_list(trace: Any, x: Any, t: ListOf) -> Value:
             return trace.builder.use(wide.value)
         return trace.builder.emit("list_widen", [wide.value], {"type": kind, "tags": (), "wrap": False})
     for item in x:
-        trace.aliases.hold(item)
+        trace.lend(item)
     items = [pack(trace, item, t.element) for item in x]
     return trace.builder.emit("list_new", items, {"type": kind})
 
@@ -107,11 +110,21 @@ def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
         if all(same_form(packed(a), packed(t.alternatives[k])) for a, k in zip(x.alternatives, tags, strict=True) if k):
             return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
         return trace.recast(x, t, kind, tags)
-    tag = _place_of(trace, x, t)
+    return _new_variant(trace, x, t, _place_of(trace, x, t))
+
+
+def _new_variant(trace: Any, x: Any, t: OneOf, tag: int) -> Value:
+    b, kind = trace.builder, trace.builder.named(types_of(t)[0])
     values = encode(trace, x, t.alternatives[tag])
     if is_taken_apart(t.alternatives[tag]):
         values = [b.emit("tuple_new", values)]
     return b.emit("variant_new", values, {"type": kind, "tag": tag})
+
+
+def with_alternative(trace: Any, variant: Variant, tag: int, x: Any, template: Template) -> Variant:
+    """Return a variant that is `x` under a tag, as this template says, and may be what `variant` may be otherwise."""
+    found = tuple(template if i == tag else a for i, a in enumerate(variant.alternatives))
+    return Variant(_new_variant(trace, x, OneOf(found), tag), found)
 
 
 def _place_of_template(trace: Any, a: Template, t: OneOf) -> int:
@@ -188,4 +201,6 @@ def alternative(trace: Any, variant: Variant, tag: int) -> Any:
     if isinstance(found, Tensor):  # what is written into it goes to the variant
         trace.make_view(found, variant, attributes)
     trace.aliases.hold(found)
+    if holds_objects(template):
+        trace.loans.taken(variant.whole, tag, found)
     return found

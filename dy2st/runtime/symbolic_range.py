@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import unpack
+from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator
 from dy2st.runtime.variant import SymbolicList
@@ -47,7 +48,7 @@ def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
     if isinstance(content, SymbolicList):
         items = content
         length = Scalar(trace.emit("list_len", [items.value]))
-        return SymbolicIterable(length, lambda i: list_item(trace, items, i), True)
+        return SymbolicIterable(length, lambda i: _live_item(trace, x, items, i), True)
     return None
 
 
@@ -62,10 +63,26 @@ def _rest_of(x: TracedIterator) -> SymbolicIterable:
     return SymbolicIterable(items.length - first, take, items.must_roll or not isinstance(first, int))
 
 
-def list_item(trace: Any, items: SymbolicList, i: Any) -> Any:
-    """Return element i of a list of unknown length."""
-    found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
+def _live_item(trace: Any, owner: Any, items: SymbolicList, i: Any) -> Any:
+    """Return element i of a list that a loop runs through: what is inside of elements may have changed since."""
+    if owner is items or not holds_objects(items.element):
+        return list_item(trace, items, i)
+    return list_item(trace, trace.content(owner), i, owner)
+
+
+def list_item(trace: Any, items: SymbolicList, i: Any, owner: Any = None) -> Any:
+    """Return element i of a list of unknown length; what it is made of stays a part of the owner."""
+    if not holds_objects(items.element):
+        found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
+        trace.aliases.hold(found)
+        return found
+    place = i if isinstance(i, int) and i >= 0 else Scalar(trace.emit("list_index", [items.value, trace.scalar(i)]))
+    found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(place)]), items.element)
     trace.aliases.hold(found)
+    if owner is None:
+        trace.lend(found)
+    else:
+        trace.loans.taken(owner, place, found, i)
     return found
 
 

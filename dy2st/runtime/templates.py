@@ -216,6 +216,15 @@ def is_taken_apart(t: Template) -> bool:
     return isinstance(t, (Items, NewObject, TextOf))
 
 
+def holds_objects(t: Template) -> bool:
+    """Say whether an object of this template is, or holds, a container or object that is made anew."""
+    if isinstance(t, (NewList, NewObject)):
+        return True
+    return isinstance(t, (Items, OneOf)) and any(
+        map(holds_objects, t.items if isinstance(t, Items) else t.alternatives)
+    )
+
+
 def kind_of_content(t: NewList) -> type:
     """Return list, dict, set or deque: what is made anew."""
     first = t.content.alternatives[1] if isinstance(t.content, OneOf) else t.content

@@ -8,49 +8,41 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dy2st.errors import NeedsPythonValue, StructureError
+from dy2st.errors import NeedsPythonValue
 from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import error_here
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value
 from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
-from dy2st.runtime.aliasing import Held
-from dy2st.runtime.contents import CONTAINERS, Contents
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
+from dy2st.runtime.convert_iter import rebuilt
 from dy2st.runtime.dispatch import View
+from dy2st.runtime.held_by_others import HeldByOthers
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
-from dy2st.runtime.made_in_branch import reached
 from dy2st.runtime.recasting import recast
-from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative
 from dy2st.runtime.symbolic_range import SymbolicIterable
-from dy2st.runtime.templates import Const, Number, OneOf, TensorLike
+from dy2st.runtime.templates import Const, Number, OneOf, TensorLike, holds_objects
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.text import text_part
 from dy2st.runtime.traced_iterator import Pulled, PulledIterator, check_moved
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
-DEEPEST = 50
-"""Containers inside of each other that are looked through."""
 
-
-class Tracer(Contents, Recorder):
+class Tracer(HeldByOthers):
     """Record a run of Python code."""
 
     def __init__(self, builder: Builder):
-        Contents.__init__(self)
-        Recorder.__init__(self, builder)
+        super().__init__(builder)
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
-        self.made_objects: dict[int, Any] = {}
-        """Objects that exist in the trace only."""
         self.constructing: set[int] = set()
         """Objects whose `__init__` runs."""
         self.made_classes: dict[int, type] = {}
@@ -124,22 +116,6 @@ class Tracer(Contents, Recorder):
         return needs_value(message)
 
     # ---- in-place writes ---------------------------------------------------------------------------------------------
-    def before_write(self, t: Any) -> None:
-        """Raise StructureError where another name may hold a tensor or container too: it would miss the write."""
-        others = self.aliases.others(t)
-        what = "a container" if isinstance(t, CONTAINERS) else "a tensor"
-        if self.aliases.is_held(t):
-            reason = "a list, or a variable that may be something else, holds it as well"
-        elif any(map(self._is_outside, others)) or {id(x) for x in others} & (reached(self) if others else set()):
-            reason = f"another variable, item or attribute is the same {what[2:]}"
-        else:
-            return
-        raise error_here(
-            StructureError,
-            f"{what} is changed in place, and only the run will tell whether {reason}",
-            "change a copy of it",
-        )
-
     def write(self, t: Any, new: Tensor) -> None:
         """Write the elements of a tensor, or the tensor that a variant is, in place."""
         if not isinstance(t, Variant):
@@ -174,32 +150,6 @@ class Tracer(Contents, Recorder):
             assert isinstance(t._payload, Value)
             return t._payload
         return self.emit("variant_get", [view.base.value], view.attributes)
-
-    def held(self, key: Any, x: Any, depth: int = 0) -> Any:
-        """Return the tensors and variants that a local variable, or what stands under a key of the log, leads to."""
-        if isinstance(x, (Tensor, Variant)):
-            skipped = isinstance(key, tuple) and (
-                key[0] in ("data", "grad")
-                or (key[0] == "attr" and self._is_outside(x))  # it belongs to its attribute, which gets another one
-            )
-            return None if skipped else x
-        content = self.content(x) if isinstance(x, CONTAINERS) else x
-        if isinstance(content, Variant):
-            return Held(x, {0: content})
-        items: dict[Any, Any] = {}
-        if isinstance(content, (dict, list, tuple, deque)) and depth < DEEPEST:
-            pairs = content.items() if isinstance(content, dict) else enumerate(content)
-            items = {k: self.held(None, i, depth + 1) for k, i in pairs}
-        if isinstance(x, (*CONTAINERS, tuple)):
-            return Held(x, items) if isinstance(x, CONTAINERS) else items
-        if id(x) in self.made_objects:
-            return {k: self.held(None, i, depth + 1) for k, i in self.attributes_of(x).items()}
-        return None
-
-    def _is_outside(self, x: Any) -> bool:
-        if isinstance(x, CONTAINERS):
-            return id(x) in self.external
-        return isinstance(x, Tensor) and not isinstance(x._payload, Value)
 
     # ---- the log ---------------------------------------------------------------------------------------------------
     def current(self, key: Key) -> Any:
@@ -257,8 +207,15 @@ class Tracer(Contents, Recorder):
         """Return a list of unknown length with elements that also fit a template."""
         return widened(self, items, element)
 
+    def rebuilt(self, items: SymbolicList, element: Any) -> SymbolicList:
+        """Return a list of unknown length whose elements are made of other values, as a template says."""
+        return rebuilt(self, items, element)
+
     def spliced(self, items: list[Any]) -> Any:
-        return joined_items(self, items)
+        made = joined_items(self, items)
+        if holds_objects(made.element):
+            self.loans.give_up()
+        return made
 
     def iterate(self, x: Any) -> Iterable[Any]:
         """Return a Python iterable over `x` as it stands in the trace."""
@@ -284,15 +241,6 @@ class Tracer(Contents, Recorder):
             self.iterators[id(pulled)] = PulledIterator(self, pulled), None
         return self.iterators[id(pulled)][0]
 
-    def attributes_of(self, x: Any) -> dict[str, Any]:
-        """Return the attributes of an object as they stand in the trace."""
-        found = dict(vars(x))
-        for overlay in self.log.overlays:
-            for key, value in overlay.items():
-                if key[0] == "attr" and key[1] == id(x):
-                    found[key[2]] = value
-        return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
-
     def new_object(self, kind: type[Any], attributes: dict[str, Any]) -> Any:
         """Return an instance that has these attributes in the trace."""
         made = object.__new__(kind)
@@ -316,7 +264,7 @@ class Tracer(Contents, Recorder):
     def checkpoint(self) -> Any:
         """Remember where the trace stands."""
         self.leaving()
-        return self.builder.checkpoint(), dict(self.log.overlays[-1])
+        return self.builder.checkpoint(), dict(self.log.overlays[-1]), self.loans.mark()
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
@@ -326,6 +274,7 @@ class Tracer(Contents, Recorder):
         self.log.overlays[-1].clear()
         self.log.overlays[-1].update(mark[1])
         self.left(written)
+        self.loans.reset(mark[2])
 
     @contextmanager
     def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:

@@ -34,7 +34,9 @@ class Variant:
     @property
     def value(self) -> Value:
         """The value as it stands in the trace: the tensor that it is may have been written in place."""
-        found = current().trace.log.get(("data", id(self._of)))
+        trace = current().trace
+        trace.before_read(self._of)
+        found = trace.log.get(("data", id(self._of)))
         return self._value if found is MISSING else found._value
 
     @property

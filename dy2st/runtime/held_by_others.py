@@ -1,0 +1,108 @@
+"""What a trace looks at before something is read or changed that others may hold as well (aliasing.py, loans.py)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import error_here
+from dy2st.ir.program import Value
+from dy2st.runtime.aliasing import Held
+from dy2st.runtime.contents import CONTAINERS, Contents
+from dy2st.runtime.loans import Loans
+from dy2st.runtime.made_in_branch import reached
+from dy2st.runtime.recorder import Recorder
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.variant import Variant
+
+DEEPEST = 50
+"""Containers inside of each other that are looked through."""
+
+
+class HeldByOthers(Contents, Recorder):
+    """Record writes such that all who hold what is written see them; refuse those of which the trace cannot know."""
+
+    def __init__(self, builder: Builder):
+        Contents.__init__(self)
+        Recorder.__init__(self, builder)
+        self.made_objects: dict[int, Any] = {}
+        """Objects that exist in the trace only."""
+        self.loans = Loans(self)
+
+    def before_read(self, x: Any) -> None:
+        if id(x) in self.loans.parts:
+            self.loans.read(x)
+
+    def before_store(self, x: Any) -> None:
+        self.loans.moved(x)
+
+    def after_store(self, x: Any) -> None:
+        self.loans.wrote(x)
+
+    def store_same(self, x: Any, content: Any) -> None:
+        self.loans.quietly(lambda: self.store(x, content))
+
+    def lend(self, x: Any) -> None:
+        super().lend(x)
+        self.loans.lend(x)
+
+    def log_attribute(self, x: Any, name: str, value: Any) -> None:
+        """Write an attribute of an object into the log."""
+        self.log.set(("attr", id(x), name), x, value)
+        if id(x) in self.made_objects:
+            self.show_attribute(("attr", id(x), name), value)
+        self.loans.wrote(x)
+
+    def attributes_of(self, x: Any) -> dict[str, Any]:
+        """Return the attributes of an object as they stand in the trace."""
+        found = dict(vars(x))
+        for overlay in self.log.overlays:
+            for key, value in overlay.items():
+                if key[0] == "attr" and key[1] == id(x):
+                    found[key[2]] = value
+        return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
+
+    def before_write(self, t: Any) -> None:
+        """Raise StructureError where another name may hold a tensor or container too: it would miss the write."""
+        others = self.aliases.others(t)
+        what = "a container" if isinstance(t, CONTAINERS) else "a tensor"
+        if self.aliases.is_held(t):
+            reason = "a list, or a variable that may be something else, holds it as well"
+        elif any(map(self._is_outside, others)) or {id(x) for x in others} & (reached(self) if others else set()):
+            reason = f"another variable, item or attribute is the same {what[2:]}"
+        else:
+            return
+        raise error_here(
+            StructureError,
+            f"{what} is changed in place, and only the run will tell whether {reason}",
+            "change a copy of it",
+        )
+
+    def held(self, key: Any, x: Any, depth: int = 0) -> Any:
+        """Return the tensors and variants that a local variable, or what stands under a key of the log, leads to."""
+        if isinstance(x, (Tensor, Variant)):
+            skipped = isinstance(key, tuple) and (
+                key[0] in ("data", "grad")
+                or (key[0] == "attr" and self._is_outside(x))  # it belongs to its attribute, which gets another one
+            )
+            return None if skipped else x
+        content = self.content(x) if isinstance(x, CONTAINERS) else x
+        if isinstance(content, Variant):
+            return Held(x, {0: content})
+        items: dict[Any, Any] = {}
+        if isinstance(content, (dict, list, tuple, deque)) and depth < DEEPEST:
+            pairs = content.items() if isinstance(content, dict) else enumerate(content)
+            items = {k: self.held(None, i, depth + 1) for k, i in pairs}
+        if isinstance(x, (*CONTAINERS, tuple)):
+            return Held(x, items) if isinstance(x, CONTAINERS) else items
+        if id(x) in self.made_objects:
+            return {k: self.held(None, i, depth + 1) for k, i in self.attributes_of(x).items()}
+        return None
+
+    def _is_outside(self, x: Any) -> bool:
+        if isinstance(x, CONTAINERS):
+            return id(x) in self.external
+        return isinstance(x, Tensor) and not isinstance(x._payload, Value)
