@@ -45,7 +45,7 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, whole, windows = panels(t), matmul_kernel(dtype, False, False, target), gather(t)
     side_by_side, by_windows = together(t), few(t)
-    ways = (direct(t), mixed(t)) if permutes(target) else (sliding_images(t, sliding(t)),)
+    ways = [direct(t), mixed(t)] if permutes(target) else [sliding_images(t, sliding(t))]
     whole_image = _takes_every_element(f, extents.shape)
     laid_out = negation(f, whole_image)
     _instead(f, few_places(f, extents), by_windows)
@@ -113,12 +113,11 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     multiply, windows = matmul_kernel(dtype, False, True, target), gather(t)
     side_by_side = together_weights(t, target)
     fill_zeros(f, t, "%w", times(f, extents.groups, extents.group_filters))
+    way = direct_weights(t) if permutes(target) else sliding_images(t, sliding_weights(t))
     if permutes(target):
-        way = direct_weights(t)
         _instead(f, all_of(f, applies(f, t, extents), many_places(f, t, extents)), way)
     _small_images(f, t, extents, side_by_side)
     if not permutes(target):
-        way = sliding_images(t, sliding_weights(t))
         _instead(f, all_of(f, slides(f, extents.shape), dots_pay(f, t, extents)), way)
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
     with each_group(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
