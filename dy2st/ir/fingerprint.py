@@ -24,8 +24,7 @@ class _NoText(Exception):
 def fingerprint(program: Program) -> str | None:
     """Return the fingerprint of a Program, 64 hexadecimal digits; None where it has none.
 
-    >>> from dy2st.ir.literals import is_array
-from dy2st.ir.program import Program
+    >>> from dy2st.ir.program import Program
     >>> len(fingerprint(Program()) or "")
     64
     """

@@ -115,7 +115,7 @@ def test_a_list_in_a_dict_of_which_only_the_run_tells_the_items():
         rows["all"].append(x)
         return len(rows["all"])
 
-    with pytest.raises(StructureError, match="is changed, and the trace does not know its place"):
+    with pytest.raises(StructureError, match="a container is changed in place, and only the run will tell"):
         refused(f, tensor(1))
 
 
