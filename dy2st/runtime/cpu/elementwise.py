@@ -25,7 +25,9 @@ _MATH = frozenset(
     )
 )  # fmt: skip
 """Ops that a function of the math library does, for floats."""
-DEAR = frozenset({*_MATH, *integer_functions.FUNCTIONS, "gelu", "softplus", "div", "sqrt", "reciprocal"})
+LONG = frozenset({*_MATH, *integer_functions.FUNCTIONS, "gelu", "softplus"})
+"""Ops of many instructions, each of which waits for the one before."""
+DEAR = frozenset({*LONG, "div", "sqrt", "reciprocal"})
 """Ops that are better kept than computed twice."""
 _ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
 

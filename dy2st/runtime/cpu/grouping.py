@@ -65,15 +65,22 @@ class _Schedule:
         self.steps: list[Step] = []
         self.open: list[Group] = []
         self.maker: dict[Value, Group] = {}
+        self.spread: dict[Value, Operation] = {}
+        """Numbers that were repeated: each group that reads one repeats it itself."""
+        self.alone: dict[Value, Group] = {}
+        """The groups that repeat a number for others."""
         for operation in block.operations:
             if not self._joins(operation):
                 for value in operation.operands:
                     self._close(self.maker.get(value))
+                    self._stand_alone(value)
                 self._close_before(operation)
                 self.steps.append(operation)
         while self.open:
             self._close(self.open[0])
-        _name_results(self.steps, block)
+        for value in block.results:
+            self._stand_alone(value)
+        self._name_results(block)
 
     def _close_before(self, operation: Operation) -> None:
         """Let the groups that may raise run, where it would be seen that they do not run before an operation.
@@ -99,31 +106,61 @@ class _Schedule:
         """Put an operation into a group; False where it stands for itself."""
         if not _fusible(operation) or (is_in_registers(operation) and not self._is_made_open(operation)):
             return False
+        if _repeats_a_number(operation) and not self._is_made_open(operation):
+            self.spread[operation.results[0]] = operation
+            return True
         group = self._main_group(operation)
-        if group is not None and len(group.members) < _MOST:
-            map_ = _place(operation, group)
-            if map_ is not None:
-                self._enter(operation, group, map_)
-                return True
+        if group is not None and len(group.members) < _MOST and self._enter(operation, group):
+            return True
         for value in operation.operands:
             self._close(self.maker.get(value))
         source = operation.operands[0] if operation.op.name in REDUCTIONS else operation.results[0]
         group = Group(tensor_type(source).shape)
-        map_ = _place(operation, group)
-        if map_ is None:
+        if not self._enter(operation, group):
             return False
         self.open.append(group)
-        self._enter(operation, group, map_)
         return True
+
+    def _name_results(self, block: Block) -> None:
+        """Set what groups make for others."""
+        wanted = set(block.results)
+        for step in self.steps:
+            wanted.update(step.operands)
+        for step in self.steps:
+            if isinstance(step, Group):
+                made = (v for operation in step.members for v in operation.results)
+                step.results = [v for v in made if v in wanted and self.alone.get(v, step) is step]
 
     def _is_made_open(self, operation: Operation) -> bool:
         """Say whether an open group makes an operand: then a small tensor does not leave its loops."""
         return any(v in self.maker for v in operation.operands)
 
-    def _enter(self, operation: Operation, group: Group, map_: AxisMap) -> None:
-        group.members.append(operation)
-        group.maps[operation.results[0]] = map_
+    def _enter(self, operation: Operation, group: Group) -> bool:
+        """Put an operation and the repeated numbers that it reads into a group; False where they do not fit."""
+        read = [o for v in dict.fromkeys(operation.operands) if (o := self.spread.get(v)) and o not in group.members]
+        for inner in (*read, operation):
+            map_ = _place(inner, group)
+            if map_ is None:
+                for one in read:
+                    group.maps.pop(one.results[0], None)
+                return False
+            group.maps[inner.results[0]] = map_
+        group.members += [*read, operation]
         self.maker[operation.results[0]] = group
+        return True
+
+    def _stand_alone(self, value: Value) -> None:
+        """Let a group of its own repeat a number, for one who needs all of it in memory."""
+        operation = self.spread.pop(value, None)
+        if operation is None:
+            return
+        group = Group(tensor_type(value).shape)
+        if self._enter(operation, group):
+            self.alone[value] = group
+            self.open.append(group)
+            self._close(group)
+        else:
+            self.steps.append(operation)
 
     def _main_group(self, operation: Operation) -> Group | None:
         """Return the one open group that makes operands; several are put together where they fit, else closed."""
@@ -149,12 +186,13 @@ class _Schedule:
         outer = main.outer if main.outer is not None else other.outer
         if outer is not None and not all(even(m, outer, main.space) for m in maps.values()):
             return False
-        main.members = [*other.members, *main.members]
+        main.members = list(dict.fromkeys((*other.members, *main.members)))
         main.maps, main.outer = maps, outer
         main.columns |= other.columns
         self.open.remove(other)
         for operation in other.members:
-            self.maker[operation.results[0]] = main
+            if operation.results[0] in self.maker:
+                self.maker[operation.results[0]] = main
         return True
 
 
@@ -180,6 +218,11 @@ def _fusible(operation: Operation) -> bool:
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)
+
+
+def _repeats_a_number(operation: Operation) -> bool:
+    repeats = operation.op.name in ("broadcast", "full")
+    return repeats and in_register(operation.operands[0].type) and not _can_raise(operation)
 
 
 def _can_raise(operation: Operation) -> bool:
@@ -333,13 +376,3 @@ def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     if not rows:
         group.columns[operation.results[0]] = None
     return tuple(None if i is None else map_[i] for i in left)
-
-
-def _name_results(steps: list[Step], block: Block) -> None:
-    """Set what groups make for others."""
-    wanted = set(block.results)
-    for step in steps:
-        wanted.update(step.operands)
-    for step in steps:
-        if isinstance(step, Group):
-            step.results = [v for operation in step.members for v in operation.results if v in wanted]

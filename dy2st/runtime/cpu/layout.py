@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.elementwise import DEAR
+from dy2st.runtime.cpu.elementwise import DEAR, LONG
 from dy2st.runtime.cpu.grouping import Group, even
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
@@ -158,8 +158,8 @@ _VECTORS = 4
 
 def vectors_at_once(made: Layout, lanes: int) -> int:
     """Return how many vectors a turn of a sweep computes."""
-    dear = any(o.op.name in DEAR and not made.is_row(o.results[0]) for o in made.group.members)
-    if lanes < 8 or not dear:  # before AVX there are few registers, and no stores under a mask
+    long = any(o.op.name in LONG and not made.is_row(o.results[0]) for o in made.group.members)
+    if lanes < 8 or not long:  # before AVX there are few registers, and no stores under a mask
         return 1
     row, vectors = _row_length(made), _VECTORS
     while row is not None and vectors > 1 and vectors * lanes > row:

@@ -1,0 +1,81 @@
+"""Which operations share a loop nest."""
+
+import numpy as np
+
+from dy2st.ir.parser import parse
+from dy2st.runtime.cpu.grouping import Group, schedule
+from dy2st.runtime.cpu.lowering import prepared
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.plan import compile_plan
+
+
+def program(*lines, arguments="%x: float32[N, M]"):
+    return parse("\n".join(["program main", f"func main({arguments}) {{", *(f"  {line}" for line in lines), "}", ""]))
+
+
+def steps(p):
+    found = schedule(prepared(p).block)
+    return [[o.name for o in s.members] if isinstance(s, Group) else s.name for s in found]
+
+
+def groups(p):
+    return [step for step in steps(p) if isinstance(step, list)]
+
+
+def compare(p, *inputs):
+    for found, wanted in zip(NativePlan(p).run(inputs), compile_plan(p).run(inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+NORM = program(
+    "%0: float32[N, M], %1: float32[N, 1], %2: float32[N, 1] = layer_norm(%x, %w, %w) {rank=1, epsilon=1e-05}",
+    "return %0",
+    arguments="%x: float32[N, M], %w: float32[M]",
+)
+REPEATED = program(
+    "%c: float32[] = constant() {value=float32[](2.0)}",
+    "%n: int(N) = dim(%x) {axis=0}",
+    "%m: int(M) = dim(%x) {axis=1}",
+    "%t: float32[N, M] = broadcast(%c, %n, %m) {shape=(none, none)}",
+    "%a: float32[N, M] = add(%x, %t)",
+    "%s: float32[M, N] = transpose(%t) {perm=(1, 0)}",
+    "%b: float32[M, N] = exp(%s)",
+    "%d: float32[N, M] = mul(%a, %t)",
+    "return %b, %d, %t",
+)
+
+
+def test_a_norm_is_one_nest(rng):
+    assert len(groups(NORM)) == 1
+    compare(NORM, rng.normal(size=(3, 70)).astype("float32"), rng.normal(size=70).astype("float32"))
+
+
+def test_a_repeated_number_belongs_to_each_nest_that_reads_it(rng):
+    assert groups(REPEATED) == [["broadcast"], ["broadcast", "add", "mul"], ["exp"]]
+    compare(REPEATED, rng.normal(size=(3, 5)).astype("float32"))
+
+
+def test_a_repeated_number_is_a_result_like_others():
+    p = program(
+        "%c: float32[] = constant() {value=float32[](2.0)}",
+        "%n: int(N) = dim(%x) {axis=0}",
+        "%t: float32[N] = broadcast(%c, %n) {shape=(none,)}",
+        "return %t",
+        arguments="%x: float32[N]",
+    )
+    compare(p, np.ones(4, "float32"))
+
+
+def test_a_repeated_number_may_be_read_with_two_shapes(rng):
+    p = program(
+        "%c: float32[] = constant() {value=float32[](2.0)}",
+        "%n: int(N) = dim(%x) {axis=0}",
+        "%t: float32[N, 1] = broadcast(%c, %n) {shape=(none, 1)}",
+        "%a: float32[N, 1] = sum(%x) {axis=(1,), keepdim=true}",
+        "%b: float32[N, 1] = add(%a, %t)",
+        "%m: int(M) = dim(%x) {axis=1}",
+        "%u: float32[N, M] = broadcast(%t, %n, %m) {shape=(none, none)}",
+        "%d: float32[N, M] = mul(%x, %u)",
+        "return %b, %d",
+    )
+    compare(p, rng.normal(size=(3, 5)).astype("float32"))
