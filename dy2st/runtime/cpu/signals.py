@@ -1,6 +1,8 @@
 """What a long native run does now and then, as Python does between two lines: other threads run, signals are handled.
 
 i32 @dy2st.poll(ptr %context)       OK, or INTERRUPTED: then the error stands in the context
+
+Whether the run holds Python's lock is as it was before: kernels that take long give it away (threads/jobs.py).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from dy2st.runtime.cpu.memory import ERROR, INTERRUPTED, OK
 Kept = tuple[int, int, int]
 """Addresses of the kind of an error, of the error, and of its traceback."""
 _PYTHON = {
+    "holds": ("PyGILState_Check", "i32 ()"),
+    "state": ("PyGILState_GetThisThreadState", "ptr ()"),
     "let_go": ("PyEval_SaveThread", "ptr ()"),
     "take_back": ("PyEval_RestoreThread", "void (ptr)"),
     "signals": ("PyErr_CheckSignals", "i32 ()"),
@@ -26,14 +30,17 @@ _PYTHON = {
 
 def _text() -> str:
     f = Function("dy2st.export.poll", [("ptr", "%context")], "i32", also="nounwind")
-    f.call("void", "@dy2st.external.take_back", f"ptr {f.call('ptr', '@dy2st.external.let_go')}")
-    raised, error, fine = f.call("i32", "@dy2st.external.signals"), f.label("error"), f.label("fine")
-    f.branch(f.value(f"icmp eq i32 {raised}, 0"), fine, error)
-    f.start(error)
-    f.call("void", "@dy2st.external.fetch", *(f"ptr {f.offset('%context', ERROR + 8 * i)}" for i in range(3)))
-    f.ret("i32", str(INTERRUPTED))
-    f.start(fine)
-    f.ret("i32", str(OK))
+    lacks = f.value(f"icmp eq i32 {f.call('i32', '@dy2st.external.holds')}, 0")  # a kernel may have given it away
+    state = f.call("ptr", "@dy2st.external.state")
+    with f.when(f.value(f"xor i1 {lacks}, true"), "holding"):
+        f.call("ptr", "@dy2st.external.let_go")
+    f.call("void", "@dy2st.external.take_back", f"ptr {state}")
+    raised = f.value(f"icmp ne i32 {f.call('i32', '@dy2st.external.signals')}, 0")
+    with f.when(raised, "raised"):
+        f.call("void", "@dy2st.external.fetch", *(f"ptr {f.offset('%context', ERROR + 8 * i)}" for i in range(3)))
+    with f.when(lacks, "without"):
+        f.call("ptr", "@dy2st.external.let_go")
+    f.ret("i32", f.value(f"select i1 {raised}, i32 {INTERRUPTED}, i32 {OK}"))
     declared = (kind.replace("(", f"@dy2st.external.{name}(") for name, (_, kind) in _PYTHON.items())
     return "\n".join([*(f"declare {line}" for line in declared), f.text()])
 

@@ -35,7 +35,15 @@ def counted(n):
     return total
 
 
-FUNCTIONS = [turns_of_numbers, turns_of_tensors, counted]
+def turns_without_the_lock(n):
+    x, i = paddle.zeros([300, 300]), 0
+    while i < n:
+        x = paddle.tanh(paddle.sin(x + 1))
+        i += 1
+    return x
+
+
+FUNCTIONS = [turns_of_numbers, turns_of_tensors, counted, turns_without_the_lock]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
