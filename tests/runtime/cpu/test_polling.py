@@ -59,9 +59,10 @@ def test_a_signal_ends_a_loop(f):
 
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_other_threads_go_on_beside_a_loop(f):
-    native, seen = NativePlan(program_of(f, np.array(5))), []
+    native, seen, started = NativePlan(program_of(f, np.array(5))), [], threading.Event()
 
     def look():
+        started.wait()
         while len(seen) < 4:
             seen.append(time.perf_counter())
             time.sleep(0.001)
@@ -70,6 +71,7 @@ def test_other_threads_go_on_beside_a_loop(f):
     thread = threading.Thread(target=look)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
+        started.set()
         native.run([np.array(2**62)])
     thread.join()
     assert len(seen) == 4
