@@ -13,7 +13,7 @@ import numpy as np
 
 from dy2st.runtime.cpu.math import FORMULAS, function
 from dy2st.runtime.cpu.target import current_target
-from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs
+from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs, within
 from tests.runtime.cpu.native import DTYPES, mapped, ulps
 
 COUNTS = {"f32": 8_000_000, "f64": 1_000_000}
@@ -28,7 +28,8 @@ minimax fits of our own (`benchmarks/minimax.py`), the methods those that each f
 Worst error in units in the last place (ULP) of the exact result, special values included, which are NumPy's. float32:
 {f32:,} numbers spread evenly over all bit patterns, as many again in [-1, 1], [-10, 10], [-100, 100], [-1000, 1000] and
 about 1, against long double; float64: {f64:,} random bit patterns and as many such numbers, against long double, and
-`erf`, `erfinv`, `gelu` on {mpmath:,} against mpmath. Functions of two operands: {two:,} pairs. 0 for exact functions.
+`erf`, `erfinv`, `gelu`, `i0e`, `i1e`, `lgamma`, `digamma` (these two of x > 0) on {mpmath:,} against mpmath.
+Functions of two operands: {two:,} pairs. 0 for exact functions.
 
 Time: nanoseconds an element, {timed:,} numbers in [0.1, 0.9] in cache, one thread, least of many runs, with vectors of
 {bytes} bytes. The table is what `PYTHONPATH=. python benchmarks/native_math.py` printed; a test,
@@ -74,7 +75,7 @@ def _operands(name: str, dtype: str) -> tuple[Any, ...]:
         return pairs(kind, TWO_OPERANDS)
     if name in BY_MPMATH and dtype == "f64":
         x = numbers(kind, BY_MPMATH_COUNT)
-        return (x[np.abs(x) < (1 if name == "erfinv" else 38)],)
+        return (within(name, x),)
     return (numbers(kind, COUNTS[dtype]),)
 
 

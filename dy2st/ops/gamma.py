@@ -22,7 +22,7 @@ from dy2st.ops.elementwise import Tangents, Unary, as_array
 from dy2st.ops.error_function import polynomial
 
 # lgamma(1 + z) / z on [-0.5, 0.5] in powers of 2 z, the lowest first.
-_LGAMMA_AT_1 = (
+LGAMMA_AT_1 = (
     -0.5772156649015329, 0.4112335167120566, -0.10017140859663268, 0.033822601053472984, -0.012961596939305287,
     0.005298661781175404, -0.0022507796366272514, 0.0009805442929744243, -0.0004348994819646889,
     0.00019550675582846567, -8.882222800602594e-05, 4.070009102748318e-05, -1.8782677728880446e-05,
@@ -33,7 +33,7 @@ _LGAMMA_AT_1 = (
     4.3435418361165637e-10,
 )  # fmt: skip
 # lgamma(2 + z) / z on [-0.5, 0.5] in powers of 2 z, the lowest first.
-_LGAMMA_AT_2 = (
+LGAMMA_AT_2 = (
     0.42278433509846713, 0.1612335167120566, -0.016838075263299536, 0.0025726010534730713, -0.0004615969392917596,
     9.032844783558553e-05, -1.863677987501598e-05, 3.981793163166481e-06, -8.716982450984518e-07,
     1.942529474587772e-07, -4.387338974983724e-08, 1.0013314167996967e-08, -2.3043112100202176e-09,
@@ -41,7 +41,7 @@ _LGAMMA_AT_2 = (
     1.5491338158886129e-12, -5.116584685713687e-13, 1.2167067542304562e-13,
 )  # fmt: skip
 # digamma(x) / (x - root) on [1, 2] in powers of 2 x - 3, the lowest first.
-_DIGAMMA_AT_ROOT = (
+DIGAMMA_AT_ROOT = (
     0.9510558760318328, -0.2118137106407303, 0.060135621060196744, -0.018550615381735115, 0.005936795278305649,
     -0.0019350666648590097, 0.0006368880303257201, -0.00021074841140458636, 6.995018873950506e-05,
     -2.325824239445257e-05, 7.741232223504057e-06, -2.57809436305308e-06, 8.589127353033379e-07,
@@ -49,9 +49,10 @@ _DIGAMMA_AT_ROOT = (
     -3.7075072647122386e-09, 1.2358072433984831e-09, -2.7619635330317715e-10, 9.206434499177992e-11,
     -8.498137230186096e-11, 2.832706668021759e-11,
 )  # fmt: skip
-_ROOT, _ROOT_REST = 1.4616321449683622, 9.549995429965697e-17
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
-_LARGE = 10.0
+DIGAMMA_ROOT = (1.4616321449683622, 9.549995429965697e-17)
+"""Where digamma is 0, in two parts."""
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+LARGE = 10.0
 
 
 def lgamma_values(xp: Any, x: Any) -> Any:
@@ -63,7 +64,7 @@ def lgamma_values(xp: Any, x: Any) -> Any:
 
 
 def _lgamma_positive(xp: Any, x: Any) -> Any:
-    y = xp.clip(x, 0.5, _LARGE)
+    y = xp.clip(x, 0.5, LARGE)
     factor = xp.ones_like(y)
     for _ in range(8):
         above = y > 2.5
@@ -71,16 +72,16 @@ def _lgamma_positive(xp: Any, x: Any) -> Any:
         factor = xp.where(above, factor * y, factor)
     low = y < 1.5
     z = xp.where(low, y - 1, y - 2)
-    ratio = xp.where(low, polynomial(2 * z, _LGAMMA_AT_1[::-1]), polynomial(2 * z, _LGAMMA_AT_2[::-1]))
+    ratio = xp.where(low, polynomial(2 * z, LGAMMA_AT_1[::-1]), polynomial(2 * z, LGAMMA_AT_2[::-1]))
     near = z * ratio + xp.log(factor)
     tiny = xp.clip(x, 0.0, 0.5)
-    below = tiny * polynomial(2 * tiny, _LGAMMA_AT_1[::-1]) - xp.log(tiny)
-    far = xp.maximum(x, xp.full((), _LARGE))
+    below = tiny * polynomial(2 * tiny, LGAMMA_AT_1[::-1]) - xp.log(tiny)
+    far = xp.maximum(x, xp.full((), LARGE))
     inverse = 1 / (far * far)
-    series = tuple(_BERNOULLI[k] / ((2 * k + 1) * (2 * k + 2)) for k in range(8))
+    series = tuple(BERNOULLI[k] / ((2 * k + 1) * (2 * k + 2)) for k in range(8))
     stirling = (far - 0.5) * (xp.log(far) - 1) + (0.5 * math.log(2 * math.pi) - 0.5)
     stirling = stirling + polynomial(inverse, series[::-1]) / far
-    return xp.where(x < 0.5, below, xp.where(x < _LARGE, near, stirling))
+    return xp.where(x < 0.5, below, xp.where(x < LARGE, near, stirling))
 
 
 def digamma_values(xp: Any, x: Any) -> Any:
@@ -93,19 +94,19 @@ def digamma_values(xp: Any, x: Any) -> Any:
 
 
 def _digamma_positive(xp: Any, x: Any) -> Any:
-    y = xp.clip(x, 0.0, _LARGE)
+    y = xp.clip(x, 0.0, LARGE)
     total = xp.where(y < 1, -1 / y, xp.zeros_like(y))
     y = xp.where(y < 1, y + 1, y)
     for _ in range(8):
         above = y > 2
         y = xp.where(above, y - 1, y)
         total = xp.where(above, total + 1 / y, total)
-    near = ((y - _ROOT) - _ROOT_REST) * polynomial(2 * y - 3, _DIGAMMA_AT_ROOT[::-1]) + total
-    far = xp.maximum(x, xp.full((), _LARGE))
+    near = ((y - DIGAMMA_ROOT[0]) - DIGAMMA_ROOT[1]) * polynomial(2 * y - 3, DIGAMMA_AT_ROOT[::-1]) + total
+    far = xp.maximum(x, xp.full((), LARGE))
     inverse = 1 / (far * far)
-    series = tuple(_BERNOULLI[k] / (2 * k + 2) for k in range(8))
+    series = tuple(BERNOULLI[k] / (2 * k + 2) for k in range(8))
     large = xp.log(far) - 0.5 / far - inverse * polynomial(inverse, series[::-1])
-    return xp.where(x < _LARGE, near, large)
+    return xp.where(x < LARGE, near, large)
 
 
 def polygamma_values(xp: Any, x: Any, n: int) -> Any:
@@ -119,7 +120,7 @@ def polygamma_values(xp: Any, x: Any, n: int) -> Any:
 
 def _polygamma_positive(xp: Any, x: Any, n: int) -> Any:
     """Compute n! times the sum over k >= 0 of (x + k) ** -(n + 1), up to sign; the tail by its asymptotic series."""
-    large = _LARGE + n
+    large = LARGE + n
     factorial = math.gamma(n + 1)
     total = xp.zeros_like(x)
     for k in range(int(large)):
@@ -128,7 +129,7 @@ def _polygamma_positive(xp: Any, x: Any, n: int) -> Any:
     inverse = 1 / (far * far)
     series = tuple(
         bernoulli * math.exp(math.lgamma(2 * k + n + 2) - math.lgamma(2 * k + 3) - math.lgamma(n + 1))
-        for k, bernoulli in enumerate(_BERNOULLI)
+        for k, bernoulli in enumerate(BERNOULLI)
     )
     tail = 1 / n + 0.5 / far + inverse * polynomial(inverse, series[::-1])
     return (-1.0) ** (n + 1) * factorial * (total + far ** -float(n) * tail)

@@ -21,7 +21,7 @@ _MATH = frozenset(
     (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sigmoid", "silu", "log_sigmoid", "erf",
         "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "rsqrt",
-        "atan2", "hypot", "nextafter",
+        "atan2", "hypot", "nextafter", "lgamma", "digamma", "i0e", "i1e",
     )
 )  # fmt: skip
 """Ops that a function of the math library does, for floats."""

@@ -52,6 +52,10 @@ IN_FLOAT64: Mapping[str, Reference] = {
     "erf": special.erf,
     "erfinv": special.erfinv,
     "gelu": lambda x: np.where(x == -np.inf, np.nan, x * special.ndtr(np.clip(x, -60, 60))),
+    "lgamma": lambda x: np.where(x == -np.inf, np.inf, special.gammaln(x)),
+    "digamma": special.digamma,
+    "i0e": special.i0e,
+    "i1e": special.i1e,
 }
 """By float64: for float32 alone."""
 
@@ -59,8 +63,25 @@ BY_MPMATH: Mapping[str, Reference] = {
     "erf": _precise(mpmath.erf),
     "erfinv": _precise(mpmath.erfinv),
     "gelu": _precise(lambda x: x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2),
+    "lgamma": _precise(lambda x: mpmath.loggamma(x).real),
+    "digamma": _precise(mpmath.digamma),
+    "i0e": _precise(lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x))),
+    "i1e": _precise(lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x))),
 }
 """For float64, some thousands of numbers."""
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "erf": (-38, 38), "gelu": (-38, 38), "erfinv": (-1, 1), "lgamma": (0, 1e4), "digamma": (1e-300, 1e4),
+    "i0e": (-1e4, 1e4), "i1e": (-1e4, 1e4),
+}  # fmt: skip
+"""Where those are compared; below 0 lgamma and digamma are small against 1 where they are near a zero."""
+
+
+def within(name: str, x: Any) -> Any:
+    """Return the numbers inside of a function's range."""
+    low, high = RANGES[name]
+    return x[(x > low) & (x < high)]
+
 
 BINARY: Mapping[str, Reference] = {
     "pow": np.power, "atan2": np.arctan2, "hypot": np.hypot, "nextafter": np.nextafter, "fmod": np.fmod, "mod": np.mod,

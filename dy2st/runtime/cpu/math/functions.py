@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math import (
+    bessel,
     division,
     error_function,
     exponential,
+    gamma,
     hyperbolic,
     inverse_trigonometric,
     logarithm,
@@ -31,6 +33,7 @@ FORMULAS: Mapping[str, Formula] = {
         sigmoidal.sigmoid, sigmoidal.silu, sigmoidal.log_sigmoid, sigmoidal.softplus,
         sigmoidal.gelu_tanh,
         error_function.erf, error_function.gelu, error_function.erfinv,
+        gamma.lgamma, gamma.digamma, bessel.i0e, bessel.i1e,
         hyperbolic.sinh, hyperbolic.cosh, hyperbolic.tanh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh,
         trigonometric.sin, trigonometric.cos, trigonometric.tan,
         inverse_trigonometric.asin, inverse_trigonometric.acos, inverse_trigonometric.atan, inverse_trigonometric.atan2,
