@@ -1,7 +1,8 @@
 """Broadcasts, and sums that undo them, of which only the run tells whether they repeat (sum) anything.
 
 Where all extents are equal the result is the operand. Else a broadcast is a view with strides of 0, which is copied;
-those whose axes the types tell apart never come here: they are part of a loop nest (grouping.py).
+those whose axes the types tell apart never come here: they are part of a loop nest (grouping.py). A matrix that is
+repeated for products of batches is a view with strides of 0.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.grouping import repeats_whole
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import are_ints, extents, viewed
@@ -39,6 +41,8 @@ def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Ma
         return host_rule(w, operation, operands)
     shape, target = extents(value, operands[0]), _target(operation, operands)
     lead = len(target) - len(shape)
+    if repeats_whole(operation):
+        return [_repeated(w, operation, operands, target[:lead])]
     fine = "true"
     for extent, wanted in zip(shape, target[lead:], strict=True):
         one = f.value(f"icmp eq i64 {extent}, 1")
@@ -72,6 +76,17 @@ def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Ma
         return [w.get(kept, t)]
 
     return w.guarded(operation, operands, fine, fast)
+
+
+def _repeated(w: Writer, operation: Operation, operands: list[Components], times: list[str]) -> Components:
+    """Write a view of a tensor that is repeated whole; where there is no such number of times, `eval` says so."""
+    f, value = w.f, operation.operands[0]
+    fine = "true"
+    for extent in times:
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp ult i64 {extent}, {2**40}')}")
+    w.demand(fine)
+    made = viewed(w, value, operands[0], operands[0][1], [*times, *extents(value, operands[0])])
+    return Strided.of(made, [*["0"] * len(times), *strides(w, value, operands[0])])
 
 
 def _copy(w: Writer, made: Value, source: Components, target: list[str], steps: list[str], last: str,

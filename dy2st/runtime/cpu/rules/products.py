@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
@@ -31,6 +31,8 @@ class Matrix:
     columns: str
     apart: str
     transposed: bool
+    lies_whole: bool
+    """Whether the rows of all matrices lie one after the other."""
 
 
 def _matrix(w: Writer, value: Value, components: Components, swap: bool) -> tuple[Matrix, str | None]:
@@ -43,7 +45,8 @@ def _matrix(w: Writer, value: Value, components: Components, swap: bool) -> tupl
     lies = apart[-1] == "1"
     rows, columns = (shape[-1], shape[-2]) if swap else (shape[-2], shape[-1])
     step = apart[-2] if lies else apart[-1]
-    return Matrix(components[1], shape[:-2], apart[:-2], rows, columns, step, swap == lies), copy
+    whole = not swap and (copy is not None or not isinstance(components, Strided))
+    return Matrix(components[1], shape[:-2], apart[:-2], rows, columns, step, swap == lies, whole), copy
 
 
 @rule("matmul")
@@ -72,6 +75,8 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: str | None) -> Components:
     """Write the products of all matrices of a batch, or of one with a matrix that is packed."""
     made = allocate(w, dtype, [*a.batch, a.rows, b.columns])
+    if a.lies_whole and all(step == "0" for step in b.batch_strides):  # all rows times one matrix
+        a = replace(a, rows=product(w, [*a.batch, a.rows]), batch=[], batch_strides=[])
     if packed is None:
         _products(w, FLOATS[dtype.name], a, b, made[1], dtype.itemsize)
     else:
