@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from harness import PEERS, Result, as_json, measure, table
-from machine import facts
+
+from benchmarks.machine import facts
 
 HERE = Path(__file__).resolve().parent
 FILES = (

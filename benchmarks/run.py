@@ -17,12 +17,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from machine import facts
-from suite import matching
-from suite.measure import QUICK, Effort, measure
-from suite.workload import OURS, Row
+from benchmarks.machine import facts
+from benchmarks.suite import matching
+from benchmarks.suite.measure import QUICK, Effort, measure
+from benchmarks.suite.workload import OURS, PEERS, Row
 
-PACKAGES = ("torch", "jax", "onnxruntime", "paddle", "numpy")
 RESULTS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dy2st" / "benchmarks.json"
 
 
@@ -36,7 +35,7 @@ def main() -> int:
     kept: dict[str, Any] = json.loads(options.results.read_text()) if options.results.exists() else {"rows": {}}
     if options.missing:
         rows = [row for row in rows if row.name not in kept["rows"]]
-    packages = (OURS, *(PACKAGES if options.peers else ()), *options.beside)
+    packages = (OURS, *(PEERS if options.peers else ()), *options.beside)
     failed = False
     for row in rows:
         result = measure(row, packages, QUICK if options.quick else Effort())
@@ -52,8 +51,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--rows", nargs="+", default=[], metavar="NAME", help="beginnings of names of rows; all when none is given"
     )
-    parser.add_argument("--peers", action="store_true", help=f"measure {', '.join(PACKAGES)} too, where installed")
-    parser.add_argument("--beside", nargs="+", default=[], choices=PACKAGES, help="measure these packages too")
+    parser.add_argument("--peers", action="store_true", help=f"measure {', '.join(PEERS)} too, where installed")
+    parser.add_argument("--beside", nargs="+", default=[], choices=PEERS, help="measure these packages too")
     parser.add_argument("--quick", action="store_true", help="take fewer and shorter samples")
     parser.add_argument("--missing", action="store_true", help="measure only rows that the results lack")
     parser.add_argument("--results", type=Path, default=RESULTS, help=f"where results are kept ({RESULTS})")

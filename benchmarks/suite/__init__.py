@@ -1,6 +1,6 @@
 """The table of workloads that dy2st is measured by, beside other packages."""
 
-from suite import (
+from benchmarks.suite import (
     decoding,
     derivatives,
     loops,
@@ -14,7 +14,7 @@ from suite import (
     training,
     transformer,
 )
-from suite.workload import Row
+from benchmarks.suite.workload import Row
 
 FAMILIES = (
     training,

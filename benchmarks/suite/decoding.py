@@ -4,10 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Jax, Numpy
-from suite.onnx_model import graph
-from suite.sides import inference, with_jax, with_numpy, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work, normal
+from benchmarks.suite.names import Jax, Numpy
+from benchmarks.suite.onnx_model import graph
+from benchmarks.suite.sides import (
+    inference,
+    with_jax,
+    with_numpy,
+    with_onnx,
+    with_paddle,
+    with_torch,
+    without_gradients,
+)
+from benchmarks.suite.workload import Arrays, Job, Row, Work, normal
 
 TAKEN = "memory", "embedding", "places", "wx", "wh", "b", "wo", "bo"
 

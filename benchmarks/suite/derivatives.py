@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from suite.sides import with_jax, with_paddle, with_torch
-from suite.steps import ADAM, jax_step, paddle_step, parameters, torch_step
-from suite.workload import Arrays, Job, Row, Work, layers, normal
+from benchmarks.suite.sides import with_jax, with_paddle, with_torch
+from benchmarks.suite.steps import ADAM, jax_step, paddle_step, parameters, torch_step
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 
 # ---- the second derivative of tanh(x w + b) in a loss ---------------------------------------------------------------

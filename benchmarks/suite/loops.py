@@ -5,9 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from suite.onnx_model import graph
-from suite.sides import inference, with_jax, with_numpy, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work
+from benchmarks.suite.onnx_model import graph
+from benchmarks.suite.sides import (
+    inference,
+    with_jax,
+    with_numpy,
+    with_onnx,
+    with_paddle,
+    with_torch,
+    without_gradients,
+)
+from benchmarks.suite.workload import Arrays, Job, Row, Work
 
 
 # ---- counting -------------------------------------------------------------------------------------------------------
@@ -100,8 +108,8 @@ def branch_jax(jax: Any, given: Arrays) -> Job:
 
 def branch_onnx(given: Arrays) -> tuple[Any, Arrays]:
     then, other = graph("then"), graph("other")
-    then.result(then.add("Add", "x", then.constant(np.float32([1.0]))))
-    other.result(other.add("Sub", "x", other.constant(np.float32([1.0]))))
+    then.result(then.add("Add", "x", then.constant(np.ones(1, "float32"))))
+    other.result(other.add("Sub", "x", other.constant(np.ones(1, "float32"))))
     g = graph("branch")
     g.input("x", given["x"])
     up = g.add("Greater", g.add("ReduceSum", "x", keepdims=0), g.constant(np.float32(0.0)))

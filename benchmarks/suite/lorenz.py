@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from suite.sides import inference, with_jax, with_numpy, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work
+from benchmarks.suite.sides import inference, with_jax, with_numpy, with_paddle, with_torch, without_gradients
+from benchmarks.suite.workload import Arrays, Job, Row, Work
 
 TOLERANCE = 1e-10
 FLOPS_OF_TURN = 3 * 4 * (8 + 9) + 40.0  # eleven slopes and their sums, the error, the next step

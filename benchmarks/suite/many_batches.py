@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Jax, Numpy, Onnx
-from suite.onnx_model import graph
-from suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work, layers, normal
+from benchmarks.suite.names import Jax, Numpy, Onnx
+from benchmarks.suite.onnx_model import graph
+from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 
 def arrays(random: np.random.Generator, most: int, inputs: int, width: int) -> Arrays:

@@ -7,12 +7,11 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from suite.worker import Ready, Sample, serve
-from suite.workload import OURS, Row, difference
+from benchmarks.suite.worker import Ready, Sample, serve
+from benchmarks.suite.workload import OURS, Row, difference
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("DY2ST", "OPENBLAS", "OMP", "MKL")}
 SINGLE = f"{OURS}, 1 thread"
@@ -82,7 +81,7 @@ class _Side:
         self._task = row.name, side, effort.tiny, effort.sample_seconds
         self._environment = environment
         self._process: SpawnProcess | None = None
-        self._pipe: Connection | None = None
+        self._pipe: Any = None
 
     def prepare(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -171,10 +170,15 @@ def _plain(side: Measured) -> dict[str, Any]:
         "processor": min(busy),
         "samples": len(seconds),
         "first": side.ready.first,
-        "first_three": side.ready.first + side.ready.second + side.ready.third,
+        "first_processor": side.ready.first_processor,
+        "first_three": side.ready.first + side.ready.next_two,
         "peak_memory": side.peak_memory,
         "threads": side.ready.threads,
     }
     if side.cold is not None:
-        plain |= {"cold": side.cold.first, "cold_three": side.cold.first + side.cold.second + side.cold.third}
+        plain |= {
+            "cold": side.cold.first,
+            "cold_processor": side.cold.first_processor,
+            "cold_three": side.cold.first + side.cold.next_two,
+        }
     return plain

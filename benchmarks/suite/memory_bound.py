@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Numpy
-from suite.pictures import jax_inference, onnx_inference
-from suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Side, Work, normal
+from benchmarks.suite.names import Numpy
+from benchmarks.suite.pictures import jax_inference, onnx_inference
+from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
+from benchmarks.suite.workload import Arrays, Job, Row, Side, Work, normal
 
 SIZES, TINY = {"rows": 4096, "width": 1024}, {"rows": 3, "width": 17}
 
@@ -38,7 +38,12 @@ class Functional:
     def __init__(self, package: Any):
         self.functional, self.tanh = package.nn.functional, package.tanh
         self.gelu = self.functional.gelu
-        self.add, self.scale = lambda x, y: x + float(y) if np.isscalar(y) else x + y, lambda x, factor: x * factor
+
+    def add(self, x: Any, y: Any) -> Any:
+        return x + (float(y) if isinstance(y, np.floating) else y)
+
+    def scale(self, x: Any, factor: float) -> Any:
+        return x * factor
 
     def softmax(self, x: Any) -> Any:
         return self.functional.softmax(x, -1)

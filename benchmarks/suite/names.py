@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from suite.onnx_model import Graph
+from benchmarks.suite.onnx_model import Graph
 
 
 class Jax:

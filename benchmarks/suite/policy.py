@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Numpy
-from suite.onnx_model import graph
-from suite.pictures import jax_inference, onnx_inference
-from suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work, layers, normal
+from benchmarks.suite.names import Numpy
+from benchmarks.suite.onnx_model import graph
+from benchmarks.suite.pictures import jax_inference, onnx_inference
+from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 TURNS = 500
 GRAVITY, CART, POLE, HALF, FORCE, TICK = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Jax, Numpy
-from suite.onnx_model import graph
-from suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work, normal
+from benchmarks.suite.names import Jax, Numpy
+from benchmarks.suite.onnx_model import graph
+from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
+from benchmarks.suite.workload import Arrays, Job, Row, Work, normal
 
 
 def arrays(random: np.random.Generator, turns: int, batch: int, width: int) -> Arrays:
@@ -92,12 +92,12 @@ def scan(jax: Any, x: Any, h: Any, c: Any, w: Any, u: Any, b: Any) -> Any:
 def lstm_onnx(given: Arrays) -> tuple[Any, Arrays]:
     g = graph("lstm")
     x, h, c = (g.input(name, given[name]) for name in ("x", "h", "c"))
-    h, c = (g.add("Unsqueeze", state, g.constant(np.int64([0]))) for state in (h, c))
+    h, c = (g.add("Unsqueeze", state, g.constant(np.array([0]))) for state in (h, c))
     w, u = (g.constant(_iofc(given[name]).T[None].copy()) for name in ("w", "u"))
     b = g.constant(np.concatenate([_iofc(given["b"]), 0 * given["b"]])[None])
     width = given["h"].shape[1]
     _, last, _ = g.add("LSTM", x, w, u, b, "", h, c, results=3, hidden_size=width)
-    g.result(g.add("Squeeze", last, g.constant(np.int64([0]))))
+    g.result(g.add("Squeeze", last, g.constant(np.array([0]))))
     return g.model(), {name: given[name] for name in ("x", "h", "c")}
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Jax, Numpy, Onnx
-from suite.onnx_model import graph
-from suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from suite.workload import Arrays, Job, Row, Work, layers
+from benchmarks.suite.names import Jax, Numpy, Onnx
+from benchmarks.suite.onnx_model import graph
+from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers
 
 WIDTHS = 64, 128, 256, 512
 STAGES = tuple((f"layer{stage + 1}.{turn}", stage, turn) for stage in range(4) for turn in range(2))

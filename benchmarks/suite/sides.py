@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from suite.workload import Arrays, Job, Side
+from benchmarks.suite.workload import Arrays, Job, Side
 
 Make = Callable[..., Job]  # (package, compile, arrays) -> job; for jax and torch alike
 

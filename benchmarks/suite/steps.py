@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from suite.workload import Arrays
+from benchmarks.suite.workload import Arrays
 
 RATE, B1, B2, EPSILON = 0.001, 0.9, 0.999, 1e-8
 SGD, ADAM = "SGD", "Adam"

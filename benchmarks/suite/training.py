@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from suite.sides import with_jax, with_numpy, with_paddle, with_torch
-from suite.steps import ADAM, RATE, SGD, NumpyAdam, jax_step, paddle_step, parameters, torch_step
-from suite.workload import Arrays, Job, Row, Work, layers, normal
+from benchmarks.suite.sides import with_jax, with_numpy, with_paddle, with_torch
+from benchmarks.suite.steps import ADAM, RATE, SGD, NumpyAdam, jax_step, paddle_step, parameters, torch_step
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 PARAMETERS = "w1", "b1", "w2", "b2", "w3", "b3"
 CHANCES = (0.0, 1.0, 0.0)  # of leaving the second layer out, in the calls that are compared; then a half
@@ -100,7 +100,7 @@ def mlp_numpy(given: Arrays) -> Job:
         for at in used:
             out = inputs[-1] @ weights[at]
             out += weights[at + 1]
-            inputs.append(np.maximum(out, 0, out) if at < 4 else out)
+            inputs.append(np.maximum(out, 0, out=out) if at < 4 else out)
         off = inputs[-1] - y
         loss, ct = np.mean(off * off), off * np.float32(2 / off.size)
         for number, at in reversed(list(enumerate(used))):

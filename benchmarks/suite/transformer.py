@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from suite.names import Jax, Numpy
-from suite.pictures import jax_inference, onnx_inference
-from suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from suite.steps import ADAM, jax_step, paddle_step, torch_step
-from suite.workload import Arrays, Job, Row, Work, layers, normal
+from benchmarks.suite.names import Jax, Numpy
+from benchmarks.suite.pictures import jax_inference, onnx_inference
+from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
+from benchmarks.suite.steps import ADAM, jax_step, paddle_step, torch_step
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 HEADS = 8
 PARTS = "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj", "linear1", "linear2"

@@ -13,12 +13,11 @@ import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from suite import find
-from suite.workload import Job, digest
+from benchmarks.suite import find
+from benchmarks.suite.workload import OURS, Job, digest
 
 COMPARED_CALLS = 3
 WARM_SECONDS = 0.3
@@ -31,8 +30,8 @@ class Ready:
 
     imported: float
     first: float  # from the arrays to the first result
-    second: float
-    third: float
+    first_processor: float  # the same, as processor time of all threads
+    next_two: float  # the second and third call together
     outputs: list[np.ndarray]
     threads: int | None
 
@@ -71,16 +70,15 @@ def _prepare(connection: Connection, name: str, side: str, tiny: bool) -> tuple[
         importlib.import_module(module)
     imported, given = time.perf_counter() - start, row.given(tiny)
     before = _forget_peak_memory()
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     job = row.sides[side](given)
-    times, outputs = [], []
-    for _ in range(COMPARED_CALLS):
-        result = job()
-        times.append(time.perf_counter() - start)
-        outputs += digest(result)
-        start = time.perf_counter()
-    del result
-    connection.send(Ready(imported, *times, outputs, _native_threads(package)))
+    outputs = digest(job())
+    first, first_processor = time.perf_counter() - start, time.process_time() - busy
+    start = time.perf_counter()
+    for _ in range(COMPARED_CALLS - 1):
+        outputs += digest(job())
+    next_two = time.perf_counter() - start
+    connection.send(Ready(imported, first, first_processor, next_two, outputs, _native_threads(package)))
     return job, before
 
 
@@ -118,8 +116,7 @@ def _until_quiet() -> None:
 
 def _native_threads(package: str) -> int | None:
     """Say how many threads dy2st's native code has; None for others."""
-    module: Any = importlib.import_module(package)
-    return module.get_num_threads() if package == "dy2st" and hasattr(module, "get_num_threads") else None
+    return importlib.import_module(package).get_num_threads() if package == OURS else None
 
 
 def _forget_peak_memory() -> int:

@@ -15,6 +15,7 @@ Job = Callable[[], Any]
 Side = Callable[[Arrays], Job]
 
 OURS = "dy2st"
+PEERS = ("torch", "jax", "onnxruntime", "paddle", "numpy")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,59 @@
+"""Each job of the benchmarks, at a size at which it costs nothing: native code gives what NumPy gives."""
+
+import numpy as np
+import pytest
+
+from benchmarks.suite import ROWS, find, matching
+from benchmarks.suite.workload import PEERS, Row, Work, difference, digest
+
+JOBS = {(row.sides["dy2st"], row.reference, str(row.tiny)): row for row in ROWS}
+NAMES = [row.name for row in JOBS.values() if row.name != "resnet-8"]
+
+LONG = ("resnet-1", "lenet-step", "transformer-step")
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in NAMES])
+def test_a_job_gives_what_numpy_gives(name: str):
+    row = find(name)
+    given = row.given(tiny=True)
+    wanted = digest(row.reference(given))
+    job = row.sides["dy2st"](given)
+    assert difference([*digest(job()), *digest(job()), *digest(job())], wanted) < row.tolerance
+    assert sum(array.size for array in wanted) > 0
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_sizes_fit_and_packages_are_known(row: Row):
+    assert set(row.sizes) == set(row.tiny)
+    assert isinstance(row.at_least, Work)
+    assert next(iter(row.sides)) == "dy2st"
+    assert {side.split()[0] for side in row.sides} <= {"dy2st", *PEERS}
+
+
+def test_names_are_unique_and_found_by_their_beginnings():
+    assert len({row.name for row in ROWS}) == len(ROWS)
+    assert [row.name for row in matching(["lstm-gradient"])] == [
+        f"lstm-gradient-{size}" for size in ("1x64", "32x64", "32x256")
+    ]
+    assert matching([]) == list(ROWS)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(KeyError, match="no such row: lstn; there are mlp, autoencoder"):
+        matching(["lstn"])
+
+
+def test_difference_is_relative_to_the_largest_number():
+    assert difference([np.array([1.0, 100.0])], [np.array([2.0, 100.0])]) == pytest.approx(0.01)
+    assert difference([np.array([1.0])], [np.array([1.0, 2.0])]) == float("inf")
+    assert difference([np.array([np.nan])], [np.array([1.0])]) == float("inf")
+
+
+def test_a_large_result_is_compared_at_equal_distances():
+    (some,) = digest(np.arange(1000.0), most=10)
+    assert some.tolist() == [float(i) for i in range(0, 1000, 100)]
