@@ -11,7 +11,7 @@ from dy2st.runtime.cpu.integers import least
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
-from dy2st.runtime.cpu.rules.tensors import allocate, checked_product, product, thread_count
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_unless_reused, checked_product, product, thread_count
 from dy2st.runtime.cpu.splitting import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS
 from dy2st.runtime.cpu.writer import Writer
 
@@ -143,19 +143,9 @@ def _room(
     old = next((v for v in whole if _ends_as(made, value, v) and w.takes(v)), None)
     if old is None:
         return allocate(w, t.dtype, shape)
-    slots = [f.slot("ptr"), f.slot("ptr"), f.slot("ptr")]
-    reused, new, join = f.label("reused"), f.label("new"), f.label("join")
-    f.branch(f.call("i1", "@dy2st.unique", f"ptr {given[old][0]}"), reused, new)
-    f.start(reused)
-    for slot, address in zip(slots, (*given[old][:2], "null"), strict=True):
-        f.store("ptr", address, slot)
-    f.jump(join)
-    f.start(new)
-    for slot, address in zip(slots, (*allocate(w, t.dtype, shape)[:2], given[old][0]), strict=True):
-        f.store("ptr", address, slot)
-    f.start(join)
-    after.append(f.load("ptr", slots[2]))
-    return (f.load("ptr", slots[0]), f.load("ptr", slots[1]), *shape)
+    place, block = allocate_unless_reused(w, t.dtype, shape, given[old])
+    after.append(block)
+    return place
 
 
 def _ends_as(made: Layout, value: Value, operand: Value) -> bool:

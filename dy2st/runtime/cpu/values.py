@@ -35,13 +35,19 @@ class Values:
         self.failed = f.label("failed")
         """Where control goes when an operation has raised; the status stands in `status`."""
         self.status = f.slot("i32")
+        self._elsewhere: dict[str, str] = {}
+        """Where control goes when the interpreter is to take over, for each place where failures go."""
         self._dying: set[Value] = set()
         self._used: Collection[Value] = ()
 
     def finish(self) -> None:
-        """Write the end that failures share."""
+        """Write the ends that failures share."""
         self.f.start(self.failed)
         self.f.ret("i32", self.f.load("i32", self.status))
+        for failed, elsewhere in self._elsewhere.items():
+            self.f.start(elsewhere)
+            self.f.store("i32", str(ELSEWHERE), self.status)
+            self.f.jump(failed)
 
     # ---- who holds what ----------------------------------------------------------------------------------------------
     def is_used(self, value: Value) -> bool:
@@ -148,16 +154,14 @@ class Values:
     # ---- failures ----------------------------------------------------------------------------------------------------
     def check(self, status: str) -> None:
         """Write that a status other than OK ends the function, or goes to the `try` around."""
-        self._sure(self.f.value(f"icmp eq i32 {status}, {OK}"), status)
+        goes_on = self.f.label("on")
+        self.f.store("i32", status, self.status)
+        self.f.branch(self.f.value(f"icmp eq i32 {status}, {OK}"), goes_on, self.failed)
+        self.f.start(goes_on)
 
     def demand(self, condition: str) -> None:
         """Write that the interpreter takes over where a condition does not hold."""
-        self._sure(condition, str(ELSEWHERE))
-
-    def _sure(self, condition: str, status: str) -> None:
-        fails, goes_on = self.f.label("fails"), self.f.label("on")
-        self.f.branch(condition, goes_on, fails)
-        self.f.start(fails)
-        self.f.store("i32", status, self.status)
-        self.f.jump(self.failed)
+        goes_on = self.f.label("on")
+        elsewhere = self._elsewhere.setdefault(self.failed, f"elsewhere.{self.failed}")
+        self.f.branch(condition, goes_on, elsewhere)
         self.f.start(goes_on)

@@ -5,7 +5,7 @@ Rules write one operation each; an operation without a rule is a call back into 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +14,13 @@ import numpy as np
 
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
+from dy2st.ir.types import Type
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
 from dy2st.runtime.cpu.host import HostCall
-from dy2st.runtime.cpu.memory import HOST, LIBRARY, MARK, RUN
-from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, kinds
+from dy2st.runtime.cpu.memory import LIBRARY
+from dy2st.runtime.cpu.outlined import into_python
+from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, kinds, zeros
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.values import Values
@@ -67,6 +69,7 @@ class Writer(Values):
         self.loops = 0
         """How many loops are around what is being written."""
         self._unlikely = 0
+        self._only_raises = False
         self.packed: dict[tuple[Value, bool], str] = {}
         """Where the block of a matrix that loops keep packed stands, by `transpose_y` (rules/weights.py)."""
         self.ahead: dict[Operation, Any] = {}
@@ -196,10 +199,12 @@ class Writer(Values):
 
     @contextmanager
     def unlikely(self, condition: str, hint: str) -> Iterator[None]:
-        """Write what runs only where something is wrong."""
+        """Write what runs only where something is wrong; what calls into Python give is not there behind it."""
         self._unlikely += 1
+        outer, self._only_raises = self._only_raises, True
         with self.f.when(condition, hint):
             yield
+        self._only_raises = outer
         self._unlikely -= 1
 
     def host(self, call: HostCall, operands: Sequence[Components]) -> list[Components]:
@@ -208,20 +213,24 @@ class Writer(Values):
         call.rare |= self._unlikely > 0
         call.in_loop = self.loops > 0
         self.unit.calls.append(call)
-        f = self.f
-        count = max(1, sum(len(kinds(t)) for t in call.operands))
-        wide = max(1, sum(len(kinds(t)) for t in call.results))
-        given, made = f.slot("i64", count), f.slot("i64", wide)
-        self.write(given, call.operands, operands)
-        enter, run = f.load("ptr", f.offset("%context", HOST)), f.load("i64", f.offset("%context", RUN))
-        marked = f.call("i32", enter, f"i64 {run}", f"i64 {number}", f"ptr {given}", f"ptr {made}")
-        self.check(f.value(f"xor i32 {marked}, {MARK}"))
+        f, width = self.f, sum(len(kinds(t)) for t in call.results)
+        row = f.slot("i64", width) if width else "null"
+        given = [part for t, value in zip(call.operands, operands, strict=True) for part in self._parts(t, value)]
+        name = into_python(self.unit.kernels, [kind for kind, _ in given])
+        status = f.call(
+            "i32", name, "ptr %context", f"i64 {number}", f"ptr {row}", *(f"{kind} {value}" for kind, value in given)
+        )
+        self.check(status)
         results: list[Components] = []
         at = 0
         for t in call.results:
-            results.append(self.read(made, t, at))
+            results.append(zeros(t) if self._only_raises else self.read(row, t, at))
             at += len(kinds(t))
         return results
+
+    def _parts(self, t: Type, components: Components) -> Iterable[tuple[str, str]]:
+        """Return the components of a value with their LLVM types."""
+        return zip(kinds(t), self.fitted(t, components), strict=True)
 
     def guarded(
         self, operation: Operation, operands: Sequence[Components], condition: str,
@@ -242,8 +251,10 @@ class Writer(Values):
         f.jump(join)
         f.start(slow)
         self._unlikely += 1
+        outer, self._only_raises = self._only_raises, False
         for slots, t, made in zip(kept, types, self.host(host_call(operation), operands), strict=True):
             self.put(slots, t, made)
+        self._only_raises = outer
         self._unlikely -= 1
         for value, components in dict(zip(operation.operands, operands, strict=True)).items():
             if value in dying and value not in self._dying:

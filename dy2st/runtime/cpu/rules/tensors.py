@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
+from dy2st.runtime.cpu.outlined import MOST_BYTES, reused, room
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -56,12 +58,27 @@ def extents(value: Value, components: Components) -> list[str]:
 
 def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
     """Write an allocation of a tensor in memory, whose elements are not set."""
-    size, fits = checked_product(w, [*shape, str(dtype.itemsize)])
-    if fits != "true":
-        w.demand(fits)
-    block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
+    size, factors = _bytes(dtype, shape)
+    name = room(w.unit.kernels, len(factors)) if factors else "@dy2st.allocate"
+    block = w.f.call("ptr", name, "ptr %context", *(f"i64 {n}" for n in (size, *factors)))
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
     return (block, w.f.offset(block, HEAD), *shape)
+
+
+def allocate_unless_reused(w: Writer, dtype: DType, shape: Sequence[str], old: Components) -> tuple[Components, str]:
+    """Write room for a tensor: that of another one where nobody else holds it; return it, and a block to release."""
+    f, (size, factors) = w.f, _bytes(dtype, shape)
+    row, name = f.slot("ptr", 2), reused(w.unit.kernels, len(factors))
+    given = (f"ptr {old[0]}", f"ptr {old[1]}", f"ptr {row}", *(f"i64 {n}" for n in (size, *factors)))
+    block = f.call("ptr", name, "ptr %context", *given)
+    w.demand(f.value(f"icmp ne ptr {block}, null"))
+    return (block, f.load("ptr", row), *shape), f.load("ptr", f.offset(row, 8))
+
+
+def _bytes(dtype: DType, shape: Sequence[str]) -> tuple[int, list[str]]:
+    """Return how many bytes a tensor has: a number, and extents that it is to be multiplied by."""
+    known = [int(e) for e in shape if e.isdigit()]
+    return min(math.prod(known) * dtype.itemsize, 2 * MOST_BYTES), [e for e in shape if not e.isdigit()]
 
 
 def allocate_bytes(w: Writer, size: str) -> tuple[str, str]:
