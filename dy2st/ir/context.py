@@ -56,6 +56,7 @@ class Context(NamedTuple):
 
 _CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (a tuple)
 current = _CURRENT.get
+_made: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 _PLACES = {name: i for i, name in enumerate(Context._fields)}
 
 
@@ -65,6 +66,23 @@ def _changed(context: Context, changes: dict[str, Any]) -> Context:
     for name, value in changes.items():
         values[_PLACES[name]] = value
     return Context._make(values)
+
+
+def with_grad(grad: bool) -> tuple[Context, Context]:
+    """Turn gradients on or off, as `switch(grad=...)` does in three times the time; return what was and is current."""
+    before = after = _CURRENT.get()
+    if before[2] is not grad:
+        after = _made(Context, (*before[:2], grad, *before[3:]))
+        _CURRENT.set(after)
+    return before, after
+
+
+def as_before(before: Context, after: Context) -> None:
+    """Take back what `with_grad` did; other changes since then stay."""
+    if _CURRENT.get() is after:
+        _CURRENT.set(before)
+    else:
+        with_grad(before[2])
 
 
 def switch(**changes: Any) -> None:

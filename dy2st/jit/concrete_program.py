@@ -45,6 +45,8 @@ class ConcreteProgram:
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._one_tensor = isinstance(traced.output, TensorLike)
+        self._runner: tuple[Any, Any] = (None, None)
+        """The array module of the last quiet run, and what ran the Program."""
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.writes or traced.grad_free or traced.raised or traced.failed or traced.same or traced.actions
@@ -101,7 +103,11 @@ class ConcreteProgram:
 
     def run_quietly(self, raw: Sequence[Any], xp: Any) -> Any:
         """Do what `run_on` does, for payloads, where nothing is written and no gradient is wanted."""
-        results = self.compiled.run(raw, xp)
+        on, runner = self._runner
+        if on is not xp:
+            runner = self.compiled.runner(xp)
+            self._runner = (xp, runner)
+        results = runner.run(raw)
         if self._one_tensor:
             return Tensor(results[0])
         return restore(iter([_wrapped(v) for v in results]), self.traced.output)

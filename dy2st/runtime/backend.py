@@ -74,6 +74,8 @@ class Automatic:
         if chosen is None:
             with self._lock:
                 chosen = self._next(inputs)
+            if self._chosen is not None:
+                self.run = chosen.run  # from now on there is nothing to choose
         return chosen.run(inputs)
 
     def _next(self, inputs: Sequence[Any]) -> Runnable:

@@ -61,11 +61,15 @@ class Compiled:
 
     def run(self, inputs: Sequence[Any], xp: Any) -> list[Any]:
         """Run on arrays, numbers, lists and variants."""
+        return self.runner(xp).run(inputs)
+
+    def runner(self, xp: Any) -> Runnable:
+        """Return what runs the Program on arrays of `xp`."""
         plan = self._plans.get(xp)
         if plan is None:
             with self._lock:
                 plan = self._plans.setdefault(xp, self._ready(xp))
-        return plan.run(inputs)
+        return plan
 
     def _ready(self, xp: Any) -> Runnable:
         return ready(self.optimised, xp) if self._whole else compile_plan(self.optimised, xp)

@@ -8,24 +8,23 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from dy2st.ir.context import current, switch
+from dy2st.ir.context import Context, as_before, current, with_grad
 
 
 class _GradMode:
     """Gradients on or off for the length of a `with`, or in a decorated function (or generator)."""
 
-    def __init__(self, mode: bool):
-        self.mode = mode
-        self._before: list[bool] = []
+    mode: bool
+    _changes: list[tuple[Context, Context]]
+    """Of each `with` that is around: what was current before, and what it made current."""
 
     def __enter__(self) -> None:
-        self._before.append(current().grad)
-        switch(grad=self.mode)
+        self._changes.append(with_grad(self.mode))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch(grad=self._before.pop())
+        as_before(*self._changes.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function with gradients on or off while it runs."""
@@ -37,7 +36,7 @@ class _GradMode:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **keywords: Any) -> Any:
-            with _GradMode(mode):
+            with _mode(mode):
                 return function(*args, **keywords)
 
         return wrapped
@@ -52,7 +51,7 @@ def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., A
         sent: Any = None
         while True:
             try:
-                with _GradMode(mode):
+                with _mode(mode):
                     item = turns.send(sent)
             except StopIteration as end:
                 return end.value
@@ -72,11 +71,12 @@ class no_grad(_GradMode):  # noqa: N801 (Paddle's name)
     True
     """
 
-    def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
-        return super().__new__(cls) if func is None else no_grad()(func)
+    mode = False
 
-    def __init__(self, func: None = None):
-        super().__init__(False)
+    def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
+        made = object.__new__(cls)
+        made._changes = []
+        return made if func is None else made(func)
 
 
 class enable_grad(_GradMode):  # noqa: N801 (Paddle's name)
@@ -88,11 +88,16 @@ class enable_grad(_GradMode):  # noqa: N801 (Paddle's name)
     True
     """
 
-    def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
-        return super().__new__(cls) if func is None else enable_grad()(func)
+    mode = True
 
-    def __init__(self, func: None = None):
-        super().__init__(True)
+    def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
+        made = object.__new__(cls)
+        made._changes = []
+        return made if func is None else made(func)
+
+
+def _mode(grad: bool) -> _GradMode:
+    return enable_grad() if grad else no_grad()
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 (Paddle's name)
@@ -105,13 +110,11 @@ class set_grad_enabled(_GradMode):  # noqa: N801 (Paddle's name)
     """
 
     def __init__(self, mode: bool):
-        super().__init__(bool(mode))
-        self._at_call = current().grad
-        switch(grad=self.mode)
+        self.mode, self._changes = bool(mode), []
+        self._at_call, _ = with_grad(self.mode)
 
     def __enter__(self) -> None:
-        self._before.append(self._at_call)
-        switch(grad=self.mode)
+        self._changes.append((self._at_call, with_grad(self.mode)[1]))
 
 
 def is_grad_enabled() -> bool:

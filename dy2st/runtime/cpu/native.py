@@ -125,8 +125,13 @@ class NativePlan:
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        made = self.attempt(inputs)
-        return self._by_rows(inputs) if made is None else made
+        if self._call is not None:
+            made = self._call(*inputs)
+            if type(made) is list:
+                return made
+            if made is not False:
+                return self._ended(made & 3, self._contexts[made >> 2], inputs)
+        return self._by_rows(inputs)
 
     def attempt(self, inputs: Sequence[Any]) -> list[Any] | None:
         """Run on inputs that the builtin function takes as they are; None, before anything is done, for others."""

@@ -1,0 +1,59 @@
+"""Gradients on and off: by `with`, by decorator, from now on; other changes of the context stay."""
+
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.context import current, switch
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    yield
+    paddle.set_grad_enabled(True)
+
+
+def test_with_statements_nest():
+    with paddle.no_grad():
+        with paddle.enable_grad(), paddle.no_grad():
+            assert not paddle.is_grad_enabled()
+        assert not paddle.is_grad_enabled()
+    assert paddle.is_grad_enabled()
+
+
+def test_one_object_may_be_entered_again():
+    off = paddle.no_grad()
+    with off, paddle.enable_grad():
+        with off:
+            assert not paddle.is_grad_enabled()
+        assert paddle.is_grad_enabled()
+    assert paddle.is_grad_enabled()
+
+
+def test_an_error_leaves_gradients_as_they_were():
+    with pytest.raises(ValueError, match="inside"), paddle.no_grad():
+        raise ValueError("inside")
+    assert paddle.is_grad_enabled()
+
+
+def test_what_else_changed_inside_stays():
+    before = current().amp
+    with paddle.no_grad():
+        switch(amp="changed")
+    assert current().amp == "changed"
+    assert paddle.is_grad_enabled()
+    switch(amp=before)
+
+
+@pytest.mark.parametrize("mode", [paddle.no_grad, paddle.enable_grad])
+def test_decorated_functions(mode):
+    wanted = mode is paddle.enable_grad
+    assert mode(paddle.is_grad_enabled)() is wanted
+    assert mode()(paddle.is_grad_enabled)() is wanted
+
+
+def test_set_grad_enabled_goes_back_to_what_was_at_its_call():
+    with paddle.set_grad_enabled(False):
+        assert not paddle.is_grad_enabled()
+    assert paddle.is_grad_enabled()
+    paddle.set_grad_enabled(False)
+    assert not paddle.is_grad_enabled()
