@@ -19,6 +19,9 @@ _LONG_COST = 40_000_000
 so much."""
 _PART_COST = 5_000_000
 """How many picoseconds a part takes at least, where there are enough units."""
+_PATIENCE, _MOST_SKIPPED = 100_000, 63
+"""After how many nanoseconds beyond those of four parts a worker is late, because the system runs something else in its
+place. Then the next job is not shared; after it was late again, the next three, and so on up to so many."""
 _MOST_PLACED = 15
 """How many workers there are at most that are kept away from one CPU: where there are more, it makes no difference."""
 _SET_BYTES = 128
@@ -28,7 +31,7 @@ _UNBLOCKED = (4, 5, 6, 7, 8, 11)
 _SIGNALS = -1 - sum(1 << (number - 1) for number in _UNBLOCKED)
 
 EXTERNALS = (
-    "pthread_create", "pthread_join", "pthread_sigmask", "sched_yield", "syscall",
+    "pthread_create", "pthread_join", "pthread_sigmask", "sched_yield", "syscall", "clock_gettime",
     "pthread_self", "pthread_getaffinity_np", "pthread_setaffinity_np", "sched_getcpu",
     "PyGILState_Check", "PyGILState_GetThisThreadState", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
@@ -45,6 +48,7 @@ declare i32 @dy2st.external.pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @dy2st.external.pthread_join(i64, ptr)
 declare i32 @dy2st.external.pthread_sigmask(i32, ptr, ptr)
 declare i32 @dy2st.external.sched_yield()
+declare i32 @dy2st.external.clock_gettime(i32, ptr)
 declare i64 @dy2st.external.pthread_self()
 declare i32 @dy2st.external.pthread_getaffinity_np(i64, i64, ptr)
 declare i32 @dy2st.external.pthread_setaffinity_np(i64, i64, ptr)
@@ -163,7 +167,7 @@ tell:
   store atomic i64 %threads, ptr {PLACES["threads"]} monotonic, align 8
   store atomic i64 1, ptr {PLACES["quit"]} release, align 8
   %number = atomicrmw add ptr {PLACES["epoch"]}, i32 1 seq_cst
-  call void @wake()
+  call void @wake(ptr {PLACES["epoch"]})
   %count = load i64, ptr {PLACES["workers"]}
   br label %each
 each:
@@ -207,6 +211,16 @@ alone:
   call void %body(ptr %row, i64 0, i64 %units, i64 0)
   ret void
 have:
+  %penalty = load i64, ptr {PLACES["penalty"]}
+  %skips = load i64, ptr {PLACES["skipped"]}
+  %skip = icmp ne i64 %skips, 0
+  br i1 %skip, label %skipped, label %team.up
+skipped:
+  %skips.less = sub i64 %skips, 1
+  store i64 %skips.less, ptr {PLACES["skipped"]}
+  store atomic i64 0, ptr {PLACES["busy"]} release, align 8
+  br label %alone
+team.up:
   %wanted = sub i64 %team, 1
   %made = load i64, ptr {PLACES["workers"]}
   %enough = icmp sge i64 %made, %wanted
@@ -260,12 +274,21 @@ open:
   br i1 %wakes, label %wake, label %run
 wake:
   store i64 0, ptr {PLACES["missed"]}
-  call void @wake()
+  call void @wake(ptr {PLACES["epoch"]})
   br label %run
 run:
   call void @work(i64 0)
   %last = atomicrmw sub ptr {PLACES["state"]}, i64 {OPEN} acq_rel
-  call void @join()
+  %work = mul i64 %part, %positive
+  %nanoseconds = udiv i64 %work, 250
+  %patience = add i64 %nanoseconds, {_PATIENCE}
+  %late = call i1 @join(i64 %patience)
+  %doubled = shl i64 %penalty, 1
+  %worse = or i64 %doubled, 1
+  %worst = call i64 @llvm.umin.i64(i64 %worse, i64 {_MOST_SKIPPED})
+  %next.penalty = select i1 %late, i64 %worst, i64 0
+  store i64 %next.penalty, ptr {PLACES["penalty"]}
+  store i64 %next.penalty, ptr {PLACES["skipped"]}
   store atomic i64 0, ptr {PLACES["busy"]} release, align 8
   ret void
 }}"""

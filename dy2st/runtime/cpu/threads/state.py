@@ -16,8 +16,13 @@ MOST = 256
 """How many threads a job has at most."""
 OPEN = 1 << 32
 FIELDS = {
-    "threads": 0, "workers": 8, "quit": 16, "missed": 24, "cpu": 32, "busy": 128, "epoch": 256,
-    "sleepers": 384, "state": 512, "body": 640, "row": 648, "part": 656, "team": 664, "ranges": 1024,
+    "threads": 0, "workers": 8, "quit": 16, "missed": 24, "cpu": 32, "penalty": 40, "skipped": 48,
+    "busy": 128,
+    "epoch": 256,
+    "sleepers": 384,
+    "state": 512, "waiting": 576,
+    "body": 640, "row": 648, "part": 656, "team": 664,
+    "ranges": 1024,
 }  # fmt: skip
 RANGE_BYTES = 128
 HANDLES = FIELDS["ranges"] + RANGE_BYTES * MOST

@@ -22,7 +22,7 @@ def worker_text() -> str:
     """Return the memory of the pool and the functions of its workers, for this machine."""
     arm = platform.machine().lower() in ("aarch64", "arm64")
     pause = ("void @llvm.aarch64.hint(i32", "i32 1") if arm else ("void @llvm.x86.sse2.pause(", "")
-    return "\n".join((f"declare {pause[0]})", _sleep(futex=98 if arm else 202), _wait(*pause), _WORK, _WORKER))
+    return "\n".join((f"declare {pause[0]})", _sleep(futex=98 if arm else 202), _wait(*pause), _JOIN, _WORK, _WORKER))
 
 
 def _sleep(futex: int) -> str:
@@ -33,16 +33,16 @@ define ptr @dy2st.pool() {{
   ret ptr @pool
 }}
 
-; sleep while the number of the job is `seen`
-define internal void @sleep(i32 %seen) nounwind {{
-  %r = call i64 (i64, ...) @dy2st.external.syscall(i64 {futex}, ptr {PLACES["epoch"]}, i32 {_WAIT}, i32 %seen,
-    ptr null, ptr null, i32 0)
+; sleep while the word at a place is `seen`
+define internal void @sleep(ptr %place, i32 %seen) nounwind {{
+  %r = call i64 (i64, ...) @dy2st.external.syscall(i64 {futex}, ptr %place, i32 {_WAIT}, i32 %seen, ptr null,
+    ptr null, i32 0)
   ret void
 }}
 
-define internal void @wake() nounwind {{
-  %r = call i64 (i64, ...) @dy2st.external.syscall(i64 {futex}, ptr {PLACES["epoch"]}, i32 {_WAKE}, i32 2147483647,
-    ptr null, ptr null, i32 0)
+define internal void @wake(ptr %place) nounwind {{
+  %r = call i64 (i64, ...) @dy2st.external.syscall(i64 {futex}, ptr %place, i32 {_WAKE}, i32 2147483647, ptr null,
+    ptr null, i32 0)
   ret void
 }}"""
 
@@ -60,25 +60,63 @@ yield:
   br label %done
 done:
   ret void
-}}
+}}"""
 
-; let those who are inside a job that was closed come out
-define internal void @join() nounwind {{
+
+_JOIN = f"""
+; let those who are inside a job that was closed come out; say whether they took longer than so many nanoseconds
+define internal i1 @join(i64 %patience) nounwind {{
 entry:
   br label %look
 look:
-  %turn = phi i64 [ 0, %entry ], [ %next, %more ]
+  %turn = phi i64 [ 0, %entry ], [ %next, %turned ]
+  %begun = phi i64 [ 0, %entry ], [ %since, %turned ]
   %inside = load atomic i64, ptr {PLACES["state"]} acquire, align 8
   %empty = icmp eq i64 %inside, 0
   br i1 %empty, label %done, label %more
 more:
   call void @wait(i64 %turn)
   %next = add i64 %turn, 1
+  %long = icmp ugt i64 %turn, {_QUIET_SPINS}
+  br i1 %long, label %clock, label %turned
+clock:
+  %now = call i64 @now()
+  %first = icmp eq i64 %begun, 0
+  %start = select i1 %first, i64 %now, i64 %begun
+  %time = sub i64 %now, %start
+  %late = icmp ugt i64 %time, %patience
+  br i1 %late, label %rest, label %turned
+turned:
+  %since = phi i64 [ %begun, %more ], [ %start, %clock ]
   br label %look
+rest:
+  store atomic i64 1, ptr {PLACES["waiting"]} seq_cst, align 8
+  br label %still
+still:
+  %left = load atomic i32, ptr {PLACES["state"]} seq_cst, align 8
+  %some = icmp ne i32 %left, 0
+  br i1 %some, label %block, label %woken
+block:
+  call void @sleep(ptr {PLACES["state"]}, i32 %left)
+  br label %still
+woken:
+  store atomic i64 0, ptr {PLACES["waiting"]} release, align 8
+  ret i1 true
 done:
-  ret void
-}}"""
+  ret i1 false
+}}
 
+; a clock that only goes forward, in nanoseconds
+define internal i64 @now() nounwind {{
+  %time = alloca [2 x i64]
+  %r = call i32 @dy2st.external.clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time
+  %place = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %place
+  %most = mul i64 %seconds, 1000000000
+  %all = add i64 %most, %rest
+  ret i64 %all
+}}"""
 
 _WORK = f"""
 ; run parts of the job while there are any: first those of one's own range
@@ -124,8 +162,10 @@ entry:
   %who = ptrtoint ptr %argument to i64
   br label %look
 look:
-  %seen = phi i32 [ 0, %entry ], [ %seen, %more ], [ %seen, %slept ], [ %epoch, %out ], [ %epoch, %try ]
-  %turn = phi i64 [ 0, %entry ], [ %next, %more ], [ 0, %slept ], [ 0, %out ], [ 0, %try ]
+  %seen = phi i32 [ 0, %entry ], [ %seen, %more ], [ %seen, %slept ], [ %epoch, %out ], [ %epoch, %alone ],
+    [ %epoch, %tell ], [ %epoch, %try ]
+  %turn = phi i64 [ 0, %entry ], [ %next, %more ], [ 0, %slept ], [ 0, %out ], [ 0, %alone ], [ 0, %tell ],
+    [ 0, %try ]
   %epoch = load atomic i32, ptr {PLACES["epoch"]} acquire, align 4
   %new = icmp ne i32 %epoch, %seen
   br i1 %new, label %job, label %none
@@ -138,7 +178,7 @@ more:
   br label %look
 rest:
   %before = atomicrmw add ptr {PLACES["sleepers"]}, i64 1 seq_cst
-  call void @sleep(i32 %seen)
+  call void @sleep(ptr {PLACES["epoch"]}, i32 %seen)
   %after = atomicrmw sub ptr {PLACES["sleepers"]}, i64 1 seq_cst
   br label %slept
 slept:
@@ -164,7 +204,15 @@ do:
   call void @work(i64 %who)
   br label %out
 out:
-  %left = atomicrmw sub ptr {PLACES["state"]}, i64 1 release
+  %inside = atomicrmw sub ptr {PLACES["state"]}, i64 1 seq_cst
+  %last = icmp eq i64 %inside, 1
+  br i1 %last, label %alone, label %look
+alone:
+  %waiting = load atomic i64, ptr {PLACES["waiting"]} seq_cst, align 8
+  %awaited = icmp ne i64 %waiting, 0
+  br i1 %awaited, label %tell, label %look
+tell:
+  call void @wake(ptr {PLACES["state"]})
   br label %look
 end:
   ret ptr null
