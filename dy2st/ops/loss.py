@@ -52,11 +52,11 @@ class SoftmaxCrossEntropy(Op):
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             *, axis: int, ignore_index: int) -> Any:  # fmt: skip
         (logits, labels), dx = primals, tangents[0]
-        ignored = b.eq(labels, ignore_index)
-        at = b.where(ignored, b.zeros_like(labels), labels)
-        mean = b.sum(b.mul(b.softmax(logits, axis=axis), dx), axis=(axis,), keepdim=True)
-        change = b.sub(mean, b.take_along_axis(dx, at, axis=axis))
-        return b.where(ignored, b.zeros_like(outs[0]), change)
+        share = b.softmax(logits, axis=axis)
+        at = b.class_places(labels, b.dim(logits, axis=axis), ignore_index=ignore_index)
+        mean = b.sum(b.mul(share, dx), axis=(axis,), keepdim=True)
+        change = b.sub(mean, b.sum(b.keep_at(dx, at, axis=axis), axis=(axis,), keepdim=True))
+        return b.where(b.eq(labels, ignore_index), b.zeros_like(outs[0]), change)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         labels = np.array([[2], [-100], [0]])

@@ -5,7 +5,7 @@ Before                                    After
     return %y                                 %e = exp(%x - %top), broadcasts apart
                                               return %e / sum(%e)
 
-Only where the types say that the operation cannot raise and that it works along the last axes. Results are equal to
+Only where the types say that the operation cannot raise, but for labels that are no class. Results are equal to
 rounding.
 """
 
@@ -52,32 +52,44 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
     return changed
 
 
-def _is_last(operation: Operation) -> bool:
+def _axis(operation: Operation) -> int | None:
+    """Return along which axis an operation works; None where its sums need more digits than their results have."""
     t = tensor_type(operation.operands[0])
-    return t.rank > 0 and t.dtype.bits >= 32 and operation.attributes["axis"] % t.rank == t.rank - 1
+    return operation.attributes["axis"] % t.rank if t.rank > 0 and t.dtype.bits >= 32 else None
 
 
-def _shifted(b: Builder, x: Value) -> Value:
-    axis = tensor_type(x).rank - 1
+def _shifted(b: Builder, x: Value, axis: int) -> Value:
     return b.sub(x, b.max(x, axis=(axis,), keepdim=True))
 
 
-def _total(b: Builder, x: Value) -> Value:
-    return b.sum(x, axis=(tensor_type(x).rank - 1,), keepdim=True)
+def _total(b: Builder, x: Value, axis: int) -> Value:
+    return b.sum(x, axis=(axis,), keepdim=True)
 
 
 def _softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
-    if not _is_last(operation):
+    axis = _axis(operation)
+    if axis is None:
         return None
-    e = b.exp(_shifted(b, operation.operands[0]))
-    return [b.div(e, _total(b, e))]
+    e = b.exp(_shifted(b, operation.operands[0], axis))
+    return [b.div(e, _total(b, e, axis))]
 
 
 def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
-    if not _is_last(operation):
+    axis = _axis(operation)
+    if axis is None:
         return None
-    x = _shifted(b, operation.operands[0])
-    return [b.sub(x, b.log(_total(b, b.exp(x))))]
+    x = _shifted(b, operation.operands[0], axis)
+    return [b.sub(x, b.log(_total(b, b.exp(x), axis)))]
+
+
+def _logsumexp(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    x, axes = operation.operands[0], operation.attributes["axis"]
+    if not axes or tensor_type(x).dtype.bits < 32:
+        return None
+    top = b.max(x, axis=axes, keepdim=True)
+    finite = b.where(b.isfinite(top), top, b.zeros_like(top))
+    made = b.add(b.log(b.sum(b.exp(b.sub(x, finite)), axis=axes, keepdim=True)), finite)
+    return [made if operation.attributes["keepdim"] else b.squeeze(made, axes=axes)]
 
 
 def _layer_norm(b: Builder, operation: Operation) -> Sequence[Value] | None:
@@ -157,15 +169,31 @@ def _reduction(b: Builder, operation: Operation) -> Sequence[Value] | None:
 
 
 def _sum_to(b: Builder, operation: Operation) -> Sequence[Value] | None:
-    """Write a sum to [1, C, 1, 1] as two sums, where the types tell which axes go."""
+    """Write a sum to [1, C, 1, 1] as two sums, and one over axes in the middle as a sum, where the types tell them."""
     before, after = tensor_type(operation.operands[0]).shape, tensor_type(operation.results[0]).shape
     if len(before) != len(after) or any(n not in (1, m) for n, m in zip(after, before, strict=True)):
         return None
     axes = [i for i, (n, m) in enumerate(zip(after, before, strict=True)) if n != m]
-    return [_reduced(b, "sum", operation.operands[0], axes, keepdim=True)] if _apart(operation, axes) else None
+    if not axes or len(axes) == len(before) or not tensor_type(operation.operands[0]).dtype.is_floating:
+        return None
+    return [_reduced(b, "sum", operation.operands[0], axes, keepdim=True)]
+
+
+def _softmax_cross_entropy(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    logits, labels = operation.operands
+    axis, shape = _axis(operation), tensor_type(logits).shape
+    if axis is None or tensor_type(labels).shape != (*shape[:axis], 1, *shape[axis + 1 :]):
+        return None
+    ignored: int = operation.attributes["ignore_index"]
+    at = b.class_places(labels, b.dim(logits, axis=axis), ignore_index=ignored)
+    x = _shifted(b, logits, axis)
+    loss = b.sub(b.log(_total(b, b.exp(x), axis)), _total(b, b.keep_at(x, at, axis=axis), axis))
+    return [b.where(b.eq(labels, ignored), b.zeros_like(loss), loss)]
 
 
 RULES: dict[str, Rule] = {
+    "logsumexp": _logsumexp,
+    "softmax_cross_entropy": _softmax_cross_entropy,
     "batch_norm_infer": _batch_norm_infer,
     "batch_norm_train": _batch_norm_train,
     "sum": _reduction,

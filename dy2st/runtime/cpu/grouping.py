@@ -238,6 +238,8 @@ def _fusible(operation: Operation) -> bool:
     if name in ("full", "broadcast", *_RELABELLED):
         first = tensor_type(operation.operands[0])
         return is_native(first.dtype) and (name not in _RELABELLED or not in_register(first))
+    if name == "keep_at":
+        return is_native(made.dtype) and operation.attributes["axis"] == made.rank - 1
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)
@@ -269,6 +271,8 @@ def _place(operation: Operation, group: Group) -> AxisMap | None:
         return _broadcast(operation, group)
     if name in _RELABELLED:
         return _relabelled(operation, group)
+    if name == "keep_at":
+        return _kept(operation, group)
     made = operation.results[0]
     known = [group.maps[v] for v in operation.operands if v in group.maps]
     identity = _identity(tensor_type(made).shape, group)
@@ -350,6 +354,23 @@ def _relabelled(operation: Operation, group: Group) -> AxisMap | None:
     map_ = group.maps[value]
     long_axes = iter(axis for e, axis in zip(old, map_, strict=True) if e != 1)
     return tuple(None if e == 1 else next(long_axes) for e in new)
+
+
+def _kept(operation: Operation, group: Group) -> AxisMap | None:
+    """Return the map of lines of which one element is kept: they are the rows, so that a row's counter is the place."""
+    value, places = operation.operands
+    outer = len(group.space) - 1
+    map_ = group.maps.get(value) or _identity(tensor_type(value).shape, group)
+    if map_ is None or not _agrees(tensor_type(value).shape, map_, group) or group.outer not in (None, outer):
+        return None
+    line = (*map_[:-1], None)
+    if map_[-1] not in (outer, None) or group.maps.get(places, line) != line:
+        return None
+    if not all(even(m, outer, group.space) for m in (*group.maps.values(), map_, line)):
+        return None
+    group.outer = outer
+    group.maps.update({value: map_, places: line})
+    return map_
 
 
 def _long(shape: Shape) -> list[Extent]:

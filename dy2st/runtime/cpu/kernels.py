@@ -20,6 +20,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
 from dy2st.runtime.cpu.elementwise import compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, lanes_of, read_as_elements, vectors_at_once
 from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
@@ -54,6 +55,8 @@ class Nest:
         """Registers of values that are the same along the row that is being written."""
         self.base: dict[Value, str] = {}
         """Addresses of the row in memory."""
+        self.number = "0"
+        """The number in its row of the first element that is being written."""
         self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
 
     def begin(self, f: Function) -> None:
@@ -146,7 +149,7 @@ class Nest:
 
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
-        lanes = Lanes(self.f, self.module, 1)
+        lanes, self.number = Lanes(self.f, self.module, 1), "0"
         for operation in self.group.members:
             (result,) = operation.results
             if result in self.row or result in self.group.columns or not self.made.is_row(result):
@@ -220,7 +223,7 @@ class Nest:
     def _body(self, work: Work, i: str, sums: dict[Value, Accumulator]) -> None:
         memo: dict[Value, str] = {}
         made: list[tuple[Value, str]] = []
-        lanes = Lanes(self.f, self.module, self.elements.count)
+        lanes, self.number = Lanes(self.f, self.module, self.elements.count), i
         for operation in self.group.members:
             (result,) = operation.results
             if result in work.stores:
@@ -255,6 +258,9 @@ class Nest:
         name = operation.op.name
         if name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
             return registers[0]
+        if name == "keep_at":
+            x, places = registers
+            return kept_at(lanes, tensor_type(operation.results[0]).dtype, x, places, self.number)
         return compute(lanes, operation, registers)
 
     # ---- memory ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from dy2st.runtime.cpu.rules import (
     along_axis,
     brackets,
     broadcasts,
+    classes,
     control,
     creation,
     draws,
