@@ -22,7 +22,7 @@ from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on
 from dy2st.runtime.cpu.writer import Writer
 
-_ROWS = 32
+_ROWS = 128
 """So many rows keep the arithmetic busy; a turn that has them by itself gains nothing from the next one's."""
 
 
