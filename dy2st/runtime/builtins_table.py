@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import sys
 import warnings
 from collections.abc import Callable
@@ -11,17 +10,17 @@ from typing import Any
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
-from dy2st.runtime.convert_access import attr, set_attr, users_method
+from dy2st.runtime.convert_access import attr, set_attr, set_plain_attr, users_method
 from dy2st.runtime.convert_if import switch
-from dy2st.runtime.convert_iter import filter_, iter_, list_, map_, must_roll, next_, sorted_, tuple_
+from dy2st.runtime.convert_iter import filter_, iter_, list_, map_, must_roll, next_, tuple_
 from dy2st.runtime.convert_logic import and_, as_bool, or_
-from dy2st.runtime.convert_loop import for_
+from dy2st.runtime.convert_loop import fold
+from dy2st.runtime.convert_sort import extreme, sorted_
 from dy2st.runtime.convert_warn import warn
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
     SymbolicIterable,
-    iterable_of,
     symbolic_enumerate,
     symbolic_range,
     symbolic_reversed,
@@ -135,56 +134,6 @@ def hasattr_(trace: Any, obj: Any, name: Any) -> Any:
     return getattr_(trace, obj, name, MISSING) is not MISSING
 
 
-def _extreme(name: str, op: str) -> Callable[..., Any]:
-    python = getattr(builtins, name)
-
-    def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 1 and not keywords and must_roll(trace, args[0]):
-            return _extreme_of_unknown_length(trace, name, op, args[0])
-        items = list(trace.iterate(args[0])) if len(args) == 1 else list(args)
-        if keywords or not any(map(trace.is_symbolic, items)):
-            return python(items, **keywords)
-        if len(args) == 1 and not items:
-            return python(items)
-        return functools.reduce(lambda a, b: _pick(trace, op, a, b), items)
-
-    return convert
-
-
-def _extreme_of_unknown_length(trace: Any, name: str, op: str, x: Any) -> Any:
-    """Return `min(x)` or `max(x)` of something whose length only the run will tell."""
-    items = iterable_of(trace, x)
-    assert items is not None
-    trace.if_exp(items.length == 0, lambda: _raise_empty(name), lambda: None)
-    content = trace.content(x)
-    if isinstance(content, Tensor) and content.ndim == 1:
-        return content[content.argmin() if op == "min" else content.argmax()]
-    return fold(trace, x, items.get(0), lambda a, b: _pick(trace, op, a, b))
-
-
-def _raise_empty(name: str) -> None:
-    raise ValueError(f"{name}() iterable argument is empty")
-
-
-def fold(trace: Any, items: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
-    """Return `step(... step(step(start, x0), x1) ..., xn)` over items of which only the run will tell how many."""
-    total = [start]
-
-    def put(values: Any) -> None:
-        total[:] = values
-
-    for_(trace, items, lambda x: put([step(total[0], x)]), lambda: tuple(total), put, ("the total",), None)
-    return total[0]
-
-
-def _pick(trace: Any, op: str, a: Any, b: Any) -> Any:
-    """Return `b` where it is beyond `a`, else `a`, as Python's min and max do."""
-    if isinstance(a, (Scalar, int, float)) and isinstance(b, (Scalar, int, float)):
-        return Scalar(trace.emit(f"scalar_{op}", [trace.scalar(a), trace.scalar(b)]))
-    beyond = b < a if op == "min" else b > a
-    return trace.if_exp(beyond, lambda: b, lambda: a)
-
-
 def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
     """Return `sum(...)`."""
     content = trace.content(items)
@@ -293,8 +242,9 @@ def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     print: print_, len: len_, range: range_, int: _number("int"), float: _number("float"), bool: bool_,
     isinstance: isinstance_, type: type_, getattr: getattr_, setattr: setattr_, hasattr: hasattr_,
-    min: _extreme("min", "min"), max: _extreme("max", "max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
+    min: extreme("min"), max: extreme("max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
     list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
     reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: sorted_, dict: dict_,
-    vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_, format: format_,
+    object.__setattr__: set_plain_attr, vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_,
+    format: format_,
 }  # fmt: skip

@@ -72,6 +72,9 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
         again = functools.partial(_container_method, trace, obj, name, kind)
         return _with_open_key(trace, obj, name, again, *args)
+    if name == "sort":
+        trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
+        return None
     if name not in MUTATING[kind]:
         content = trace.content(obj)
         if isinstance(content, SymbolicList):

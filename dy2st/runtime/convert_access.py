@@ -103,10 +103,32 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
     if isinstance(getattr(type(obj), name, None), property):
         trace.callable(getattr(type(obj), name).fset)(obj, value)
         return
-    if not hasattr(obj, "__dict__") and not hasattr(type(obj), name):
+    if (own := _users_setattr(obj)) is not None:
+        trace.callable(own)(obj, name, value)
+        return
+    if (not hasattr(obj, "__dict__") and not hasattr(type(obj), name)) or _is_frozen(obj):
         setattr(obj, name, value)  # Python words the error
+    set_plain_attr(trace, obj, name, value)
+
+
+def set_plain_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do `object.__setattr__(obj, name, value)`."""
     trace.classes_written = trace.classes_written or isinstance(obj, type)
     trace.log_attribute(obj, name, value)
+
+
+def _users_setattr(obj: Any) -> Callable[..., Any] | None:
+    """Return the `__setattr__` that the class of an object has from the user."""
+    own = type(obj).__setattr__
+    if own is object.__setattr__ or not isinstance(own, FunctionType) or _is_frozen(obj):
+        return None
+    return None if is_plain_module(own.__module__) else own
+
+
+def _is_frozen(obj: Any) -> bool:
+    """Say whether an object is of a frozen dataclass."""
+    made = getattr(type(obj), "__dataclass_params__", None)
+    return made is not None and made.frozen
 
 
 def del_attr(trace: Any, obj: Any, name: str) -> None:

@@ -13,6 +13,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.checkpointing import under_policy
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.convert_access import set_plain_attr
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_recursion import call_function
 from dy2st.runtime.impure import refuse_debugger, refuse_impure
@@ -37,6 +38,8 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
         special = None
     if special is not None:
         return functools.partial(_special, trace, special)
+    if isinstance(f, types.MethodWrapperType) and f.__name__ == "__setattr__" and f.__objclass__ is object:
+        return functools.partial(set_plain_attr, trace, f.__self__)  # from super()
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
     if isinstance(f, types.MethodType) and convertible(f.__func__):

@@ -13,7 +13,6 @@ from dy2st.runtime.convert_loop import for_
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, python_items, symbolic_zip
 from dy2st.runtime.templates import ListOf, Template, holds_objects, types_of
-from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import TracedIterator, check_moved
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -83,18 +82,23 @@ def _next_of_users(own: Callable[[], Any], default: tuple[Any, ...]) -> Any:
 
 
 # ---- lists and tuples ------------------------------------------------------------------------------------------------
-def collected(trace: Any, items: Any, keep: Callable[[Any], Any] | None = None) -> list[Any]:
-    """Return a list of what a loop runs through, of those items that `keep` wants."""
+def collected(
+    trace: Any, items: Any, keep: Callable[[Any], Any] | None = None, of: Callable[[Any], Any] | None = None
+) -> list[Any]:
+    """Return a list of what a loop runs through (or of what `of` makes of it), of those items that `keep` wants."""
     made: list[Any] = []
     trace.store(made, [])
     append = method(trace, made, "append")
 
+    def add(x: Any) -> None:
+        append(x if of is None else of(x))
+
     def body(x: Any) -> None:
         wanted = True if keep is None else keep(x)
         if trace.is_symbolic(wanted):
-            if_(trace, trace.truth(wanted), lambda: append(x), lambda: None, tuple, lambda _: None, ())
+            if_(trace, trace.truth(wanted), lambda: add(x), lambda: None, tuple, lambda _: None, ())
         elif trace.content(wanted):
-            append(x)
+            add(x)
 
     for_(trace, items, body, tuple, lambda _: None, (), None)
     return made
@@ -151,11 +155,3 @@ def filter_(trace: Any, f: Callable[..., Any] | None, items: Any) -> Any:
     if iterable_of(trace, items) is None and not isinstance(items, PYTHON_DATA):
         return filter(keep, trace.iterate(items))
     return iter_(trace, collected(trace, items, keep or (lambda x: x)))
-
-
-def sorted_(trace: Any, items: Any, *, key: Any = None, reverse: bool = False) -> Any:
-    """Return `sorted(...)` of Python values, or of the elements of a tensor."""
-    content = trace.content(items)
-    if isinstance(content, Tensor) and content.ndim == 1 and key is None and must_roll(trace, content):
-        return collected(trace, content.sort(descending=bool(reverse)))
-    return sorted(trace.iterate(items), key=None if key is None else trace.callable(key), reverse=reverse)

@@ -11,6 +11,7 @@ from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
 from dy2st.runtime.keys import is_among, is_open
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
 from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -119,6 +120,11 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
         return trace.on_content(container, switch, lambda: in_(trace, a, container, negate))
     if isinstance(content, Tensor):
         found: Any = trace.item((content == a).any())
+    elif isinstance(content, SymbolicList):
+        items = iterable_of(trace, container)
+        assert items is not None
+        equal = SymbolicIterable(items.length, lambda i: compare_one(trace, items.get(i), "==", a), True)
+        found = trace.callable(any)(equal)
     elif isinstance(content, (list, tuple)) and (trace.is_symbolic(a) or any(map(trace.is_symbolic, content))):
         found = False
         for item in content:

@@ -120,6 +120,17 @@ def _pulls(iterator: PulledIterator) -> Iterator[Thunk]:
         yield partial(next, iterator)
 
 
+def fold(trace: Any, items: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """Return `step(... step(step(start, x0), x1) ..., xn)` over items of which only the run will tell how many."""
+    total = [start]
+
+    def put(values: Any) -> None:
+        total[:] = values
+
+    for_(trace, items, lambda x: put([step(total[0], x)]), lambda: tuple(total), put, ("the total",), None)
+    return total[0]
+
+
 def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
             names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     if isinstance(items.length, int) and items.length == 0:

@@ -1,0 +1,113 @@
+"""`sorted`, `min` and `max` by keys of the run, `in` on lists of open length, and classes with a `__setattr__`."""
+
+from dataclasses import FrozenInstanceError, dataclass
+
+from conversion_constructs.cases import NEG, POS, case, f, n
+
+import dy2st as paddle
+
+ROW = f(3, 1, 2, 1)
+LONG = f(3, 1, 2, 1, 5)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    value: object
+
+
+class Watched:
+    def __init__(self):
+        object.__setattr__(self, "names", [])
+
+    def __setattr__(self, name, value):
+        self.names.append(name)
+        super().__setattr__(name, value)
+
+
+@case(ROW, LONG, holds="argsort")
+def sorted_pairs(x):
+    pairs = [(float(v), i) for i, v in enumerate(x)]
+    best = sorted(pairs, reverse=True)
+    return [i for _, i in sorted(pairs)], best[0], [i for _, i in sorted(pairs, key=lambda p: p[0])]
+
+
+@case(ROW, holds="argsort")
+def sorted_by_two_keys(x):
+    pairs = [(float(v), i) for i, v in enumerate(x)]
+    return sorted(pairs, key=lambda p: (p[0], -p[1])), sorted(pairs, key=lambda p: -p[0], reverse=True)
+
+
+@case(ROW, holds="argsort")
+def sorted_tensors_of_a_short_list(x):
+    rows = [x, x * -1, x + 1]
+    rows.sort(key=lambda row: row.sum())
+    return rows, sorted([x[0], x[1], x[2]], key=lambda v: -v)
+
+
+@case(ROW, holds="argsort")
+def a_beam(x):
+    beams = [([], 0.0)]
+    for t in range(x.shape[0]):
+        found = []
+        for words, score in beams:
+            for k in range(3):
+                found.append((words + [k], score + x[t] * (k - 1)))
+        beams = sorted(found, key=lambda c: -float(c[1]))[:2]
+    return beams[0], len(beams)
+
+
+@case(ROW, LONG, holds="cond")
+def extremes_by_a_key(x):
+    i = max(range(4), key=lambda k: x[k] * (-1) ** k)
+    return i, min([x[0], x[1], x[2]], key=lambda v: abs(v - 2)), max(x, key=lambda v: -v)
+
+
+@case(ROW, holds="cond")
+def extremes_of_nothing(x):
+    return max([v for v in x if v > 100], default=0), min((v for v in x if v > 1), default=1), max([], default=4)
+
+
+@case(ROW, LONG, holds="while")
+def seen_before(x):
+    seen = []
+    for v in x.astype("int64"):
+        if v not in seen:
+            seen.append(v)
+    return sorted(seen), len(seen)
+
+
+@case(POS, NEG, holds="cond", same_message=False)
+def a_frozen_object_is_written(x):
+    p = Frozen(x)
+    if x.sum() > 0:
+        p.value = x * 2
+    return p.value
+
+
+@case(POS, holds="cond")
+def a_frozen_error_is_caught(x):
+    p = Frozen(x)
+    try:
+        p.value = x * 2
+    except FrozenInstanceError:
+        return x * 3 if x.sum() > 0 else x
+    return p.value
+
+
+@case(POS, NEG, holds="cond")
+def attributes_are_watched(x):
+    w = Watched()
+    if x.sum() > 0:
+        w.up = x
+    else:
+        w.down = x
+    w.last = 1
+    return w.names
+
+
+@case((POS, n(2)), holds="cond")
+def an_attribute_of_none_is_written(x, k):
+    p = paddle if x.sum() < k else None
+    if p is None:
+        p.value = x
+    return x
