@@ -142,7 +142,7 @@ def _outside(name: str) -> int:
 def _by_llvm(objects: Sequence[bytes]) -> Callable[[str], int]:
     """Let LLVM load object files; return what finds a function."""
     llvm = binding()
-    for name, address in _provided.items():
+    for name, address in [*_provided.items()]:  # an address may be provided by code that this provides
         if any(name.encode() in one for one in objects):
             llvm.add_symbol(name, address())
     machine = current_target().machine()
