@@ -20,10 +20,10 @@ def __getattr__(name: str) -> Any:
         from dy2st.runtime.cpu.native import NativePlan
 
         return NativePlan
-    if name == "native_code":
-        from dy2st.runtime.cpu.versions import native_code
+    if name in ("native_code", "kept_code"):
+        from dy2st.runtime.cpu import versions
 
-        return native_code
+        return getattr(versions, name)
     if name == "llvm_folder":
         from dy2st.runtime.cpu.identity import llvm_folder
 

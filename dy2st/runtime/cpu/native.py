@@ -19,7 +19,7 @@ from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load
 from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, write_row
 from dy2st.runtime.cpu.memory import INTERRUPTED, OK
-from dy2st.runtime.cpu.products import Product, made
+from dy2st.runtime.cpu.products import Product, made, not_made
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
@@ -54,11 +54,12 @@ class _Calls:
 class NativePlan:
     """Native code of a Program. Any number of threads may run it at once."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, *, only_if_kept: bool = False):
         self.program = program
         known = fingerprint(program)
         self._unit: Unit | None = None
-        product, self.was_kept = made(None if known is None else f"program {known}", self._product)
+        recipe = None if known is None else f"program {known}"
+        product, self.was_kept = made(recipe, not_made if only_if_kept else self._product)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
         self._direct: bool = notes["direct"]

@@ -70,6 +70,10 @@ def _slice(data: bytes, at: int, size: int) -> bytes:
     return part
 
 
+class NotKept(Exception):
+    """What was asked for only if it is there is not there."""
+
+
 def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
     """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be kept."""
     if recipe is None:
@@ -86,3 +90,8 @@ def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool
     if len(data) <= _MOST_BYTES:
         cache.write(key, data)
     return product, False
+
+
+def not_made() -> Product:
+    """Stand for making a product that is wanted only if it is kept: raises NotKept."""
+    raise NotKept

@@ -49,8 +49,11 @@ class Target:
 
 @functools.cache
 def binding() -> Any:
-    """Return llvmlite's binding with the targets of this machine ready."""
-    import llvmlite.binding as llvm
+    """Return llvmlite's binding with the targets of this machine ready; ImportError where it cannot be loaded."""
+    try:
+        import llvmlite.binding as llvm
+    except OSError as error:  # a library that it needs, or itself for another system
+        raise ImportError(str(error)) from error
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -19,6 +19,7 @@ from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.cpu.assumptions import assumptions, bindings, meetings
 from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.products import NotKept
 from dy2st.shapes import Extent
 
 _MOST = 4
@@ -36,11 +37,24 @@ def native_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Version
     return made
 
 
+def kept_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions | None:
+    """Return native code for a Program that an earlier process made for inputs like these; None where there is none."""
+    try:
+        if not meetings(program):
+            return NativePlan(program, only_if_kept=True)
+        made = Versions(program, only_if_kept=True)
+        made.version(inputs)
+    except NotKept:
+        return None
+    made.only_if_kept = False
+    return made
+
+
 class Versions:
     """The versions of one Program. Any number of threads may run them at once."""
 
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self, program: Program, *, only_if_kept: bool = False):
+        self.program, self.only_if_kept = program, only_if_kept
         self._lock = threading.Lock()
         self._made: dict[_Key, NativePlan] = {}
         self._chosen: dict[tuple[tuple[str, int], ...], NativePlan] = {}
@@ -84,7 +98,7 @@ class Versions:
         if key and program is self.program:
             key = ()
         if key not in self._made:
-            self._made[key] = NativePlan(program)
+            self._made[key] = NativePlan(program, only_if_kept=self.only_if_kept)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]

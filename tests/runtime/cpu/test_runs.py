@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.backend import Automatic, backend
+from dy2st.runtime.automatic import Automatic
+from dy2st.runtime.backend import backend
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import Plan, compile_plan
@@ -125,17 +126,6 @@ def test_an_error_leaves_the_plan_usable(native):
     with pytest.raises(ValueError, match="takes 1 inputs"):
         native.run([])
     assert native.run([np.ones((2, 4), "float32")])[0].shape == (2, 4)
-
-
-def test_a_program_without_loops_is_native_from_its_second_run_on(monkeypatch, rng):
-    monkeypatch.setenv("DY2ST_BACKEND", "auto")
-    static = paddle.jit.to_static(lambda x: paddle.tanh(x).sum(), full_graph=True)
-    x = paddle.to_tensor(rng.normal(size=(3, 5)).astype("float32"))
-    with paddle.no_grad():
-        static(x)
-    runner = Automatic(static.concrete_program.main_program)
-    assert isinstance(runner._next([x.numpy()]), Plan)
-    assert isinstance(runner._next([x.numpy()]), NativePlan)
 
 
 def test_a_loop_that_would_call_python_stays_with_the_interpreter(rng):

@@ -1,0 +1,130 @@
+"""A Program that runs on the interpreter until there is native code for it, where that gives results sooner.
+
+1. Code that an earlier process kept is taken at once.
+2. A Program whose run takes longer on the interpreter than making code would, as far as its text tells, is made native
+   code before it runs: a loop could keep the interpreter busy for ever.
+3. Any other runs on the interpreter the first time, because many run only once. From its second run on code is made on
+   a thread beside, and taken when it is there.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from dy2st.ir.program import Block, Program
+from dy2st.runtime import cpu
+from dy2st.runtime.background import Job, apart
+from dy2st.runtime.llvm import do_without
+from dy2st.runtime.plan import Plan, compile_plan
+
+_MAKING = 150
+"""How many operations the interpreter runs in the time that it takes to make native code of one."""
+
+
+class Runnable(Protocol):
+    """A Program that is ready to run."""
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on arrays, numbers, lists and variants; return the results of the entry function."""
+        ...
+
+
+class Native(Runnable, Protocol):
+    """Native code of a Program."""
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether it is likely to be faster than a plan."""
+        ...
+
+
+class Automatic:
+    """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
+
+    def __init__(self, program: Program, *, always: bool = False):
+        self.program, self._always = program, always
+        self._lock = threading.Lock()
+        self._runs = 0
+        self._job: Job[Native] | None = None
+        self._plan: Plan | None = None
+        self._chosen: Runnable | None = None
+
+    @property
+    def native(self) -> Runnable | None:
+        """The native code that runs the Program; None while, or where, the interpreter does."""
+        return self._chosen if self._chosen is not self._plan else None
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on arrays, numbers, lists and variants; return the results of the entry function."""
+        chosen = self._chosen
+        if chosen is None:
+            with self._lock:
+                chosen = self._next(inputs)
+            if self._chosen is not None:
+                self.run = chosen.run  # from now on there is nothing to choose
+        return chosen.run(inputs)
+
+    def settle(self, seconds: float = 60.0) -> None:
+        """Wait for native code that is being made, but not longer than that."""
+        if self._job is not None:
+            self._job.wait(seconds)
+
+    def _next(self, inputs: Sequence[Any]) -> Runnable:
+        """Return what makes this run."""
+        self._runs += 1
+        if self._chosen is None:
+            try:
+                native = self._native(inputs)
+            except ImportError as error:
+                do_without(error)
+                self._chosen = self._interpreted()
+                return self._chosen
+            if native is not None:
+                self._chosen = native if self._always or native.is_worth_it else self._interpreted()
+        return self._chosen or self._interpreted()
+
+    def _native(self, inputs: Sequence[Any]) -> Native | None:
+        """Return native code where it is there, or has to be there before the Program runs."""
+        if self._always:
+            with apart():
+                return cpu.native_code(self.program, inputs)
+        if self._runs == 1:
+            with apart():
+                kept: Native | None = cpu.kept_code(self.program, inputs)  # 1.
+                if kept is None and steps(self.program) > _MAKING * sum(1 for _ in self.program.walk()):  # 2.
+                    return cpu.native_code(self.program, inputs)
+                return kept
+        if self._job is None:  # 3.
+            try:
+                self._job = Job(lambda: cpu.native_code(self.program, inputs))
+            except RuntimeError:  # the process ends, or may have no more threads
+                return None
+        return self._job.result()
+
+    def _interpreted(self) -> Plan:
+        if self._plan is None:
+            self._plan = compile_plan(self.program)
+        return self._plan
+
+
+def steps(program: Program) -> float:
+    """Return about how many operations a run takes; infinite where only the run tells."""
+    return _steps(program.block)
+
+
+def _steps(block: Block) -> float:
+    total = 0.0
+    for operation in block.operations:
+        turns = 1.0
+        if operation.op.name == "counted_while":
+            count = operation.operands[0].operation
+            known = count is not None and count.op.name == "scalar_constant"
+            turns = float(count.attributes["value"]) if known and count is not None else math.inf
+        elif operation.op.name in ("while_loop", "call"):
+            turns = math.inf
+        inner = sum(map(_steps, operation.blocks)) if operation.blocks else 0.0
+        total += 1 + (turns * max(inner, 1.0) if operation.blocks or turns > 1 else 0.0)
+    return total

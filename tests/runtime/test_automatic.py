@@ -1,0 +1,248 @@
+"""What runs a Program when nobody has chosen: the interpreter at first, native code when it is there."""
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.program import Program
+from dy2st.runtime import automatic, backend, background, cpu, llvm
+from dy2st.runtime.automatic import Automatic, steps
+from dy2st.runtime.background import Job, apart
+from dy2st.runtime.cpu import target
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.plan import Plan
+
+X = np.linspace(-1, 2, 6, dtype="float32").reshape(2, 3)
+WANT = float(np.tanh(X).sum())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def program_of(function, *inputs):
+    static = paddle.jit.to_static(function, full_graph=True)
+    with paddle.no_grad():
+        static(*map(paddle.to_tensor, inputs or (X,)))
+    return static.concrete_program.main_program
+
+
+def straight(x):
+    return paddle.tanh(x).sum()
+
+
+def looping(x):
+    while x.sum() < 100:
+        x = x + 1
+    return x
+
+
+def counting(turns):
+    def f(x):
+        for _ in range(turns):
+            x = x + 1
+        return x
+
+    return f
+
+
+# ---- when ----------------------------------------------------------------------------------------------------------
+def test_straight_code_is_made_beside_from_the_second_run_on():
+    runner = Automatic(program_of(straight))
+    runner.run([X])
+    assert runner._job is None
+    runner.run([X])
+    assert runner._job is not None
+    runner.settle()
+    assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
+    assert isinstance(runner.native, NativePlan)
+
+
+def test_the_interpreter_runs_while_code_is_made(monkeypatch):
+    ready, native = threading.Event(), cpu.native_code
+
+    def slow(program, inputs):
+        ready.wait(60)
+        return native(program, inputs)
+
+    monkeypatch.setattr(automatic.cpu, "native_code", slow, raising=False)
+    runner = Automatic(program_of(straight))
+    for _ in range(5):
+        assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
+        assert runner.native is None
+    ready.set()
+    runner.settle()
+    runner.run([X])
+    assert isinstance(runner.native, NativePlan)
+
+
+def test_a_loop_of_unknown_length_is_native_before_it_runs():
+    runner = Automatic(program_of(looping))
+    runner.run([X])
+    assert isinstance(runner.native, NativePlan)
+
+
+@pytest.mark.parametrize(("turns", "at_once"), [(3, False), (100_000, True)])
+def test_a_loop_of_known_length_is_native_at_once_where_it_is_long(turns, at_once):
+    program = program_of(counting(turns))
+    runner = Automatic(program)
+    assert isinstance(runner._next([X]), NativePlan if at_once else Plan)
+
+
+def test_what_an_earlier_process_kept_is_native_at_once():
+    program = program_of(straight)
+    NativePlan(program)
+    runner = Automatic(program)
+    runner.run([X])
+    assert isinstance(runner.native, NativePlan)
+    assert runner.native.was_kept
+
+
+def test_always_is_at_once():
+    runner = Automatic(program_of(straight), always=True)
+    runner.run([X])
+    assert isinstance(runner.native, NativePlan)
+
+
+def test_steps_are_counted():
+    assert steps(Program()) == 0
+    assert 1 <= steps(program_of(straight)) < 10
+    assert steps(program_of(looping)) == float("inf")
+    assert 1000 <= steps(program_of(counting(1000))) < 10_000
+
+
+# ---- what goes wrong -----------------------------------------------------------------------------------------------
+def test_an_error_of_the_thread_beside_is_raised_by_the_next_run(monkeypatch):
+    go = threading.Event()
+
+    def fail(program, inputs):
+        go.wait(60)
+        raise AssertionError("no rule gave that")
+
+    monkeypatch.setattr(automatic.cpu, "native_code", fail, raising=False)
+    runner = Automatic(program_of(straight))
+    runner.run([X])
+    runner.run([X])
+    go.set()
+    runner.settle()
+    with pytest.raises(AssertionError, match="no rule gave that"):
+        runner.run([X])
+
+
+def test_without_a_thread_the_interpreter_goes_on(monkeypatch):
+    def none_left(function):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(automatic, "Job", none_left)
+    runner = Automatic(program_of(straight))
+    for _ in range(3):
+        runner.run([X])
+    assert runner.native is None
+
+
+def test_many_threads_get_one_native_code():
+    runner = Automatic(program_of(straight))
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            if abs(float(runner.run([X])[0]) - WANT) > 1e-4:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    runner.settle()
+    runner.run([X])
+    assert wrong == []
+    assert isinstance(runner.native, NativePlan)
+
+
+# ---- jobs ----------------------------------------------------------------------------------------------------------
+def test_a_job_gives_its_result_when_it_is_there():
+    go = threading.Event()
+    job = Job(lambda: go.wait(30) and 7)
+    assert job.result() is None
+    go.set()
+    job.wait(30)
+    assert job.result() == 7
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_waits_for_a_job_and_the_new_process_makes_code_itself():
+    go, done = threading.Event(), []
+    job = Job(lambda: (go.wait(30), done.append(1)))
+    threading.Timer(0.05, go.set).start()
+    child = os.fork()
+    if not child:
+        runner = Automatic(program_of(looping))
+        os._exit(17 if done and runner.run([X])[0].sum() >= 100 and runner.native is not None else 1)
+    assert done == [1]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+    job.wait(30)
+    with apart():
+        assert background._working is not None
+
+
+def test_a_process_that_ends_while_code_is_made_ends_well(folder):
+    code = """
+import linecache, numpy as np
+text = "def f(x):\\n    return (x.exp() * 2).sum(axis=0)\\n"
+linecache.cache["f.py"] = (len(text), None, text.splitlines(True), "f.py")
+space = {}
+exec(compile(text, "f.py", "exec"), space)
+import dy2st as paddle
+f = paddle.jit.to_static(space["f"], full_graph=True)
+for _ in range(3):
+    f(paddle.ones([3, 2]))
+print("done")
+"""
+    environment = {**os.environ, "DY2ST_BACKEND": "auto", "DY2ST_CACHE_DIR": str(folder)}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert (said.stdout, said.stderr, said.returncode) == ("done\n", "", 0)
+    assert list(folder.glob("*.o"))  # the next process starts with it
+
+
+# ---- without llvmlite ----------------------------------------------------------------------------------------------
+def test_without_llvmlite_there_is_one_warning(monkeypatch):
+    program = program_of(straight)
+    monkeypatch.setattr(llvm, "_known", llvm._Known())
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    with pytest.warns(RuntimeWarning, match="llvmlite is not installed: Programs run operation by operation"):
+        assert isinstance(backend.ready(program, np), Plan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(backend.ready(program, np), Plan)
+
+
+@pytest.mark.parametrize("error", [ImportError("no symbol"), OSError("no symbol")])
+def test_an_llvmlite_that_cannot_be_loaded_is_done_without(monkeypatch, error):
+    class Broken:
+        def __getattr__(self, name):
+            raise error
+
+    program = program_of(straight)
+    monkeypatch.setattr(llvm, "_known", llvm._Known())
+    target.binding.cache_clear()
+    target.host_target.cache_clear()
+    monkeypatch.setitem(sys.modules, "llvmlite", Broken())
+    monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
+    monkeypatch.setattr(llvm.cpu, "llvm_folder", lambda: "here", raising=False)
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    runners = [backend.ready(program, np), backend.ready(program, np)]
+    with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(no symbol\): Programs run") as said:
+        assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2
+    assert len(said) == 1
+    assert isinstance(backend.ready(program, np), Plan)
