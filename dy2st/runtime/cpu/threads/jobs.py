@@ -12,12 +12,12 @@ from __future__ import annotations
 from dy2st.runtime.cpu.threads.state import FIELDS, HANDLES, OPEN, PLACES, RANGE_BYTES
 from dy2st.runtime.cpu.threads.worker import worker_text
 
-LEAST_COST = 15_000_000
+LEAST_COST = 6_000_000
 """Work of fewer picoseconds is not worth being shared."""
 _LONG_COST = 40_000_000
 """Work of so many picoseconds is worth giving Python's lock away for; and waking those who sleep, once they have missed
 so much."""
-_PART_COST = 5_000_000
+_PART_COST = 2_000_000
 """How many picoseconds a part takes at least, where there are enough units."""
 _PATIENCE, _MOST_SKIPPED = 100_000, 63
 """After how many nanoseconds beyond those of four parts a worker is late, because the system runs something else in its

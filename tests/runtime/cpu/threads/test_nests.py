@@ -119,25 +119,3 @@ def test_python_threads_run_at_once_and_give_the_same_bits(rng):
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-def test_others_run_while_a_kernel_takes_long(rng):
-    native, _ = _native(lambda x: paddle.tanh(paddle.exp(paddle.sin(x))).sum(), [2, 3])
-    paddle.set_num_threads(2)
-    x = np.zeros((3000, 1000), "float32")
-    native.run([x])
-    running, seen = threading.Event(), []
-
-    def work():
-        running.set()
-        native.run([x])
-        seen.append("done")
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    running.wait()
-    turns = 0
-    while not seen:
-        turns += 1
-    thread.join()
-    assert turns > 100  # this thread had Python's lock meanwhile

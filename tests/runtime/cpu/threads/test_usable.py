@@ -1,6 +1,8 @@
 """How many threads native code takes where nobody says: variables, bound CPUs, quotas of control groups."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -62,3 +64,24 @@ def test_the_quota_of_the_first_version_counts(tmp_path, four_cpus):
     assert usable_cpus(tmp_path) == 3
     (group / "cpu.cfs_quota_us").write_text("-1\n")
     assert usable_cpus(tmp_path) == 4
+
+
+def _said(**variables):
+    code = "import dy2st; print(dy2st.get_num_threads())"
+    environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")} | variables
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_a_process_asks_its_environment():
+    assert _said(DY2ST_NUM_THREADS="1").stdout == "1\n"
+    assert "ValueError: DY2ST_NUM_THREADS is a whole number" in _said(DY2ST_NUM_THREADS="x").stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process is bound to CPUs by Linux")
+def test_a_process_that_is_bound_to_one_cpu_has_one_thread():
+    bound = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(bound)})
+    try:
+        assert _said().stdout == "1\n"
+    finally:
+        os.sched_setaffinity(0, bound)
