@@ -12,6 +12,7 @@ from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.memory import DEPTH, RAISED, STACK
 from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, kinds
 from dy2st.runtime.cpu.rules.ahead import products_ahead
+from dy2st.runtime.cpu.rules.counting import leap
 from dy2st.runtime.cpu.rules.polling import polling
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
@@ -76,6 +77,7 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     kept = _start(w, operation, operands, count)
     turn, done, turned = f.label("turn"), f.label("done"), polling(w, operation)
     with packed_once(w, operation), products_ahead(w, operation, operands) as ahead:
+        leap(w, operation, predicate, operands, kept, done)
         f.branch(predicate, turn, done)
         f.start(turn)
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]

@@ -1,0 +1,128 @@
+"""Loops that only count are not run: the same numbers as turn by turn, whatever they begin with."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.rules.counting import counting
+from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
+
+
+def up(i, n):
+    j = n
+    while i < n:
+        i = i + 3
+        j = j - 1
+    return i, j
+
+
+def up_by_one(i, n):
+    while n > i:
+        i = 1 + i
+    return i
+
+
+def down(i, n):
+    while i > n:
+        i = i - 2
+    return i
+
+
+def of_python(i, n):
+    k, m = 0, 7
+    while k < n:
+        k += 1
+        m -= 2
+    return k, m, i
+
+
+def loops(program):
+    return [o for o in program.walk() if o.op.name == "while_loop"]
+
+
+@pytest.mark.parametrize("f", [up, up_by_one, down])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_small_numbers(f, dtype):
+    program = program_of(f, *np.zeros((2,), dtype))
+    assert all(counting(loop) for loop in loops(program))
+    native, plan = NativePlan(program), compile_plan(program)
+    for i, n in itertools.product(range(-4, 5), repeat=2):
+        inputs = [np.array(i, dtype), np.array(n, dtype)]
+        compare(native.run(inputs), plan.run(inputs))
+
+
+@pytest.mark.parametrize("n", [-1, 0, 1, 12])
+def test_python_numbers(n):
+    program = program_of(of_python, np.array(0), np.array(5))
+    assert all(counting(loop) for loop in loops(program))
+    inputs = [np.array(3), np.array(n)]
+    compare(NativePlan(program).run(inputs), compile_plan(program).run(inputs))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floats_that_are_no_whole_numbers(dtype):
+    program = program_of(up_by_one, *np.zeros((2,), dtype))
+    native, plan = NativePlan(program), compile_plan(program)
+    numbers = [0.5, -0.0, 2.25, -3.5, 5.0, math.nan, -math.inf]
+    for i, n in itertools.product(numbers, repeat=2):
+        if not (math.isinf(i) and i < n):
+            inputs = [np.array(i, dtype), np.array(n, dtype)]
+            made, wanted = native.run(inputs), plan.run(inputs)
+            compare(made, wanted)
+            assert np.signbit(made[0]) == np.signbit(wanted[0])
+
+
+@pytest.mark.parametrize(("dtype", "end"), [("int32", 2**31 - 1), ("int64", 2**63 - 1), ("float32", 2**24)])
+def test_the_largest_numbers(dtype, end):
+    program = program_of(up_by_one, *np.zeros((2,), dtype))
+    inputs = [np.array(end - 4, dtype), np.array(end, dtype)]
+    compare(NativePlan(program).run(inputs), [np.array(end, dtype)])
+
+
+def test_a_million_turns_take_no_time():
+    native = NativePlan(program_of(up_by_one, np.array(0), np.array(5)))
+    compare(native.run([np.array(0), np.array(2**40)]), [np.array(2**40)])
+
+
+def other_work(i, n):
+    while i < n:
+        i = i + i + 1
+    return i
+
+
+def other_order(i, n):
+    while i <= n:
+        i = i + 1
+    return i
+
+
+def moving_limit(i, n):
+    while i < n:
+        i = i + 2
+        n = n + 1
+    return i, n
+
+
+@pytest.mark.parametrize("f", [other_work, other_order, moving_limit])
+def test_other_loops_are_run(f):
+    program = program_of(f, np.array(0), np.array(9))
+    assert not any(counting(loop) for loop in loops(program))
+    inputs = [np.array(1), np.array(11)]
+    compare(NativePlan(program).run(inputs), compile_plan(program).run(inputs))
+
+
+def test_a_halted_step_is_run():
+    def f(i, n):
+        while i < n:
+            i = i + 0.5
+        return i
+
+    program = program_of(f, *np.zeros((2,), "float32"))
+    inputs = [np.array(0, "float32"), np.array(3, "float32")]
+    compare(NativePlan(program).run(inputs), [np.array(3, "float32")])
+    assert paddle.jit.to_static(f)(paddle.to_tensor(0.0), paddle.to_tensor(1.2)) == 1.5
