@@ -1,4 +1,4 @@
-"""The kernel for A times B transposed where both lie along k: dot products of a few rows of each, without packing.
+"""A times B transposed where both lie along k: dot products of a few rows of each, without packing.
 
 Rows past the last are computed as copies of the last and not stored.
 """
@@ -9,23 +9,39 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, rounded_down, times
+from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, rounded_down, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 PARAMETERS = (
     ("ptr", "%a"), ("i64", "%a_row"), ("ptr", "%b"), ("i64", "%b_row"), ("ptr", "%c"), ("i64", "%c_row"),
     ("i64", "%c_column"), ("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"),
 )  # fmt: skip
 """Strides are in bytes."""
+_STEP_COST, _ENDS = 300, 4
+"""Picoseconds of one multiplication and addition of vectors, and as how many of them the sum across counts."""
 
 
 def dot_product(tile: Tile) -> Definition:
-    """Return the function that computes all of C by dot products, in blocks of `tile.dots`."""
-    name = f"dy2st.gemm.{tile.dtype}.dot"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split."""
+    body = _range(tile)
+    f = Function(f"dy2st.gemm.{tile.dtype}.dot", PARAMETERS, linkage="internal", also="noinline nounwind")
+    columns = tile.dots[1]
+    steps = plus(f, f.value(f"sdiv i64 %k, {tile.lanes}"), _ENDS)
+    cost = times(f, steps, plus(f, "%m", 1), columns * _STEP_COST)
+    part = forked(f, body.name, PARAMETERS, most(f, f.value(f"sdiv i64 %n, {columns}"), 1), cost)
+    f.ret()
+    return Definition(f.name, f.text(), (body, part))
+
+
+def _range(tile: Tile) -> Definition:
+    """Return the function that computes some columns of C."""
+    f = Function(f"dy2st.gemm.{tile.dtype}.dots", (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
     many, one = _kernel(tile, rows), _kernel(tile, 1)
     single = compare(f, "eq", "%m", 1)
-    with f.loop("%n", step=columns) as j:
+    last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {columns}"))
+    stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', columns)}")
+    with f.loop(stop, step=columns, start=times(f, "%from", columns)) as j:
         b = f.offset("%b", times(f, j, "%b_row"))
         c = f.offset("%c", times(f, j, "%c_column"))
         n = minus(f, "%n", j)
@@ -40,7 +56,7 @@ def dot_product(tile: Tile) -> Definition:
             f.call("void", f"@{many.name}", f"ptr {a}", "i64 %a_row", *shared, f"ptr {c_here}", *rest[:2],
                    f"i64 {m}", *rest[3:])  # fmt: skip
     f.ret()
-    return Definition(name, f.text(), (many, one))
+    return Definition(f.name, f.text(), (many, one))
 
 
 def _kernel(tile: Tile, rows: int) -> Definition:

@@ -16,7 +16,7 @@ from dy2st.runtime.cpu.gemm.micro import SCATTERED, micro_kernel
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, minus, negation, plus, times
 
-_WIDE = 8
+WIDE = 8
 """The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""
 _LEAST_MASKED = 8
 """The lanes of the narrowest vector that is used under a mask."""
@@ -31,14 +31,14 @@ def panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B that fits the cache, packed or as it lies."""
     name = f"dy2st.gemm.{tile.dtype}.panels"
     f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
-    wide = micro_kernel(tile, 1, _WIDE, masked=False)
+    wide = micro_kernel(tile, 1, WIDE, masked=False)
     groups = {width: _rows(tile, width) for width in range(tile.vectors, 0, -1)}
     needs = [wide, *groups.values()]
     start = f.slot("i64")
     f.store("i64", "0", start)
     one_row = compare(f, "eq", "%m", 1)
     with f.when(all_of(f, one_row, negation(f, "%packed"))):
-        step = _WIDE * tile.lanes
+        step = WIDE * tile.lanes
         whole = f.value(f"mul i64 {f.value(f'sdiv i64 %n, {step}')}, {step}")
         with f.loop(whole, step=step) as j:
             f.call("void", f"@{wide.name}", *_at_column(f, tile, j, "i64 %b_step", packed=None), "i64 1", f"i64 {step}",

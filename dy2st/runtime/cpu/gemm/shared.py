@@ -1,30 +1,40 @@
-"""Products panel by panel with the rows of A split between threads.
+"""Products panel by panel with the rows of A, or where these are few the columns of B, split between threads.
 
 A part has whole kernels' rows from the first row on, and rows that are left over go with those before them, so that
-each row is computed in the same way whoever does it.
+each row is computed in the same way whoever does it. The same holds for columns and whole panels.
 """
 
 from __future__ import annotations
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, PARAMETERS, panels
+from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, PARAMETERS, WIDE, panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import Integer, compare, minus, most, plus, times
+from dy2st.runtime.cpu.integers import Integer, all_of, compare, minus, most, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _STEP_COST = 300
-"""Picoseconds of one multiplication and addition of vectors."""
+"""Picoseconds of one multiplication and addition of vectors, and of reading one of B."""
+_FEW = 4
+"""Kernels' rows, of which fewer are not split."""
 
 
 def shared_panels(tile: Tile) -> Definition:
     """Return the function that does what `panels` does, of any number of rows, on as many threads as are worth it."""
-    body = _range(tile)
+    rows, columns = _range(tile), _columns(tile)
     f = Function(f"dy2st.gemm.{tile.dtype}.shared", PARAMETERS, linkage="internal", also="nounwind")
     units = most(f, f.value(f"sdiv i64 %m, {tile.rows}"), 1)
-    part = forked(f, body.name, PARAMETERS, units, product_cost(f, tile, tile.rows, "%n", "%k"))
+    with f.when(compare(f, "slt", units, _FEW)):
+        width = _width(f, tile)
+        panels_of_b = most(f, f.value(f"sdiv i64 %n, {width}"), 1)
+        cost = times(
+            f, f.value(f"sdiv i64 {width}, {tile.lanes}"), "%k", plus(f, times(f, "%m", _STEP_COST), _STEP_COST)
+        )
+        of_columns = forked(f, columns.name, PARAMETERS, panels_of_b, cost)
+        f.ret()
+    of_rows = forked(f, rows.name, PARAMETERS, units, product_cost(f, tile, tile.rows, "%n", "%k"))
     f.ret()
-    return Definition(f.name, f.text(), (body, part))
+    return Definition(f.name, f.text(), (rows, columns, of_rows, of_columns))
 
 
 def product_cost(f: Function, tile: Tile, m: Integer, n: str, k: str) -> str:
@@ -49,5 +59,29 @@ def _range(tile: Tile) -> Definition:
         given["%a"] = f"ptr {f.offset('%a', times(f, i, '%a_row'))}"
         given["%c"] = f"ptr {f.offset('%c', times(f, i, '%c_row'))}"
         f.call("void", f"@{by_panels.name}", *given.values())
+    f.ret()
+    return Definition(f.name, f.text(), (by_panels,))
+
+
+def _width(f: Function, tile: Tile) -> str:
+    """Write how many columns may be told apart from the next ones: those of a panel, or of the kernel for one row."""
+    wide = all_of(f, compare(f, "eq", "%m", 1), negation(f, "%packed"))
+    return f.value(f"select i1 {wide}, i64 {WIDE * tile.lanes}, i64 {tile.vectors * tile.lanes}")
+
+
+def _columns(tile: Tile) -> Definition:
+    """Return the function that multiplies all rows with a range of the columns."""
+    by_panels = panels(tile)
+    f = Function(f"dy2st.gemm.{tile.dtype}.columns", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
+    width = _width(f, tile)
+    first = times(f, "%from", width)
+    last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {width}"))
+    stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
+    before = f.value(f"select i1 %packed, i64 {times(f, first, '%k')}, i64 {first}")
+    given = {register: f"{kind} {register}" for kind, register in PARAMETERS}
+    given["%b"] = f"ptr {f.offset('%b', times(f, before, tile.size))}"
+    given["%c"] = f"ptr {f.offset('%c', times(f, first, tile.size))}"
+    given["%n"] = f"i64 {minus(f, stop, first)}"
+    f.call("void", f"@{by_panels.name}", *given.values())
     f.ret()
     return Definition(f.name, f.text(), (by_panels,))

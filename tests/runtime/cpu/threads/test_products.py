@@ -7,7 +7,8 @@ import dy2st as paddle
 from dy2st.runtime.cpu.native import NativePlan
 
 SIZES = [(121, 128, 100), (129, 64, 64), (1, 3000, 300), (7, 1000, 300), (9, 500, 300), (3001, 17, 31), (300, 1, 4000),
-         (260, 270, 600), (4000, 8, 2)]  # fmt: skip
+         (260, 270, 600), (4000, 8, 2), (1, 3011, 300), (13, 3000, 300), (24, 1090, 500),
+         (2, 64 * 48 + 64, 300)]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
