@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     inspect.add_argument("--text", action="store_true", help="print the Program, too")
     inspect.add_argument(
-        "--stage", choices=STAGES, help="print native code for this CPU: its loop nests, LLVM IR, assembly"
+        "--stage", choices=STAGES, help="print native code for this CPU, as `dy2st code MODEL --stage` does"
     )
     inspect.set_defaults(command=_inspect)
     run = commands.add_parser("run", help="run a saved model on arrays")
@@ -71,10 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")
     viz.add_argument("--details", action="store_true", help="draw constants and what serves shapes only, too")
     viz.set_defaults(command=_viz)
-    code = commands.add_parser("code", help="print the source that a function is converted to")
-    code.add_argument("function", metavar="FILE:FUNCTION", type=_file_and_function,
-                      help="a function or Class.method of a Python file, which is imported")  # fmt: skip
-    code.set_defaults(command=_code)
+    code = commands.add_parser("code", help="print the source that a function, or the code that a model, becomes")
+    code.add_argument("what", metavar="FILE:FUNCTION|MODEL",
+                      help="a function or Class.method of a Python file, which is imported; or a saved model")  # fmt: skip
+    code.add_argument("--stage", choices=STAGES, help="of a saved model: a stage on its way to this CPU's machine code")
+    code.set_defaults(command=_code, refuse=code.error)
     return parser
 
 
@@ -101,9 +102,14 @@ def _inspect(options: argparse.Namespace) -> None:
     if options.text:
         print("\n" + to_text(layer._saved.program), end="")
     if options.stage:
-        for name, method in layer._methods.items():
-            for _, program in method.programs():
-                print(f"\n; {name}\n" + cpu.stage(program, options.stage))
+        _print_stage(layer, options.stage)
+
+
+def _print_stage(layer: Any, stage: str) -> None:
+    """Print the Programs of a loaded model at a stage of native code."""
+    for name, method in layer._methods.items():
+        for _, program in method.programs():
+            print(f"\n; {name}\n" + cpu.stage(program, stage))
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -133,7 +139,13 @@ def _viz(options: argparse.Namespace) -> None:
 
 
 def _code(options: argparse.Namespace) -> None:
-    path, names = options.function
+    if options.stage:
+        _print_stage(load(options.what), options.stage)
+        return
+    parts = _file_and_function(options.what)
+    if parts is None:
+        options.refuse(f"{options.what!r} is not FILE:FUNCTION; of a saved model, `--stage` prints the code")
+    path, names = parts
     found: Any = _module(path)
     for name in names.split("."):
         if not hasattr(found, name):
@@ -156,11 +168,9 @@ def _named(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _file_and_function(text: str) -> tuple[Path, str]:
+def _file_and_function(text: str) -> tuple[Path, str] | None:
     path, colon, name = text.rpartition(":")
-    if not (colon and path and name):
-        raise argparse.ArgumentTypeError(f"{text!r} is not FILE:FUNCTION")
-    return Path(path), name
+    return (Path(path), name) if colon and path and name else None
 
 
 def _argument(name: str, text: str) -> Any:

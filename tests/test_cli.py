@@ -42,13 +42,21 @@ def test_inspect(model: Path, capsys: Any) -> None:
     assert "program forward" in run(capsys, "inspect", model, "--text")[1]
 
 
-@pytest.mark.parametrize(
-    ("stage", "said"), [("fused", "loops over ["), ("llvm", "define i32 @dy2st.f."), ("asm", "ret")]
-)
-def test_inspect_native_code(model: Path, capsys: Any, stage: str, said: str) -> None:
-    status, out, err = run(capsys, "inspect", model, "--stage", stage)
+STAGE_SAYS = {
+    "fused": "loops over [",
+    "loops": "lanes along [",
+    "llvm": "define i32 @dy2st.f.",
+    "asm": "ret",
+}
+
+
+@pytest.mark.parametrize("command", ["inspect", "code"])
+@pytest.mark.parametrize("stage", STAGE_SAYS)
+def test_native_code_at_its_stages(model: Path, capsys: Any, command: str, stage: str) -> None:
+    status, out, err = run(capsys, command, model, "--stage", stage)
     assert (status, err) == (0, "")
-    assert said in out
+    assert STAGE_SAYS[stage] in out
+    assert "; forward" in out
 
 
 def test_run_and_write(model: Path, tmp_path: Path, capsys: Any) -> None:

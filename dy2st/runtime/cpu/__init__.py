@@ -1,9 +1,10 @@
 """Native code on the CPU: a Program becomes one function of machine code, made with LLVM.
 
 Where only a call tells how extents of inputs meet, there is code for each way (versions.py). The stages, each with a
-text that `dy2st inspect MODEL --stage` prints (stages.py):
+text that `dy2st code MODEL --stage` prints (stages.py):
 
     fused    which operations share a loop nest (grouping.py)
+    loops    the loop nests: extents, operands, what each sweep through a row does (loops.py)
     llvm     textual LLVM IR with explicit vectors (lowering.py and the rules beside it)
     asm      what the CPU runs (engine.py)
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-STAGES = ("fused", "llvm", "asm")
+STAGES = ("fused", "loops", "llvm", "asm")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The stages of native code as text: which operations share a loop nest, LLVM IR, the CPU's assembly language."""
+"""The stages of native code as text: what shares a loop nest, loop nests, LLVM IR, the CPU's assembly language."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import STAGES
 from dy2st.runtime.cpu.engine import assembly
 from dy2st.runtime.cpu.grouping import Group, schedule
+from dy2st.runtime.cpu.loops import loops
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.target import current_target
 
@@ -20,6 +21,8 @@ def stage(program: Program, name: str) -> str:
     ready = prepared(program)
     if name == "fused":
         return "\n".join(f"{line}" for f, b in ready.functions.items() for line in (f"func {f}", *_steps(b, "  ")))
+    if name == "loops":
+        return loops(ready, current_target())
     unit = lower(ready, current_target())
     text = unit.module.text(unit.kernels)
     if name == "llvm":
