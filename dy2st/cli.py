@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     viz.set_defaults(command=_viz)
     code = commands.add_parser("code", help="print the source that a function, or the code that a model, becomes")
     code.add_argument("what", metavar="FILE:FUNCTION|MODEL",
-                      help="a function or Class.method of a Python file, which is imported; or a saved model")  # fmt: skip
+                      help="a function or Class.method of a file, which is imported; or a saved model")  # fmt: skip
     code.add_argument("--stage", choices=STAGES, help="of a saved model: a stage on its way to this CPU's machine code")
     code.set_defaults(command=_code, refuse=code.error)
     return parser
@@ -145,6 +145,7 @@ def _code(options: argparse.Namespace) -> None:
     parts = _file_and_function(options.what)
     if parts is None:
         options.refuse(f"{options.what!r} is not FILE:FUNCTION; of a saved model, `--stage` prints the code")
+        return
     path, names = parts
     found: Any = _module(path)
     for name in names.split("."):
