@@ -3,7 +3,7 @@
 Before                                    After
     %y = softmax(%x) {axis=1}                 %top = max(%x) {axis=(1,), keepdim=true}
     return %y                                 %e = exp(%x - %top), broadcasts apart
-                                              return %e / sum(%e)
+                                              return %e * (1 / sum(%e))
 
 Only where the types say that the operation cannot raise, but for labels that are no class. Results are equal to
 rounding.
@@ -71,7 +71,7 @@ def _softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
     if axis is None:
         return None
     e = b.exp(_shifted(b, operation.operands[0], axis))
-    return [b.div(e, _total(b, e, axis))]
+    return [b.mul(e, b.reciprocal(_total(b, e, axis)))]
 
 
 def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
