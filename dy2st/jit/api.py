@@ -20,13 +20,16 @@ def to_static(
     *,
     full_graph: bool = False,
     checkpoint: Policy | None = None,
+    strict: bool = False,
     **keywords: Any,
 ) -> Any:
     """Turn a function, a method, a Layer or a Layer class into one whose calls run as a Program.
 
     `input_spec` declares the inputs (`paddle.static.InputSpec`). What cannot be converted runs eagerly with one
     warning, or raises with `full_graph=True`. `checkpoint` says what gradients keep of the turns of loops, as in
-    `autograd.checkpoint_policy`. `build_strategy` and `backend` are accepted and change nothing.
+    `autograd.checkpoint_policy`. `strict=True` (or `build_strategy.strict`) makes native code that gives the same bits
+    on every CPU and for every number of threads, and functions that are right to one unit in the last place; it is
+    slower. Nothing else of `build_strategy`, and nothing of `backend`, changes anything.
 
     >>> import dy2st as paddle
     >>> @paddle.jit.to_static
@@ -40,8 +43,10 @@ def to_static(
             raise TypeError(f"to_static() got an unexpected keyword argument '{name}'")
     if checkpoint is not None:
         valid_policy(checkpoint)
+    strict = strict or bool(getattr(build_strategy, "strict", False))
+    options: dict[str, Any] = {"full_graph": full_graph, "checkpoint": checkpoint, "strict": strict}
     if function is None:
-        return lambda f: to_static(f, input_spec, build_strategy, backend, full_graph=full_graph, checkpoint=checkpoint)
+        return lambda f: to_static(f, input_spec, **options)
     if isinstance(function, StaticFunction):
         return function
     if isinstance(function, Layer):
@@ -49,20 +54,18 @@ def to_static(
         if not isinstance(forward, StaticFunction):
             plain = forward.__func__ if isinstance(forward, types.MethodType) else forward
             instance = function if isinstance(forward, types.MethodType) else None
-            function.forward = StaticFunction(plain, input_spec, full_graph, instance, checkpoint)  # type: ignore[method-assign]
+            function.forward = StaticFunction(plain, input_spec, instance=instance, **options)  # type: ignore[method-assign]
         return function
     if isinstance(function, type) and issubclass(function, Layer):
-        function.forward = StaticFunction(  # type: ignore[method-assign]
-            function.forward, input_spec, full_graph, checkpoint=checkpoint
-        )
+        function.forward = StaticFunction(function.forward, input_spec, **options)  # type: ignore[method-assign]
         return function
     if isinstance(function, types.MethodType):
-        return StaticFunction(function.__func__, input_spec, full_graph, function.__self__, checkpoint)
+        return StaticFunction(function.__func__, input_spec, instance=function.__self__, **options)
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(to_static(function.__func__, input_spec, full_graph=full_graph, checkpoint=checkpoint))
+        return type(function)(to_static(function.__func__, input_spec, **options))
     if not callable(function):
         raise TypeError(f"to_static takes a function, a method or a Layer, not {type(function).__name__}")
-    return StaticFunction(function, input_spec, full_graph, checkpoint=checkpoint)
+    return StaticFunction(function, input_spec, **options)
 
 
 def not_to_static(func: Callable[..., Any] | None = None) -> Any:

@@ -29,9 +29,9 @@ from dy2st.runtime.undefined import Undefined
 class ConcreteProgram:
     """One Program of a StaticFunction. `main_program` is the Program as it was traced."""
 
-    def __init__(self, traced: Traced, made: Flattened):
+    def __init__(self, traced: Traced, made: Flattened, *, strict: bool = False):
         self.traced = traced
-        self.compiled = Compiled(traced.program, whole=True)
+        self.compiled = Compiled(traced.program, whole=True, strict=strict)
         self.names = list(made.names)
         self.tree = made.tree
         self.objects = made.objects

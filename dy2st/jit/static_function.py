@@ -61,6 +61,7 @@ class StaticFunction:
         full_graph: bool = False,
         instance: Any = None,
         checkpoint: Policy | None = None,
+        strict: bool = False,
     ):
         self._function = function
         self._input_spec = input_spec
@@ -68,6 +69,8 @@ class StaticFunction:
         self._instance = None if instance is None else instance
         self.checkpoint = checkpoint
         """What gradients keep of the turns of loops; None: what is current when a call is traced."""
+        self.strict = strict
+        """Whether native code is strict: the same bits on every CPU."""
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
         self._cache = ProgramCache()
         self._lock = threading.RLock()
@@ -107,7 +110,9 @@ class StaticFunction:
         return found
 
     def _bound_to(self, instance: Any) -> StaticFunction:
-        return StaticFunction(self._function, self._input_spec, self._full_graph, instance, self.checkpoint)
+        return StaticFunction(
+            self._function, self._input_spec, self._full_graph, instance, self.checkpoint, self.strict
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
         """A copy of an object has Programs of its own."""
@@ -260,7 +265,7 @@ class StaticFunction:
             return self._traced(made, specs)
         for note in traced.notes:
             self._history.fall_back(note)
-        return ConcreteProgram(traced, made)
+        return ConcreteProgram(traced, made, strict=self.strict)
 
     def _why(self, key: Any, made: Flattened) -> str:
         """Say why no Program serves a call."""

@@ -44,8 +44,8 @@ class Native(Runnable, Protocol):
 class Automatic:
     """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
 
-    def __init__(self, program: Program, *, always: bool = False):
-        self.program, self._always = program, always
+    def __init__(self, program: Program, *, always: bool = False, strict: bool = False):
+        self.program, self._always, self._strict = program, always, strict
         self._lock = threading.Lock()
         self._runs = 0
         self._job: Job[Native] | None = None
@@ -90,7 +90,7 @@ class Automatic:
         """Return native code where it is there, or has to be there before the Program runs."""
         if self._always:
             with apart():
-                return cpu.native_code(self.program, inputs)
+                return cpu.native_code(self.program, inputs, strict=self._strict)
         if self._runs == 1:
             with apart():
                 kept: Native | None = cpu.kept_code(self.program, inputs)  # 1.

@@ -7,9 +7,14 @@
     native        native code on the CPU, always and from the first run on
     interpreter   operation by operation
 
-The two may differ in the last digits of a float, and with `auto` time decides which run is the first native one: for
-results that are the same bits every time, choose one of the others. A Program whose loops would call back into Python
-stays with the interpreter. On a machine without llvmlite all do, with one warning.
+`DY2ST_STRICT=1`, or `to_static(..., strict=True)`, asks for native code with the same bits on every CPU and for every
+number of threads, from the first run on, and functions that are right to one unit in the last place
+(docs/native-math.md).
+
+The interpreter and native code may differ in the last digits of a float, and with `auto` time decides which run is the
+first native one: for results that are the same bits every time, choose one of the others, or strict code. A Program
+whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with one
+warning.
 """
 
 from __future__ import annotations
@@ -41,9 +46,14 @@ def backend() -> str:
     return chosen
 
 
-def ready(program: Program, xp: Any) -> Runnable:
-    """Make a Program ready to run on `xp` (NumPy or CuPy)."""
-    chosen = backend()
+def is_strict() -> bool:
+    """Say whether `DY2ST_STRICT` asks for strict native code of all Programs."""
+    return os.environ.get("DY2ST_STRICT", "") not in ("", "0")
+
+
+def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:
+    """Make a Program ready to run on `xp` (NumPy or CuPy); strict code is native from the first run on."""
+    chosen, strict = backend(), strict or is_strict()
     if xp is not np or chosen == "interpreter" or not has_llvm():
         return compile_plan(program, xp)
-    return Automatic(program, always=chosen == "native")
+    return Automatic(program, always=strict or chosen == "native", strict=strict)

@@ -22,8 +22,12 @@ from dy2st.runtime.plan import compile_plan
 class Compiled:
     """Hold a Program, its plans (one an array module) and its pull-backs; safe to use from several threads."""
 
-    def __init__(self, program: Program, optimised: Program | None = None, *, whole: bool = False):
+    def __init__(
+        self, program: Program, optimised: Program | None = None, *, whole: bool = False, strict: bool = False
+    ):
         self.program = program
+        self._strict = strict
+        """Whether its native code is strict (backend.py)."""
         self._whole = whole
         """Whether this is a Program of the user's, which may become native code, not one operation of eager mode."""
         self._lock = threading.RLock()
@@ -72,11 +76,11 @@ class Compiled:
         return plan
 
     def _ready(self, xp: Any) -> Runnable:
-        return ready(self.optimised, xp) if self._whole else compile_plan(self.optimised, xp)
+        return ready(self.optimised, xp, strict=self._strict) if self._whole else compile_plan(self.optimised, xp)
 
     def _like(self, program: Program, optimised: Program | None = None) -> Compiled:
         """Return a Program that was made of this one, run in the same way."""
-        return Compiled(program, optimised, whole=self._whole)
+        return Compiled(program, optimised, whole=self._whole, strict=self._strict)
 
     def pullback(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
         """Return the reverse derivative of results `seeded` with respect to arguments `wrt`."""

@@ -237,6 +237,8 @@ def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     """The exact form by the tail of the normal distribution; the one by tanh as ops/sigmoidal.py has it."""
     if not o.attributes["approximate"]:
         return v.math("gelu", dtype, a)
+    if v.module.strict:
+        return v.math("gelu_tanh", dtype, a)
     kind = v.of(dtype)
     half = v.f.value(f"fmul {kind} {v.constant(0.5, dtype)}, {a}")
     cube = v.f.value(f"fmul {kind} {a}, {v.f.value(f'fmul {kind} {a}, {a}')}")
@@ -251,13 +253,20 @@ def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     kind, f = v.of(dtype), v.f
     beta = v.constant(o.attributes["beta"], dtype)
     scaled = f.value(f"fmul {kind} {beta}, {a}")
+    total = v.math("softplus", dtype, scaled) if v.module.strict else _softplus_of(v, dtype, scaled)
+    curve = f.value(f"fdiv {kind} {total}, {beta}")
+    linear = _compared(v, "gt", dtype, scaled, v.constant(o.attributes["threshold"], dtype))
+    return v.select(linear, a, curve, dtype)
+
+
+def _softplus_of(v: Lanes, dtype: DType, scaled: str) -> str:
+    """Write max(s, 0) + log1p(e ** -|s|)."""
+    kind, f = v.of(dtype), v.f
     away = f.value(f"fneg {kind} {v.intrinsic('fabs', dtype, scaled)}")
     small = v.math("log1p", dtype, v.math("exp", dtype, away))
     below = _compared(v, "lt", dtype, scaled, v.constant(0, dtype))
     large = v.select(below, v.constant(0, dtype), scaled, dtype)
-    curve = f.value(f"fdiv {kind} {f.value(f'fadd {kind} {large}, {small}')}, {beta}")
-    linear = _compared(v, "gt", dtype, scaled, v.constant(o.attributes["threshold"], dtype))
-    return v.select(linear, a, curve, dtype)
+    return f.value(f"fadd {kind} {large}, {small}")
 
 
 @_rule("cast")

@@ -152,6 +152,8 @@ class Module:
 
     def __init__(self, special: Mapping[str, Definition] | None = None) -> None:
         self._texts: dict[str, str] = {}
+        self.strict = False
+        """Whether functions of floats are to be right to one unit in the last place."""
         self.special = special or {}
         """By name, the definitions that the target has better ones for."""
 

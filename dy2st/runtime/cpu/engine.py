@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
     """Return the module after the passes, and the machine that makes code of it."""
     llvm = binding()
     machine = target.machine(level)
-    module = _parsed(text)
+    module = _parsed(rounded_apart(text) if target.strict else text)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     module.verify()
@@ -82,6 +83,25 @@ def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
         getattr(passes, f"add_{name}_pass")()
     _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
     return module, machine
+
+
+_MULTIPLY_ADD = re.compile(r"(%[\w.]+) = (?:tail )?call (<\d+ x \w+>|\w+) @llvm\.fmuladd\.\w+\((.*)\)")
+
+
+def rounded_apart(text: str) -> str:
+    """Return code in which products and sums round by themselves, so that it gives the same bits on every CPU.
+
+    >>> print(rounded_apart("%r = call float @llvm.fmuladd.f32(float %x, float %y, float %z)"))
+    %r.product = fmul float %x, %y
+    %r = fadd float %r.product, %z
+    """
+
+    def apart(found: re.Match[str]) -> str:
+        made, kind, operands = found.groups()
+        x, y, z = operands.removeprefix(f"{kind} ").split(f", {kind} ")
+        return f"{made}.product = fmul {kind} {x}, {y}\n  {made} = fadd {kind} {made}.product, {z}"
+
+    return _MULTIPLY_ADD.sub(apart, text)
 
 
 def _parsed(text: str) -> Any:

@@ -52,7 +52,8 @@ class Lanes:
 
     def math(self, name: str, dtype: DType, *registers: str) -> str:
         """Write a call of a function of the math library."""
-        definition = math.function(name, "f32" if dtype.name == "float32" else "f64", self.count)
+        make = math.strict_function if self.module.strict else math.function
+        definition = make(name, "f32" if dtype.name == "float32" else "f64", self.count)
         define(self.module, definition)
         kind = self.of(dtype)
         return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu.engine import Code, load
@@ -10,9 +11,9 @@ from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.target import current_target
 
 
-def address(name: str) -> int:
+def address(name: str, strict: bool = False) -> int:
     """Return where a kernel stands; KeyError for a name that is none."""
-    return code(family(name)).address(f"dy2st.{name}")
+    return code(family(name), strict).address(f"dy2st.{name}")
 
 
 def family(name: str) -> str:
@@ -25,8 +26,14 @@ def family(name: str) -> str:
     return ".".join(words[: 3 if words[0] == "random" else 2])
 
 
-@functools.cache
-def code(of: str) -> Code:
+def code(of: str, strict: bool = False) -> Code:
     """Return the code of a family, loaded."""
-    product, _ = made(f"library {of}", lambda: Product(cpu.library_binary(of, current_target())))
+    return _code(of, strict, os.environ.get("DY2ST_CPU"))
+
+
+@functools.cache
+def _code(of: str, strict: bool, forced: str | None) -> Code:
+    """Return the code for the CPU that `DY2ST_CPU` forces."""
+    recipe = f"library {of}{' strict' * strict}"
+    product, _ = made(recipe, lambda: Product(cpu.library_binary(of, current_target(strict))))
     return load(product.binary)

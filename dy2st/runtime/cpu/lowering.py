@@ -36,6 +36,7 @@ def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
     unit = Unit(program, target, RULES, STRIDED, AS_THEY_ARE, run_group, small)
     unit.kernels.special = better_definitions(target)
+    unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):
             module.add(line.partition("@")[2].partition("(")[0], line)

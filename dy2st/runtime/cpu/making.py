@@ -13,9 +13,9 @@ from dy2st.runtime.cpu.together import together
 from dy2st.runtime.cpu.writer import Unit
 
 
-def lowered(program: Program) -> Unit:
+def lowered(program: Program, strict: bool = False) -> Unit:
     """Return the text of a Program's code, its host calls and its constants."""
-    unit = lower(prepared(program), current_target())
+    unit = lower(prepared(program), current_target(strict))
     if python_api.available() and entry.takes(program):
         entry.Entry(unit.module, unit.program, unit.takes_long).write()
     return unit
@@ -23,14 +23,14 @@ def lowered(program: Program) -> Unit:
 
 def product(program: Program, unit: Unit) -> Product:
     """Return the machine code of a Program; loop nests, glue and the library are compiled at the same time."""
-    target = current_target()
+    target = unit.target
     kernels, glue, level = unit.kernels.text(), unit.module.text(unit.kernels), int(has_loops(program))
     families = dict.fromkeys(map(library_addresses.family, unit.library))
     objects = together(
         [
             lambda: made_object(kernels, target),
             lambda: made_object(glue, target, level),
-            *((lambda of=of: library_addresses.code(of)) for of in families),
+            *((lambda of=of: library_addresses.code(of, target.strict)) for of in families),
         ]
     )
     calls = [[c.name, c.rare, c.in_loop, c.effect] for c in unit.calls]

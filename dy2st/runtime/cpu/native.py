@@ -54,11 +54,11 @@ class _Calls:
 class NativePlan:
     """Native code of a Program. Any number of threads may run it at once."""
 
-    def __init__(self, program: Program, *, only_if_kept: bool = False):
-        self.program = program
+    def __init__(self, program: Program, *, strict: bool = False, only_if_kept: bool = False):
+        self.program, self._strict = program, strict
         known = fingerprint(program)
         self._unit: Unit | None = None
-        recipe = None if known is None else f"program {known}"
+        recipe = None if known is None else f"program {known}{' strict' * strict}"
         product, self.was_kept = made(recipe, not_made if only_if_kept else self._product)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
@@ -70,7 +70,7 @@ class NativePlan:
         self._results = [v.type for v in program.block.results]
         self._width = sum(len(kinds(t)) for t in self._results)
         self._constants = _words([array.ctypes.data for array in self._arrays])
-        self._library = _words([library_addresses.address(name) for name in notes["library"]])
+        self._library = _words([library_addresses.address(name, strict) for name in notes["library"]])
         self._lock = threading.Lock()
         self._contexts: dict[int, Context] = {}
         self._keep: list[Any] = []
@@ -83,7 +83,7 @@ class NativePlan:
         self._interpreted: Plan | None = None
 
     def _product(self) -> Product:
-        self._unit = cpu.lowered(self.program)
+        self._unit = cpu.lowered(self.program, self._strict)
         return cpu.product(self.program, self._unit)
 
     @property
@@ -91,7 +91,7 @@ class NativePlan:
         """What the code was made from; written again where the code was kept by an earlier process."""
         unit = self._unit
         if unit is None:
-            unit = self._unit = cpu.lowered(self.program)
+            unit = self._unit = cpu.lowered(self.program, self._strict)
             if [call.name for call in unit.calls] != [note.name for note in self._notes]:
                 raise RuntimeError("native code was kept of another Program; remove the folder of DY2ST_CACHE_DIR")
         return unit

@@ -1,6 +1,9 @@
 """The CPU that code is made for: its name, its features and how wide its vectors are.
 
 `DY2ST_CPU` forces a lesser one (`avx2`, `sse`, `scalar`), so that all kinds of code are tested on one machine.
+
+Strict code gives the same bits on all of them: its vectors have one width, which LLVM cuts up where the CPU's are
+shorter, and every operation rounds by itself.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 _FORCED = {
@@ -17,6 +20,7 @@ _FORCED = {
     "sse": ("x86-64-v2", "", 16),
     "scalar": ("x86-64", "", 0),
 }
+_STRICT_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Target:
     cpu: str
     features: str
     vector_bytes: int
+    strict: bool = False
 
     def lanes(self, itemsize: int) -> int:
         """Return how many elements of `itemsize` bytes a vector register holds, at least 1."""
@@ -39,7 +44,7 @@ class Target:
 
     def words(self) -> tuple[str, ...]:
         """Return texts that differ where code for the same text does."""
-        return (self.triple, self.cpu, self.features, *self._model().values())
+        return (self.triple, self.cpu, self.features, "strict" * self.strict, *self._model().values())
 
     def machine(self, level: int = 1) -> Any:
         """Return LLVM's machine for this target."""
@@ -73,9 +78,10 @@ def host_target(forced: str | None = None) -> Target:
     return Target(triple, *_FORCED[forced])
 
 
-def current_target() -> Target:
+def current_target(strict: bool = False) -> Target:
     """Return the target that `DY2ST_CPU` names, else this machine's."""
-    return host_target(os.environ.get("DY2ST_CPU") or None)
+    found = host_target(os.environ.get("DY2ST_CPU") or None)
+    return replace(found, vector_bytes=_STRICT_BYTES, strict=True) if strict else found
 
 
 def _width(features: Any) -> int:

@@ -28,10 +28,10 @@ _NOTED = 1000
 _Key = tuple[tuple[str, Extent], ...]
 
 
-def native_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions:
-    """Return native code for a Program, ready for these inputs."""
-    if not meetings(program):
-        return NativePlan(program)
+def native_code(program: Program, inputs: Sequence[Any], *, strict: bool = False) -> NativePlan | Versions:
+    """Return native code for a Program, ready for these inputs; strict code is one for all."""
+    if strict or not meetings(program):
+        return NativePlan(program, strict=strict)
     made = Versions(program)
     made.version(inputs)
     return made

@@ -137,7 +137,7 @@ def test_a_kept_program_that_is_another_one_is_found_out(folder, monkeypatch):
     NativePlan(program_of(f, x))
     plan = NativePlan(program_of(f, x))
     other = cpu.lowered(program_of(lambda x: x + 1, x))
-    monkeypatch.setattr(making, "lowered", lambda program: other)
+    monkeypatch.setattr(making, "lowered", lambda program, strict: other)
     with pytest.raises(RuntimeError, match="native code was kept of another Program"):
         _ = plan.unit
 

@@ -181,6 +181,14 @@ class Emitter:
         """Write x * y + z, with one rounding on targets that have such an instruction and two elsewhere."""
         return self._intrinsic("fmuladd", x.kind, x, y, z)
 
+    def rounded(self, x: Lanes) -> Lanes:
+        """Return x as one number of its kind, which it is, but in wide.py."""
+        return x
+
+    def each_part(self, function: Callable[[Lanes], Lanes], x: Lanes) -> Lanes:
+        """Write a linear function of the parts of x, which has one, but in wide.py."""
+        return function(x)
+
     def sqrt(self, x: Lanes) -> Lanes:
         """Write the square root."""
         return self._intrinsic("sqrt", x.kind, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math import (
@@ -22,6 +22,7 @@ from dy2st.runtime.cpu.math import (
     trigonometric,
 )
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
+from dy2st.runtime.cpu.math.wide import WideEmitter
 
 Formula = Callable[..., Lanes]
 
@@ -68,12 +69,49 @@ def function(name: str, dtype: str, lanes: int) -> Definition:
     >>> square_root.name
     'dy2st.sqrt.f32.4'
     """
-    formula = FORMULAS[name]
     e = Emitter(lanes)
-    names = list(inspect.signature(formula).parameters)[1:]  # the first is the emitter
-    result = formula(e, *(Lanes(e, dtype, f"%{x}") for x in names))
-    t, symbol = e.type(dtype), f"dy2st.{name}.{dtype}.{lanes}"
-    arguments = ", ".join(f"{t} %{x}" for x in names)
+    return _finished(e, f"dy2st.{name}.{dtype}.{lanes}", dtype, _operands(e, name, dtype), FORMULAS[name])
+
+
+@functools.cache
+def strict_function(name: str, dtype: str, lanes: int) -> Definition:
+    """Return IR for a function right to 1 unit in the last place: in float64 for float32, in two parts for float64.
+
+    >>> strict_function("tanh", "f64", 4).name
+    'dy2st.strict.tanh.f64.4'
+    """
+    formula, symbol = FORMULAS[name], f"dy2st.strict.{name}.{dtype}.{lanes}"
+    if name in EXACT:
+        e = Emitter(lanes)
+        return _finished(e, symbol, dtype, _operands(e, name, dtype), formula)
+    if dtype == "f64":
+        wide = WideEmitter(lanes)
+        operands = _operands(wide, name, dtype)
+        return _finished(wide, symbol, dtype, operands, lambda e, *x: wide.rounded(formula(e, *x)))
+    e = Emitter(lanes)
+    operands = _operands(e, name, dtype)
+    return _finished(
+        e, symbol, dtype, operands, lambda e, *x: e.convert(formula(e, *(e.convert(v, "f64") for v in x)), "f32")
+    )
+
+
+EXACT = frozenset(
+    {
+        *("fmod", "mod", "floordiv", "floor", "ceil", "trunc", "rint", "round", "sign", "nextafter"),
+        *("sqrt", "reciprocal", "square"),
+    }
+)
+"""The functions that are correctly rounded as they are."""
+
+
+def _operands(e: Emitter, name: str, dtype: str) -> list[Lanes]:
+    names = list(inspect.signature(FORMULAS[name]).parameters)[1:]  # the first is the emitter
+    return [Lanes(e, dtype, f"%{x}") for x in names]
+
+
+def _finished(e: Emitter, symbol: str, dtype: str, operands: Sequence[Lanes], formula: Formula) -> Definition:
+    result, t = formula(e, *operands), e.type(dtype)
+    arguments = ", ".join(f"{t} {x.text}" for x in operands)
     head = f"define internal {t} @{symbol}({arguments}) alwaysinline nounwind {{"
     text = "\n".join([head, "entry:", *e.lines, f"  ret {t} {result.text}", "}"])
     return Definition(symbol, text, tuple(e.needs.values()))

@@ -47,7 +47,7 @@ def form(kind: str) -> Form:
 def rounded_whole(e: Emitter, x: Lanes) -> tuple[Lanes, Lanes]:
     """Write the nearest whole number of a small x (|x| < 2**mantissa_bits / 2), as floats and as integers."""
     shifter = form(x.kind).shifter
-    shifted = x + shifter
+    shifted = e.rounded(x + shifter)
     return shifted - shifter, e.bits(shifted) - e.bits(e.constant(x.kind, shifter))
 
 
@@ -70,13 +70,13 @@ def whole_to_float(e: Emitter, n: Lanes) -> Lanes:
 def is_whole(e: Emitter, x: Lanes) -> Lanes:
     """Tell where x has no fraction; true for infinities."""
     a, limit = e.abs(x), 2.0 ** form(x.kind).mantissa_bits
-    return ((a + limit) - limit).equals(a) | (a >= limit)
+    return (e.rounded(a + limit) - limit).equals(a) | (a >= limit)
 
 
 def truncated(e: Emitter, x: Lanes) -> Lanes:
     """Write x without its fraction, with its sign; NaN and infinities as they are."""
     a, limit = e.abs(x), 2.0 ** form(x.kind).mantissa_bits
-    near = (a + limit) - limit
+    near = e.rounded(a + limit) - limit
     near = e.select(near > a, near - 1.0, near)
     return e.copysign(e.select(a < limit, near, a), x)
 

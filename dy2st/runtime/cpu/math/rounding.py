@@ -24,7 +24,7 @@ def trunc(e: Emitter, x: Lanes) -> Lanes:
 def rint(e: Emitter, x: Lanes) -> Lanes:
     """Write the nearest whole number, the even one of two."""
     a, limit = e.abs(x), 2.0 ** form(x.kind).mantissa_bits
-    return e.copysign(e.select(a < limit, (a + limit) - limit, a), x)
+    return e.copysign(e.select(a < limit, e.rounded(a + limit) - limit, a), x)
 
 
 def round(e: Emitter, x: Lanes) -> Lanes:

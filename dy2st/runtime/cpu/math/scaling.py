@@ -18,7 +18,7 @@ def power_of_two(e: Emitter, n: Lanes) -> Lanes:
 
 def scaled(e: Emitter, x: Lanes, n: Lanes, whole: Lanes) -> Lanes:
     """Write x 2**n, rounded once where the result is subnormal; `whole` is n as floats."""
-    return e.call(_in_two_steps(x.kind, e.lanes), x.kind, x, n, whole)
+    return e.each_part(lambda part: e.call(_in_two_steps(x.kind, e.lanes), x.kind, part, n, whole), x)
 
 
 @functools.cache

@@ -38,8 +38,7 @@ def tan(e: Emitter, x: Lanes) -> Lanes:
 def _quadrant(e: Emitter, place: Reduced, n: Lanes) -> Lanes:
     """Write the sine of r + n pi / 2."""
     value = e.select(e.compare("ne", n & 1, 0), _cosine(e, place), _sine(e, place))
-    sign = (n & 2) << (30 if n.kind == "i32" else 62)
-    return e.floats(e.bits(value) ^ sign)
+    return e.select(e.compare("ne", n & 2, 0), -value, value)
 
 
 def _sine(e: Emitter, place: Reduced) -> Lanes:
