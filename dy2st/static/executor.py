@@ -95,15 +95,36 @@ class Executor:
 def prepare(program: Program, fetch_list: Any) -> Prepared:
     """Return the plan for these fetches, made at the first use and kept until the Program changes."""
     recorder = program.recorder
+    version = recorder.version
+    known = _known(program, version, fetch_list)
+    if known is not None:
+        return known
     fetches = fetched_values(recorder, fetch_list)
-    key = (recorder.version, tuple(fetches))
+    key = (version, tuple(fetches))
     found = program.prepared.get(key)
     if found is None:
         stale = [k for k in list(program.prepared) if k[0] != key[0]] or list(program.prepared)[:-MOST_PREPARED]
         for k in stale:
             program.prepared.pop(k, None)
         found = program.prepared[key] = Prepared(recorder, fetches)
+    if isinstance(fetch_list, (list, tuple)) and not any(isinstance(one, (list, tuple)) for one in fetch_list):
+        found.asked_for = (version, tuple(fetch_list))
+        program.last = found
     return found
+
+
+def _known(program: Program, version: Any, fetch_list: Any) -> Prepared | None:
+    """Return the last plan where it was made for these very variables."""
+    last = program.last
+    if last is None or not isinstance(fetch_list, (list, tuple)):
+        return None
+    made_for, asked = last.asked_for
+    if made_for != version or len(asked) != len(fetch_list):
+        return None
+    for one, other in zip(asked, fetch_list, strict=True):
+        if one is not other:
+            return None
+    return last
 
 
 def _numpy(value: Any) -> np.ndarray:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dy2st import dtypes
 from dy2st.ir import program as ir
 from dy2st.ir.program import Value
@@ -44,32 +46,50 @@ class Prepared:
         self.compiled = Compiled(program, program, whole=True)
         self.inputs: list[tuple[str, str]] = [roles[root.arguments[i]] for i in kept]
         self.needed = {name for kind, name in self.inputs if kind == "feed"}
+        self.asked_for: tuple[Any, tuple[Any, ...]] = ((), ())
+        """The Program's version and the variables that this was last made or found for."""
+        self._is_random = self.draws or any(kind == "rng" for kind, _ in self.inputs)
+        self._declared = {name: _declared(recorder.feeds[name]._payload.type) for name in self.needed}
 
     def run(self, feed: dict[str, Any], scope: Any, generator: Any, place: Place) -> list[Any]:
         """Check the feeds, read states, run, write back; return the fetched values."""
         recorder = self.recorder
-        fed = {name: move(feed_array(recorder, name, feed[name]), place) for name in feed}
-        generator = generator or default_generator()
-        seed, draw = generator.get_state()
-        numbers = {"seed": seed, "draw": draw}
-        holders: dict[str, Holder] = {}
+        fed = {name: self._fed(name, given, place) for name, given in feed.items()}
+        seed = draw = 0
+        if self._is_random:
+            generator = generator or default_generator()
+            seed, draw = generator.get_state()
         arguments: list[Any] = []
         for kind, name in self.inputs:
             if kind == "feed":
                 arguments.append(fed[name])
             elif kind == "rng":
-                arguments.append(numbers[name])
+                arguments.append(seed if name == "seed" else draw)
             else:
-                holders[name] = recorder.holder(name, scope)
-                arguments.append(move(_checked(recorder.states[name], holders[name]), place))
+                holder = recorder.holder(name, scope)
+                arguments.append(_on(place, _checked(recorder.states[name], holder)))
         targets = [recorder.holder(state.name, scope, fresh=True) for state, _ in self.writes]
         results = self.compiled.run(arguments, namespace(place))
         fetched, rest = results[: self.count], results[self.count :]
-        written = self._commit(targets, rest, scope)
+        taken = arguments
+        if rest:
+            taken = [*arguments, *self._commit(targets, rest, scope)]
         if self.draws:
             generator.set_state((seed, rest[-1]))
-        taken = _memory([*arguments, *written])
         return [r.copy() if _shares(r, taken) else r for r in fetched]
+
+    def _fed(self, name: str, given: Any, place: Place) -> Any:
+        """Return what is fed as an array of the Program's dtype, on the place; ValueError where it does not fit."""
+        declared = self._declared.get(name)
+        if declared is None or type(given) is not np.ndarray or given.dtype is not declared[0]:
+            return _on(place, feed_array(self.recorder, name, given))
+        shape = given.shape
+        if len(shape) != len(declared[1]):
+            feed_array(self.recorder, name, given)
+        for want, have in zip(declared[1], shape, strict=True):
+            if want is not None and want != have:
+                feed_array(self.recorder, name, given)
+        return _on(place, given)
 
     def _commit(self, targets: list[Holder], values: list[Any], scope: Any) -> list[Any]:
         """Write the new values of states, then the stores; no two of them share memory."""
@@ -82,6 +102,15 @@ class Prepared:
             holder.put(value)
             written.append(value)
         return written
+
+
+def _on(place: Place, array: Any) -> Any:
+    return array if place.kind == "cpu" and type(array) is np.ndarray else move(array, place)
+
+
+def _declared(kind: Any) -> tuple[np.dtype[Any], tuple[int | None, ...]]:
+    """Return dtype and extents as arrays have them; None for an extent that is open."""
+    return kind.dtype.numpy, tuple(e if isinstance(e, int) else None for e in kind.shape)
 
 
 def _roles(recorder: ProgramRecorder) -> dict[Value, tuple[str, str]]:
@@ -116,11 +145,12 @@ def _used(block: ir.Block) -> set[Value]:
     return {v for operation in block.operations for v in operation.operands} | set(block.results)
 
 
-def _memory(values: list[Any]) -> set[int]:
-    """Return the identities of arrays and of those whose memory they use."""
-    arrays = [v for v in values if hasattr(v, "dtype")]
-    return {id(a) for a in arrays} | {id(a.base) for a in arrays if a.base is not None}
-
-
-def _shares(value: Any, taken: set[int]) -> bool:
-    return hasattr(value, "dtype") and (id(value) in taken or (value.base is not None and id(value.base) in taken))
+def _shares(value: Any, taken: list[Any]) -> bool:
+    """Say whether a result is, or uses the memory of, an array that somebody else has."""
+    if not hasattr(value, "dtype"):
+        return False
+    base = value.base
+    for other in taken:
+        if value is other or (base is not None and (base is other or base is getattr(other, "base", None))):
+            return True
+    return False

@@ -67,6 +67,8 @@ class Program:
         self.generator: generator.Generator | None = None
         """The Program's own random numbers, where it has a seed."""
         self.prepared: dict[Any, Any] = {}
+        self.last: Any = None
+        """The plan that the Executor ran last."""
         """What the Executor keeps for each version and list of fetches."""
 
     # ---- random numbers --------------------------------------------------------------------------------------------

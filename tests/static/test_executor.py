@@ -44,6 +44,36 @@ def test_a_plan_is_made_once_for_each_list_of_fetches(main):
     assert prepare(main, [y]) is not prepare(main, [x])
 
 
+def test_the_last_fetches_are_found_again_by_what_they_are(main):
+    x = paddle.static.data("x", [None], "float32")
+    y, z = x * 2, x * 3
+    exe, feed, inner = paddle.static.Executor(), {"x": np.ones(2, "float32")}, [y]
+    for fetches, wanted in (([y], 2), ([y], 2), ([z], 3), ([inner], 2), ([y.name], 2)):
+        (found,) = exe.run(main, feed=feed, fetch_list=fetches)
+        np.testing.assert_array_equal(found, np.full(2, wanted, "float32"))
+    fetches = [inner]
+    exe.run(main, feed=feed, fetch_list=fetches)
+    inner[0] = z
+    np.testing.assert_array_equal(exe.run(main, feed=feed, fetch_list=fetches)[0], np.full(2, 3, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.ones((2, 2), "float32"), r"has shape \[-1, 3\], but the value has shape \[2, 2\]"),
+        (np.ones(3, "float32"), r"has shape \[-1, 3\], but the value has shape \[3\]"),
+        (np.ones((2, 3)), "is float32, but the value has dtype float64"),
+    ],
+)
+def test_a_feed_that_does_not_fit_is_refused_every_time(main, given, message):
+    y = paddle.static.data("x", [None, 3], "float32") * 2
+    exe = paddle.static.Executor()
+    for _ in range(2):
+        exe.run(main, feed={"x": np.ones((4, 3), "float32")}, fetch_list=[y])
+        with pytest.raises(ValueError, match=message):
+            exe.run(main, feed={"x": given}, fetch_list=[y])
+
+
 def test_a_plan_is_made_anew_when_the_program_grows(main):
     _, y = doubled()
     run(feed={"x": X}, fetch_list=[y])
