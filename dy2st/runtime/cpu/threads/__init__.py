@@ -2,9 +2,12 @@
 
     usable.py    how many threads there are to be
     pool.py      the pool as Python sees it: started at first need, made anew after a fork, ended with the process
-    jobs.py      the pool as native code: how work is handed out
-    worker.py    what its threads run
-    state.py     its memory
+    module.py    the pool as native code, of these parts:
+    state.py       its memory
+    team.py        how workers are made and where they are kept
+    worker.py      what they run
+    jobs.py        how work is handed out
+    python_lock.py   when Python's lock is given away
     fork.py      writes the place where a kernel is split between threads
 
 A Program runs on the thread that called it. A kernel that takes long enough is split over its outer range; every part

@@ -10,13 +10,15 @@ import atexit
 import ctypes
 import functools
 import os
+import platform
+import re
 import sys
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.runtime.cpu.engine import Code, compile_text, provide
-from dy2st.runtime.cpu.threads.jobs import EXTERNALS, pool_text
+from dy2st.runtime.cpu.threads.module import pool_text
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
 from dy2st.runtime.cpu.threads.usable import usable_threads
 
@@ -92,22 +94,17 @@ def set_num_threads(num_threads: int) -> None:
     with _wanted.lock:
         _wanted.threads = min(MOST, num_threads)
         if _code.cache_info().currsize:
-            _set(_usable())
-
-
-def _usable() -> int:
-    """Return how many threads the pool is to have; workers sleep by a system call that only Linux has."""
-    return get_num_threads() if sys.platform == "linux" else 1
+            _set(get_num_threads())
 
 
 @functools.cache
 def _code() -> Code:
     """Return the pool's code, compiled and loaded once."""
-    libc = ctypes.CDLL(None)
-    for name in EXTERNALS:
+    text, libc = pool_text(sys.platform, platform.machine()), ctypes.CDLL(None)
+    for name in re.findall(r"declare .*@dy2st\.external\.(\w+)", text):
         function = getattr(ctypes.pythonapi if name.startswith("Py") else libc, name)
         provide(f"dy2st.external.{name}", functools.partial(_external, function))
-    return compile_text(pool_text())
+    return compile_text(text)
 
 
 def _external(function: Any) -> int:
@@ -118,7 +115,7 @@ def _external(function: Any) -> int:
 def _ready() -> Code:
     """Return the pool's code when the pool knows how many threads it is to have."""
     code = _code()
-    _set(_usable())
+    _set(get_num_threads())
     os.register_at_fork(after_in_child=_forget)
     atexit.register(_set, 1)
     return code
@@ -132,6 +129,8 @@ def _set(threads: int) -> None:
 def _forget() -> None:
     """Forget the workers in a forked process, which has none of them."""
     address = ctypes.CFUNCTYPE(ctypes.c_void_p)(_code().address("dy2st.pool"))()
+    if address is None:
+        return
     threads = ctypes.c_int64.from_address(address + FIELDS["threads"]).value
     ctypes.memset(address, 0, BYTES)
     ctypes.c_int64.from_address(address + FIELDS["threads"]).value = threads

@@ -7,8 +7,6 @@ that a worker that the system does not let run costs nothing.
 
 from __future__ import annotations
 
-import platform
-
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, OPEN, PLACES, RANGE_BYTES
 
 _SPINS, _QUIET_SPINS = 400, 40
@@ -18,9 +16,8 @@ _WAIT, _WAKE = 128, 129
 """Commands of Linux's system call `futex`, within one process."""
 
 
-def worker_text() -> str:
-    """Return the memory of the pool and the functions of its workers, for this machine."""
-    arm = platform.machine().lower() in ("aarch64", "arm64")
+def worker_text(arm: bool) -> str:
+    """Return the memory of the pool and the functions of its workers, for AArch64 or x86."""
     pause = ("void @llvm.aarch64.hint(i32", "i32 1") if arm else ("void @llvm.x86.sse2.pause(", "")
     return "\n".join((f"declare {pause[0]})", _sleep(futex=98 if arm else 202), _wait(*pause), _JOIN, _WORK, _WORKER))
 
