@@ -25,6 +25,7 @@ from dy2st.runtime.cpu.conv.columns import gather
 from dy2st.runtime.cpu.conv.direct import direct
 from dy2st.runtime.cpu.conv.places import permutes
 from dy2st.runtime.cpu.conv.sliding import sliding
+from dy2st.runtime.cpu.conv.winograd import winograd
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.draws import fill
 from dy2st.runtime.cpu.elf import Binary
@@ -75,7 +76,7 @@ def _products(dtype: str, target: Target) -> tuple[Definition, ...]:
 def _windows_in_common(dtype: str, target: Target) -> tuple[Definition, ...]:
     """Return what convolutions and their gradients have in common."""
     t = tile(dtype, target)
-    return (gather(t), direct(t) if permutes(target) else sliding(t))
+    return (gather(t), *((direct(t), winograd(t)) if permutes(target) else (sliding(t),)))
 
 
 _WINDOWS = {

@@ -142,6 +142,36 @@ def test_few_places(x, w, stride, groups):
 
 
 @pytest.mark.parametrize(
+    ("x", "filters", "padding"),
+    [
+        ((8, 32, 16, 16), 35, 1),
+        ((3, 33, 13, 19), 32, 0),
+        ((2, 40, 21, 12), 32, 2),
+        ((1, 32, 40, 41), 33, 1),
+    ],
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_kernels_of_3_by_3_by_tiles(x, filters, padding, dtype):
+    rng = np.random.default_rng(8)
+    how = {"stride": (1, 1), "padding": ((padding, padding),) * 2, "dilation": (1, 1), "groups": 1}
+    w = rng.normal(size=(filters, x[1], 3, 3)) * 0.1
+    check(rng.normal(size=x).astype(DTYPES[dtype]), w.astype(DTYPES[dtype]), how, dtype)
+
+
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 3e38])
+def test_what_is_not_finite_does_not_spread_in_a_tile(special):
+    x, w = np.ones((8, 32, 16, 16), np.float32), np.full((32, 32, 3, 3), 0.01, np.float32)
+    x[3, 5, 7, 8] = special
+    how = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
+    (forward, _, _), size = functions("f32")
+    fields = {"in": (16, 16), "kernel": (3, 3), "out": (16, 16), "low": (1, 1)}
+    row = np.array(shape_row(8, 32, 32, 1, **fields), np.int64)
+    scratch, out = np.zeros(size(row.ctypes.data) + 64, np.uint8), np.zeros((8, 32, 16, 16), np.float32)
+    forward(x.ctypes.data, w.ctypes.data, out.ctypes.data, row.ctypes.data, -(-scratch.ctypes.data // 64) * 64)
+    np.testing.assert_allclose(out, Conv().eval(np, x, w, **how), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("x", "w", "padding", "groups"),
     [
         ((8, 6, 2, 2), (5, 6, 3, 3), 1, 1),

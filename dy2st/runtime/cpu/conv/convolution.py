@@ -25,6 +25,7 @@ from dy2st.runtime.cpu.conv.sliding import sliding, sliding_images, sliding_scra
 from dy2st.runtime.cpu.conv.sliding_weights import dots_pay, sliding_weights
 from dy2st.runtime.cpu.conv.together import small_places, together, together_bytes, together_images, together_weights
 from dy2st.runtime.cpu.conv.turned import slides, turned_room, write_turned
+from dy2st.runtime.cpu.conv.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
@@ -45,11 +46,12 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, whole, windows = panels(t), matmul_kernel(dtype, False, False, target), gather(t)
     side_by_side, by_windows = together(t), few(t)
-    ways = [direct(t), mixed(t)] if permutes(target) else [sliding_images(t, sliding(t))]
+    ways = [direct(t), mixed(t), winograd(t)] if permutes(target) else [sliding_images(t, sliding(t))]
     whole_image = _takes_every_element(f, extents.shape)
     laid_out = negation(f, whole_image)
     _instead(f, few_places(f, extents), by_windows)
     if permutes(target):
+        _instead(f, tiles_pay(f, t, extents, tiles_row(f)), ways[2])
         _instead(f, all_of(f, applies(f, t, extents), laid_out), ways[0])
         _instead(f, mixes(f, t), ways[1])
     _small_images(f, t, extents, side_by_side)
@@ -85,7 +87,10 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
     side_by_side = together_images(t, target)
     if permutes(target):
-        ways = write_turned(f, t, extents, direct(t), lambda row: _pays_to_turn(f, t, Extents(f, t, row)))
+        ways = write_turned(
+            f, t, extents, winograd(t), lambda row: tiles_pay(f, t, Extents(f, t, row), tiles_row(f, row))
+        )
+        ways += write_turned(f, t, extents, direct(t), lambda row: _pays_to_turn(f, t, Extents(f, t, row)))
         _small_images(f, t, extents, side_by_side)
     else:
         _small_images(f, t, extents, side_by_side)
@@ -150,11 +155,11 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
         worst = most(f, size, worst)
     worst = plus(f, worst, block)
     room = most(f, worst, f.value(f"select i1 {few_places(f, extents)}, i64 {few_scratch(f, t, extents)}, i64 0"))
-    rooms = (direct_scratch(t), mixed_scratch(t)) if permutes(target) else (sliding_scratch(t),)
+    rooms = (direct_scratch(t), mixed_scratch(t), winograd_scratch(t)) if permutes(target) else (sliding_scratch(t),)
     needs += rooms
     for own in rooms:
         room = most(f, room, f.call("i64", f"@{own.name}", "ptr %shape"))
-    room = most(f, room, turned_room(f, t, extents, rooms[0]))
+        room = most(f, room, turned_room(f, t, extents, own))
     small = compare(f, "sle", extents.places, small_places(t))
     f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {together_bytes(f, t, extents)}, i64 0")))
     return Definition(f.name, f.text(), tuple(needs))

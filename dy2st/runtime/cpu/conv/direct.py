@@ -23,8 +23,8 @@ _KERNEL = (
     ("i64", "%c_row"), ("i64", "%filters"), ("i64", "%k"),
 )  # fmt: skip
 """Strides in bytes."""
-_ROWS = (8, 6, 4, 2)
-"""How many filters a kernel takes: all of them, or the first choice that has as many as are left."""
+_ROWS = {1: (8, 4), 2: (8, 4), 3: (8, 6, 4, 2)}
+"""How many filters the kernels of so many vectors take: the fewest that are as many as are left, or all."""
 _COST = 320
 """Picoseconds that a vector of places takes for an element of a filter."""
 _TOGETHER = 1 << 19
@@ -127,15 +127,16 @@ def direct_scratch(tile: Tile) -> Definition:
 def _rows(tile: Tile, vectors: int) -> Definition:
     """Return the function that runs the kernels of so many vectors down the filters."""
     f = Function(f"dy2st.conv.{tile.dtype}.filters.{vectors}", _KERNEL, linkage="internal", also="noinline nounwind")
-    kernels = [_kernel(tile, rows, vectors) for rows in _ROWS]
-    with f.loop("%filters", step=_ROWS[0]) as i:
+    choices = _ROWS[vectors]
+    kernels = [_kernel(tile, rows, vectors) for rows in choices]
+    with f.loop("%filters", step=choices[0]) as i:
         left = minus(f, "%filters", i)
         w, c = f.offset("%w", times(f, i, "%w_row")), f.offset("%c", times(f, i, "%c_row"))
         for n, kernel in enumerate(kernels):
-            fewer = _ROWS[n + 1] if n + 1 < len(_ROWS) else 0
+            fewer = choices[n + 1] if n + 1 < len(choices) else 0
             chosen = [compare(f, "sgt", left, fewer)]
             if n:
-                chosen.append(compare(f, "sle", left, _ROWS[n]))
+                chosen.append(compare(f, "sle", left, choices[n]))
             with f.when(all_of(f, *chosen)):
                 f.call("void", f"@{kernel.name}", f"ptr {w}", "i64 %w_row", "ptr %planes", "ptr %taps", "ptr %vectors",
                        f"ptr {c}", "i64 %c_row", f"i64 {left}", "i64 %k")  # fmt: skip

@@ -1,0 +1,162 @@
+"""Convolution with kernels of 3 by 3 by products of 16 transformed parts, of which 4 results cost 16 multiplications.
+
+    Y = A^T ((G g G^T) * (B^T d B)) A     for each tile of 2 by 2 results (A. Lavin and S. Gray, "Fast algorithms for
+                                          convolutional neural networks", 2016)
+
+Tiles move by 2 over windows of 4 by 4, so they are the places of a convolution of stride 2, which planes.py and
+places.py lay out. Sums of elements stand where single elements did: an infinity or a NaN, or what comes near the
+largest number, spreads to the rest of its tile. Where a result is not finite, all is computed again without tiles.
+"""
+
+from __future__ import annotations
+
+from dy2st.runtime.cpu.conv.direct import Layout, applies, direct
+from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, describe_vectors
+from dy2st.runtime.cpu.conv.planes import fill_planes
+from dy2st.runtime.cpu.conv.shape import FIELDS
+from dy2st.runtime.cpu.conv.winograd_parts import GROUP, PARTS, filters_part, images_part, results_part
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.panels import panels
+from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, rounded_up, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
+
+_TEAM = 8
+"""How many threads there is room for."""
+_LEAST_TILES, _LEAST_CHANNELS = 96, 32
+"""From so many tiles, and so many channels and filters, on it is faster (measured)."""
+_COST = 160
+"""Picoseconds that a vector of tiles takes for an element of a part."""
+_BODY = (
+    ("ptr", "%planes"), ("ptr", "%taps"), ("ptr", "%vectors"), ("i64", "%count"), ("ptr", "%u"), ("ptr", "%rooms"),
+    ("ptr", "%c"), ("ptr", "%tiles"), ("ptr", "%shape"),
+)  # fmt: skip
+
+
+def tiles_pay(f: Function, tile: Tile, extents: Extents, row: str) -> str:
+    """Write whether a convolution is done by tiles, of which `row` is the shape row."""
+    shape = extents.shape
+    ones = ("in0", "out0", "kernel0", "groups", *(f"{n}{a}" for n in ("stride", "dilation") for a in (1, 2)))
+    fixed = [compare(f, "eq", shape[name], 1) for name in ones]
+    fixed += [compare(f, "eq", shape[f"kernel{a}"], 3) for a in (1, 2)]
+    wide = [compare(f, "sge", n, _LEAST_CHANNELS) for n in (extents.channels, extents.filters)]
+    own = Extents(f, tile, row)
+    many = compare(f, "sge", times(f, extents.batch, own.places), _LEAST_TILES)
+    return all_of(f, *fixed, *wide, many, applies(f, tile, own))
+
+
+def tiles_row(f: Function, row: str = "%shape") -> str:
+    """Write the shape row of the tiles."""
+    made = f.slot("i64", len(FIELDS))
+    for at, name in enumerate(FIELDS):
+        value = f.load("i64", f.offset(row, 8 * at))
+        if name in ("out1", "out2"):
+            value = f.value(f"sdiv i64 {plus(f, value, 1)}, 2")
+        elif name[:-1] in ("kernel", "stride") and name[-1] != "0":
+            value = {"kernel": "4", "stride": "2"}[name[:-1]]
+        f.store("i64", value, f.offset(made, 8 * at))
+    return made
+
+
+def winograd(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.winograd(x, w, c, shape, scratch)`, where `tiles_pay` says so."""
+    f = Function(f"dy2st.conv.{tile.dtype}.winograd", PARAMETERS, linkage="internal", also="noinline nounwind")
+    row = tiles_row(f)
+    extents, sizes = Extents(f, tile, row), _Sizes(f, tile, row)
+    fill, describe, part, body, again = (
+        fill_planes(tile),
+        describe_vectors(tile),
+        filters_part(tile),
+        _body(tile),
+        direct(tile),
+    )
+    rooms = f.offset("%scratch", sizes.filters)
+    layout = Layout(f, tile, extents, f.offset(rooms, times(f, sizes.room, _TEAM)))
+    needs = [fill, describe, body, again, part]
+    arguments = (("ptr", "%w"), ("ptr", "%scratch"), ("i64", extents.filters), ("i64", extents.channels))
+    needs.append(forked(f, part.name, arguments, extents.filters, times(f, extents.channels, 1000)))
+    with f.loop(str(_TEAM)) as who:
+        f.store("i64", "0", f.offset(rooms, times(f, who, sizes.room)))
+    layout.planes.write_taps(layout.taps)
+    f.call("void", f"@{describe.name}", f"ptr {layout.lanes}", f"ptr {layout.vectors}", f"i64 {layout.images}",
+           f"ptr {row}")  # fmt: skip
+    result = times(f, extents.filters, *Extents(f, tile).shape.axes("out"))
+    with f.loop(extents.batch, step=layout.images) as b:
+        x = f.offset("%x", times(f, b, extents.image), tile.element)
+        c = f.offset("%c", times(f, b, result), tile.element)
+        images = least(f, minus(f, extents.batch, b), layout.images)
+        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {layout.data}", f"i64 {extents.image}", f"ptr {row}",
+               f"i64 {images}")  # fmt: skip
+        count = times(f, images, layout.places.vectors)
+        arguments = (
+            ("ptr", layout.data), ("ptr", layout.taps), ("ptr", layout.vectors), ("i64", count), ("ptr", "%scratch"),
+            ("ptr", rooms), ("ptr", c), ("ptr", row), ("ptr", "%shape"),
+        )  # fmt: skip
+        units = f.value(f"udiv i64 {plus(f, count, GROUP - 1)}, {GROUP}")
+        cost = times(f, extents.filters, extents.channels, GROUP * PARTS * _COST)
+        needs.append(forked(f, body.name, arguments, units, cost, _TEAM))
+    with f.loop(str(_TEAM)) as who:
+        infinite = f.load("i64", f.offset(rooms, times(f, who, sizes.room)))
+        with f.when(compare(f, "ne", infinite, 0)):
+            f.call("void", f"@{again.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+            f.ret()
+    f.ret()
+    return Definition(f.name, f.text(), tuple(needs))
+
+
+def winograd_scratch(tile: Tile) -> Definition:
+    """Return `i64 @dy2st.conv.f32.winograd.scratch(shape)`; nothing where it is not done so."""
+    f = Function(f"dy2st.conv.{tile.dtype}.winograd.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
+                 also="noinline nounwind")  # fmt: skip
+    row = tiles_row(f)
+    with f.when(tiles_pay(f, tile, Extents(f, tile), row)):
+        sizes = _Sizes(f, tile, row)
+        layout = Layout(f, tile, Extents(f, tile, row), "null")
+        f.ret("i64", plus(f, sizes.filters, times(f, sizes.room, _TEAM), layout.bytes))
+    f.ret("i64", "0")
+    return Definition(f.name, f.text())
+
+
+class _Sizes:
+    """Bytes: of the transformed filters, and of a thread's room for transformed images and results of a group."""
+
+    def __init__(self, f: Function, tile: Tile, row: str):
+        extents = Extents(f, tile, row)
+        width = GROUP * tile.lanes * tile.size
+        self.filters = rounded_up(f, times(f, extents.filters, extents.channels, PARTS * tile.size), 64)
+        self.images = times(f, extents.channels, PARTS * width)
+        self.room = plus(f, 64, self.images, times(f, extents.filters, PARTS * width), tile.lanes * tile.size)
+
+
+def _body(tile: Tile) -> Definition:
+    """Return the function that computes the results of some groups of vectors of tiles."""
+    f = Function(f"dy2st.conv.{tile.dtype}.winograd.groups", (*_BODY, *RANGE), linkage="internal",
+                 also="noinline nounwind")  # fmt: skip
+    image, multiply, result = images_part(tile), panels(tile), results_part(tile)
+    extents, sizes = Extents(f, tile, "%tiles"), _Sizes(f, tile, "%tiles")
+    width = GROUP * tile.lanes * tile.size
+    room = f.offset("%rooms", times(f, "%who", sizes.room))
+    v = f.offset(room, 64)
+    m = f.offset(v, sizes.images)
+    u_part, u_row = times(f, extents.filters, extents.channels, tile.size), times(f, extents.channels, tile.size)
+    with f.loop("%to", start="%from") as unit:
+        first = times(f, unit, GROUP)
+        here = least(f, minus(f, "%count", first), GROUP)
+        vectors = f.offset("%vectors", times(f, first, VECTOR_BYTES))
+        f.call("void", f"@{image.name}", "ptr %planes", "ptr %taps", f"ptr {vectors}", f"i64 {here}", f"ptr {v}",
+               f"i64 {extents.channels}")  # fmt: skip
+        with f.loop(str(PARTS)) as part:
+            a = f.offset("%u", times(f, part, u_part))
+            b, c = (
+                f.offset(v, times(f, part, extents.channels, width)),
+                f.offset(m, times(f, part, extents.filters, width)),
+            )
+            f.call("void", f"@{multiply.name}", f"ptr {a}", f"i64 {u_row}", f"i64 {tile.size}", f"ptr {b}",
+                   f"i64 {width}", f"ptr {c}", f"i64 {width}", f"i64 {extents.filters}",
+                   f"i64 {times(f, here, tile.lanes)}", f"i64 {extents.channels}", "i1 false", "i1 false")  # fmt: skip
+        f.call("void", f"@{result.name}", f"ptr {m}", f"i64 {first}", f"i64 {here}", "ptr %c", f"ptr {room}",
+               "ptr %tiles", "ptr %shape")  # fmt: skip
+    f.ret()
+    return Definition(f.name, f.text(), (image, multiply, result))
