@@ -49,8 +49,10 @@ class Explanation:
     """What `explain()` returns; prints as text.
 
     `programs` are the Programs, oldest first; `traced` says of each why it was traced, `specialised` what it takes as
-    fixed; `events` are the last calls that were traced for themselves alone; `fallbacks` the reasons, with their lines,
-    why something runs eagerly; `calls` counts all, `eager_calls` those that ran eagerly.
+    fixed, `runs` how it and its derivatives run (each a `Report`: native code or not, how long it took to make, what it
+    asks of Python, how much memory it holds); `events` are the last calls that were traced for themselves alone;
+    `fallbacks` the reasons, with their lines, why something runs eagerly; `calls` counts all, `eager_calls` those that
+    ran eagerly.
     """
 
     def __init__(self, name: str, history: History, programs: list[ConcreteProgram]):
@@ -58,16 +60,18 @@ class Explanation:
         self.traced, self.events, self.fallbacks = list(history.traced), list(history.events), list(history.fallbacks)
         self.calls, self.eager_calls = history.calls(programs), history.eager
         self.specialised = [list(specialised(p)) for p in programs]
+        self.runs = [list(p.compiled.reports()) for p in programs]
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {_counted(len(self.programs), 'program')}, {_counted(self.calls, 'call')}"]
-        for why, program, fixed in zip(self.traced, self.programs, self.specialised, strict=False):
+        for why, program, fixed, runs in zip(self.traced, self.programs, self.specialised, self.runs, strict=False):
             lines.append(f"  {why}")
             refused = f"; not for {_counted(program.refused, 'call')}: {program.refusal}" if program.refused else ""
             lines.append(f"    used by {_counted(program.calls, 'call')}{refused}")
             if fixed:
                 more = f", and {len(fixed) - MOST_SHOWN} more" if len(fixed) > MOST_SHOWN else ""
                 lines.append(f"    only where {', '.join(fixed[:MOST_SHOWN])}{more}")
+            lines += [f"    {role + ': ' if role else ''}{report}" for role, report in runs]
         lines += [f"  {event}" for event in self.events]
         if self.eager_calls:
             lines.append(f"  {_counted(self.eager_calls, 'call')} ran eagerly")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.llvm import do_without
 from dy2st.runtime.plan import Plan, compile_plan
+from dy2st.runtime.report import Report
 
 _MAKING = 150
 """How many operations the interpreter runs in the time that it takes to make native code of one."""
@@ -32,8 +34,31 @@ class Runnable(Protocol):
         ...
 
 
+class NativeVersion(Protocol):
+    """One version of native code, as far as reports tell of it."""
+
+    was_kept: bool
+    seconds: float
+    elsewhere: int
+
+    @property
+    def host_calls(self) -> Sequence[Any]:
+        """The operations that every run leaves to Python, each with its `name`."""
+        ...
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that the last run held at a time."""
+        ...
+
+
 class Native(Runnable, Protocol):
     """Native code of a Program."""
+
+    @property
+    def plans(self) -> Sequence[NativeVersion]:
+        """Its versions."""
+        ...
 
     @property
     def is_worth_it(self) -> bool:
@@ -51,11 +76,8 @@ class Automatic:
         self._job: Job[Native] | None = None
         self._plan: Plan | None = None
         self._chosen: Runnable | None = None
-
-    @property
-    def native(self) -> Runnable | None:
+        self.native: Native | None = None
         """The native code that runs the Program; None while, or where, the interpreter does."""
-        return self._chosen if self._chosen is not self._plan else None
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
@@ -66,6 +88,19 @@ class Automatic:
             if self._chosen is not None:
                 self.run = chosen.run  # from now on there is nothing to choose
         return chosen.run(inputs)
+
+    def report(self) -> Report:
+        """Return how the Program runs."""
+        plans = () if self.native is None else self.native.plans
+        return Report(
+            versions=len(plans),
+            kept=sum(plan.was_kept for plan in plans),
+            seconds=sum(plan.seconds for plan in plans),
+            host_calls=sum((Counter(call.name for call in plan.host_calls) for plan in plans), Counter[str]()),
+            elsewhere=sum(plan.elsewhere for plan in plans),
+            peak=max([plan.peak for plan in plans], default=0),
+            is_being_made=self._job is not None and self._chosen is None,
+        )
 
     def settle(self, seconds: float = 60.0) -> None:
         """Wait for native code that is being made, but not longer than that."""
@@ -83,7 +118,8 @@ class Automatic:
                 self._chosen = self._interpreted()
                 return self._chosen
             if native is not None:
-                self._chosen = native if self._always or native.is_worth_it else self._interpreted()
+                self.native = native if self._always or native.is_worth_it else None
+                self._chosen = self.native or self._interpreted()
         return self._chosen or self._interpreted()
 
     def _native(self, inputs: Sequence[Any]) -> Native | None:

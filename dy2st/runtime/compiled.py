@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from dy2st.autodiff.jet import Given, jet
 from dy2st.autodiff.programs import fresh_names, jvp, vjp
@@ -15,8 +17,10 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
 from dy2st.passes.silence import silenced
-from dy2st.runtime.backend import Runnable, ready
+from dy2st.runtime.automatic import Automatic, Runnable
+from dy2st.runtime.backend import ready
 from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.report import Report
 
 
 class Compiled:
@@ -74,6 +78,15 @@ class Compiled:
             with self._lock:
                 plan = self._plans.setdefault(xp, self._ready(xp))
         return plan
+
+    def reports(self) -> Iterator[tuple[str, Report]]:
+        """Yield how this Program, and those of its derivatives that ran, run on the CPU; each with what it is for."""
+        plan = self._plans.get(np)
+        if isinstance(plan, Automatic):
+            yield "", plan.report()
+        for pullback in list(self._pullbacks.values()):
+            for role, compiled in (("with residuals", pullback.forward), ("the gradient", pullback.backward)):
+                yield from ((role if not inner else f"{role}, {inner}", r) for inner, r in compiled.reports())
 
     def _ready(self, xp: Any) -> Runnable:
         return ready(self.optimised, xp, strict=self._strict) if self._whole else compile_plan(self.optimised, xp)

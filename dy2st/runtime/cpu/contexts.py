@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dy2st.runtime.cpu import support
 from dy2st.runtime.cpu.host import Calls, Run, entry_address
-from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, ERROR, HOST, LIBRARY, RUN, TURN
+from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, ERROR, HOST, LIBRARY, PEAK, RUN, TURN
 from dy2st.runtime.cpu.signals import Kept
 
 _WORD = 8
@@ -44,6 +44,11 @@ class Context:
         """Return the error that came from outside into the run, as Python keeps errors: kind, error, traceback."""
         kind, value, trace = self._memory[ERROR // _WORD : ERROR // _WORD + 3]
         return kind, value, trace
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that the last run held at a time, beside its inputs."""
+        return int(self._memory[PEAK // _WORD])
 
     def clear(self) -> None:
         """Give all memory back and forget the run: after an error, some of it may still count holders."""

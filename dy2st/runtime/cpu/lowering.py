@@ -17,7 +17,7 @@ from dy2st.passes.decompose import Decompose
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
 from dy2st.runtime.cpu.math.scaling import better_definitions
-from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, OK
+from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, LIVE, OK, PEAK
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
 from dy2st.runtime.cpu.rules.small import small
@@ -54,6 +54,8 @@ def _function(unit: Unit, name: str, block: Block) -> str:
         linkage="" if entry else "internal", also="nounwind",
     )  # fmt: skip
     writer = Writer(unit, f)
+    if entry:
+        f.store("i64", f.load("i64", f.offset("%context", LIVE)), f.offset("%context", PEAK))
     arguments, at = [], 0
     for argument in block.arguments:
         arguments.append((writer.read("%operands", argument.type, at), False))

@@ -8,14 +8,16 @@ it is never counted, never written into and never freed.
               40 blocks ever made  48 addresses of library kernels  56 where the stack began  64 how many runs began
               72 when Python last looked at signals
               80 the error that it raised then: its kind, itself, its traceback
-              104... free blocks, one list a size class
+              104 bytes of the blocks that are held  112 the most that were held since the run began
+              120... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
 from __future__ import annotations
 
 HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, LOOKED, ERROR = range(0, 88, 8)
-FREE = ERROR + 24
+LIVE, PEAK = ERROR + 24, ERROR + 32
+FREE = PEAK + 8
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 HEAD = 64
@@ -56,6 +58,26 @@ entry:
   ret i64 %class
 }}
 
+; count the bytes of a block of this class, which is held from now on (1) or no more (-1)
+define void @dy2st.count(ptr %context, i64 %class, i64 %more) alwaysinline {{
+entry:
+  %log = lshr i64 %class, 2
+  %part = and i64 %class, 3
+  %quarters = add i64 %part, 4
+  %shift = sub i64 %log, 2
+  %content = shl i64 %quarters, %shift
+  %change = mul i64 %content, %more
+  %place = getelementptr i8, ptr %context, i64 {LIVE}
+  %before = load i64, ptr %place
+  %now = add i64 %before, %change
+  store i64 %now, ptr %place
+  %peak.place = getelementptr i8, ptr %context, i64 {PEAK}
+  %peak = load i64, ptr %peak.place
+  %most = call i64 @llvm.smax.i64(i64 %peak, i64 %now)
+  store i64 %most, ptr %peak.place
+  ret void
+}}
+
 ; a block for that many bytes, held once; null when there is no memory
 define ptr @dy2st.allocate(ptr %context, i64 %bytes) noinline {{
 entry:
@@ -73,6 +95,7 @@ take:
   %second = load ptr, ptr %next
   store ptr %second, ptr %list
   store i64 1, ptr %first
+  call void @dy2st.count(ptr %context, i64 %class, i64 1)
   ret ptr %first
 make:
   %log = lshr i64 %class, 2
@@ -105,6 +128,7 @@ link.back:
   store ptr %block, ptr %back.older
   br label %linked
 linked:
+  call void @dy2st.count(ptr %context, i64 %class, i64 1)
   ret ptr %block
 none:
   ret ptr null
@@ -120,12 +144,16 @@ entry:
   %next = getelementptr i8, ptr %block, i64 16
   store ptr %first, ptr %next
   store ptr %block, ptr %list
+  call void @dy2st.count(ptr %context, i64 %class, i64 -1)
   ret void
 }}
 
 ; let go of a block that goes over to somebody else, who frees it
 define void @dy2st.leave(ptr %context, ptr %block) {{
 entry:
+  %class.place = getelementptr i8, ptr %block, i64 8
+  %class = load i64, ptr %class.place
+  call void @dy2st.count(ptr %context, i64 %class, i64 -1)
   %link = getelementptr i8, ptr %block, i64 24
   %older = load ptr, ptr %link
   %back = getelementptr i8, ptr %block, i64 32

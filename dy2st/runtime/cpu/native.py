@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,6 +56,7 @@ class NativePlan:
     """Native code of a Program. Any number of threads may run it at once."""
 
     def __init__(self, program: Program, *, strict: bool = False, only_if_kept: bool = False):
+        began = time.perf_counter()
         self.program, self._strict = program, strict
         known = fingerprint(program)
         self._unit: Unit | None = None
@@ -81,6 +83,10 @@ class NativePlan:
         )
         self._call = self._function() if self._direct else None
         self._interpreted: Plan | None = None
+        self.elsewhere = 0
+        """How many runs the interpreter took over."""
+        self._peak = 0
+        self.seconds = time.perf_counter() - began
 
     def _product(self) -> Product:
         self._unit = cpu.lowered(self.program, self._strict)
@@ -100,6 +106,16 @@ class NativePlan:
     def host_calls(self) -> list[CallNote]:
         """The operations that every run leaves to their `eval`, in Python."""
         return [note for note in self._notes if note.name and not note.rare]
+
+    @property
+    def plans(self) -> tuple[NativePlan, ...]:
+        """Only this plan: native code in one version."""
+        return (self,)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that a run held at a time, beside its inputs: the last one, or one that ran beside it."""
+        return max([self._peak, *(context.peak for context in list(self._contexts.values()))])
 
     @property
     def is_worth_it(self) -> bool:
@@ -157,9 +173,13 @@ class NativePlan:
                 raise error
             finally:
                 error.__context__ = handled  # `raise` has put there what the caller is handling
-        return replay(self.program, inputs, done) if done else self._elsewhere(inputs)
+        if done:
+            self.elsewhere += 1
+            return replay(self.program, inputs, done)
+        return self._elsewhere(inputs)
 
     def _elsewhere(self, inputs: Sequence[Any]) -> list[Any]:
+        self.elsewhere += 1
         if self._interpreted is None:
             self._interpreted = compile_plan(self.program)
         return self._interpreted.run(inputs)
@@ -184,6 +204,7 @@ class NativePlan:
         for t in self._results:
             value, address = decode(t, address)
             results.append(_free(t, value))
+        self._peak = context.peak
         del self._contexts[context.run.number]
         return results
 

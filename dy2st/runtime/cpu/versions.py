@@ -62,6 +62,11 @@ class Versions:
         self._tried: tuple[NativePlan, ...] = ()
 
     @property
+    def plans(self) -> tuple[NativePlan, ...]:
+        """The versions that there are."""
+        return tuple(self._made.values())
+
+    @property
     def is_worth_it(self) -> bool:
         """Whether native code is likely to be faster than a plan, as far as the versions there are tell."""
         return all(plan.is_worth_it for plan in self._made.values())
