@@ -4,9 +4,10 @@ python3 dev.py bench                                 # every row, dy2st alone
 python3 dev.py bench --rows lstm mlp --quick         # rows whose names begin so, at a tenth of the effort
 python3 dev.py bench --rows newton --beside jax      # one row, beside one package
 python3 dev.py bench --peers                         # every row beside every package that is installed
-python3 dev.py bench --peers --missing --write       # only rows without a result; then docs/performance.md
+python3 dev.py bench --peers --missing               # only rows without a result: a run that was cut off goes on
+python3 dev.py bench --peers --growth --write        # all there is, then docs/performance.md
 
-Results are kept row by row in a JSON file, which --write reads: a run that was cut off goes on with --missing.
+Results are kept row by row in a JSON file, from which --write makes the page; --write alone measures nothing.
 """
 
 import argparse
@@ -18,15 +19,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import facts
-from benchmarks.suite import matching
+from benchmarks.suite import ceilings, matching
+from benchmarks.suite.growth import LINES, grown
 from benchmarks.suite.measure import QUICK, Effort, measure
+from benchmarks.suite.picture import svg
+from benchmarks.suite.report import page, ratios, seconds
 from benchmarks.suite.workload import OURS, PEERS, Row
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 RESULTS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dy2st" / "benchmarks.json"
 
 
 def main() -> int:
-    """Measure the named rows; the status is 1 when a side failed or differs."""
+    """Do what the command line says; the status is 1 when a side failed or differs."""
     options = parsed()
     try:
         rows = matching(options.rows)
@@ -35,15 +40,32 @@ def main() -> int:
     kept: dict[str, Any] = json.loads(options.results.read_text()) if options.results.exists() else {"rows": {}}
     if options.missing:
         rows = [row for row in rows if row.name not in kept["rows"]]
+    only_written = options.write and not (options.rows or options.peers or options.beside or options.missing)
+    good = only_written or measure_rows(rows, options, kept)
+    if options.growth:
+        for line in LINES:
+            grown_line = grown(line)
+            print(f"{line.title}: exponent {grown_line['exponent']}", flush=True)
+            kept.setdefault("growth", {})[line.name] = grown_line
+            keep(options.results, kept)
+    if options.write:
+        (DOCS / "performance.md").write_text(page(kept), encoding="utf-8")
+        (DOCS / "performance.svg").write_text(svg(ratios(kept)), encoding="utf-8")
+    return 0 if good else 1
+
+
+def measure_rows(rows: list[Row], options: argparse.Namespace, kept: dict[str, Any]) -> bool:
+    """Measure rows and keep each one's result; say whether no side failed or differs."""
     packages = (OURS, *(PEERS if options.peers else ()), *options.beside)
-    failed = False
+    good = True
+    kept["ceilings"] = kept.get("ceilings") or ceilings.measured()
     for row in rows:
         result = measure(row, packages, QUICK if options.quick else Effort())
         print(text(row, result), flush=True)
         kept["rows"][row.name] = {"taken": time.strftime("%Y-%m-%d"), "machine": facts(), **result}
         keep(options.results, kept)
-        failed |= any(side.get("missing", "").startswith(("FAILED", "DIFFERS")) for side in result["sides"].values())
-    return 1 if failed else 0
+        good &= not any(side.get("missing", "").startswith(("FAILED", "DIFFERS")) for side in result["sides"].values())
+    return good
 
 
 def parsed() -> argparse.Namespace:
@@ -55,6 +77,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--beside", nargs="+", default=[], choices=PEERS, help="measure these packages too")
     parser.add_argument("--quick", action="store_true", help="take fewer and shorter samples")
     parser.add_argument("--missing", action="store_true", help="measure only rows that the results lack")
+    parser.add_argument("--growth", action="store_true", help="measure how time grows with sizes, too")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md from all results")
     parser.add_argument("--results", type=Path, default=RESULTS, help=f"where results are kept ({RESULTS})")
     return parser.parse_args()
 
@@ -78,14 +102,6 @@ def text(row: Row, result: dict[str, Any]) -> str:
         shown = [f"{title} {seconds(side[key])}" for title, key in figures.items() if key in side]
         lines.append(f"  {label:<18} {'  '.join(shown)}")
     return "\n".join(lines)
-
-
-def seconds(value: float) -> str:
-    """Write a time with a unit that suits it."""
-    for unit, size in (("s ", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(value) >= size:
-            return f"{value / size:6.3g} {unit}"
-    return f"{value / 1e-9:6.3g} ns"
 
 
 if __name__ == "__main__":

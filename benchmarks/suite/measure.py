@@ -87,7 +87,7 @@ class _Side:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, *self._task), daemon=True)
-        with _variables(self._environment):
+        with variables(self._environment):
             self._process.start()
         theirs.close()
         self.measured.ready = self._answer(Ready, self.effort.prepare_limit)
@@ -149,7 +149,7 @@ def _refuse_what_differs(sides: list[_Side], tolerance: float) -> None:
 
 
 @contextlib.contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
+def variables(values: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables for what is started meanwhile."""
     before = dict(os.environ)
     os.environ.update(values)

@@ -59,7 +59,13 @@ def serve(connection: Connection, row: str, side: str, tiny: bool, sample_second
             return
         except Exception as error:  # a side may fail in any way; the others are still measured
             print(traceback.format_exc(), flush=True)
-            connection.send(f"FAILED: {type(error).__name__}: {str(error).strip().splitlines()[:1]}")
+            connection.send(f"FAILED: {type(error).__name__}: {_gist(str(error))}")
+
+
+def _gist(text: str) -> str:
+    """Return the first line of an error's text, or the last where the first only announces it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    return lines[-1] if lines[0].endswith(":") else lines[0]
 
 
 def _prepare(connection: Connection, name: str, side: str, tiny: bool) -> tuple[Job, int]:

@@ -1,0 +1,213 @@
+"""Write docs/performance.md from results that were kept: nothing is measured here."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks.suite import ROWS
+from benchmarks.suite.ceilings import limit
+from benchmarks.suite.measure import SINGLE
+from benchmarks.suite.workload import OURS, Row
+
+COLUMNS = {
+    SINGLE: "1 thread",
+    "torch": "torch",
+    "torch compile": "torch compile",
+    "jax": "jax",
+    "onnxruntime": "onnxruntime",
+    "paddle": "paddle",
+    "paddle to_static": "paddle to_static",
+    "numpy": "NumPy",
+}
+HOW = """\
+`python3 dev.py bench --peers --write` makes this page. Each side has a process of its own, with as many threads as its
+package takes; samples are taken in turn; a figure is the median. What the first three calls return was compared with
+ours before. Weights and inputs are the same for all; train steps update parameters in place.
+"""
+COSTS = """\
+A first call begins with the arrays: layers are made, the source is converted, traced and compiled. Memory is the peak
+of the process beyond what it took once the package was imported and the arrays were there. The limit is what the
+arithmetic and the bytes take at the measured ceilings.
+"""
+Results = dict[str, Any]
+
+
+def peers_of(sides: Results) -> Results:
+    """Return the sides that are not ours."""
+    return {label: side for label, side in sides.items() if label not in (OURS, SINGLE)}
+
+
+def best_peer(sides: Results) -> tuple[str, float] | None:
+    """Return the fastest of the others and its median; None where no other was measured."""
+    others = {
+        label: side["median"] for label, side in sides.items() if label.split(",")[0] != OURS and "median" in side
+    }
+    return min(others.items(), key=lambda other: other[1]) if others else None
+
+
+def ratio(sides: Results) -> float | None:
+    """Return our median over the best peer's."""
+    best = best_peer(sides)
+    return sides[OURS]["median"] / best[1] if best and "median" in sides[OURS] else None
+
+
+def page(results: Results) -> str:
+    """Write the whole page."""
+    measured = [(row, results["rows"][row.name]) for row in ROWS if row.name in results["rows"]]
+    parts = [
+        "# Performance\n",
+        _where(measured),
+        "![Our time over the best peer's, row by row](performance.svg)\n",
+        "## Time of a call\n",
+        _times(measured),
+        "## Where we are behind\n",
+        _behind(measured),
+        "## First call, memory, physical limits\n",
+        _costs(measured, results.get("ceilings")),
+        "## Growth\n",
+        _growth(results.get("growth", {})),
+    ]
+    return "\n".join(parts)
+
+
+def _where(measured: list[tuple[Row, Results]]) -> str:
+    """Say when and on what the figures were taken, and how."""
+    lines = []
+    for facts in {str(row["machine"]): row["machine"] for _, row in measured}.values():
+        days = sorted({row["taken"] for _, row in measured if row["machine"] == facts})
+        lines.append(f"Taken {' to '.join(dict.fromkeys((days[0], days[-1])))}: {_listed(facts)}.\n")
+    lines.append(HOW)
+    return "\n".join(lines)
+
+
+def _listed(facts: dict[str, str]) -> str:
+    words = {"cores": "{} cores", "system": "{}", "python": "Python {}"}
+    return ", ".join(words[key].format(value) if key in words else f"{key} {value}" for key, value in facts.items())
+
+
+def _times(measured: list[tuple[Row, Results]]) -> str:
+    lines = [
+        _line("workload", OURS, *COLUMNS.values(), "ours / best peer", "goal"),
+        _line(*["---"] * (4 + len(COLUMNS))),
+    ]
+    for row, result in measured:
+        sides = result["sides"]
+        of_best = ratio(sides)
+        bound = f"{row.goal:g}x" + (f", {seconds(row.limit)}" if row.limit else "")
+        cells = (_time(sides.get(label), label in row.sides or label == SINGLE) for label in (OURS, *COLUMNS))
+        lines.append(_line(row.title, *cells, "" if of_best is None else f"{of_best:.2f}", bound))
+    return "\n".join(lines) + "\n\n" + _notes(measured)
+
+
+def _time(side: Results | None, has_form: bool) -> str:
+    """Write a median, or why there is none: in a word, which the notes explain."""
+    if side is None:
+        return "" if not has_form else "not measured"
+    if "missing" not in side:
+        return seconds(side["median"])
+    why = side["missing"]
+    words = {"FAILED": "fails", "DIFFERS": "differs", "not": "not installed"}
+    return next((word for beginning, word in words.items() if why.startswith(beginning)), why)
+
+
+def _notes(measured: list[tuple[Row, Results]]) -> str:
+    """List what failed or differs, with the reason."""
+    lines = [
+        f"- {row.title}, {label}: {side['missing'].replace('FAILED: ', '').replace('DIFFERS', 'differs')}"
+        for row, result in measured
+        for label, side in result["sides"].items()
+        if side.get("missing", "").startswith(("FAILED", "DIFFERS"))
+    ]
+    return "\n".join(["An empty cell: the package has no form of the job.\n", *lines]) + "\n"
+
+
+def _behind(measured: list[tuple[Row, Results]]) -> str:
+    """List the rows whose goal is missed, the worst one first."""
+    missed = []
+    for row, result in measured:
+        sides = result["sides"]
+        if "median" not in sides[OURS]:
+            missed.append((float("inf"), f"- {row.title}: no figure of ours: {sides[OURS]['missing']}"))
+            continue
+        best, of_best = best_peer(sides), ratio(sides)
+        if best and of_best and of_best > row.goal:
+            figures = f"{seconds(sides[OURS]['median'])} beside {best[0]}'s {seconds(best[1])}"
+            missed.append((of_best / row.goal, f"- {row.title}: {of_best:.2f}x, goal {row.goal:g}x: {figures}"))
+        elif row.limit and sides[OURS]["median"] > row.limit:
+            over = sides[OURS]["median"] / row.limit
+            text = f"- {row.title}: {seconds(sides[OURS]['median'])}, goal {seconds(row.limit)}"
+            missed.append((over, text))
+    missed.sort(key=lambda item: -item[0])
+    return "\n".join(text for _, text in missed) + "\n" if missed else "Nowhere: every row is within its goal.\n"
+
+
+def _costs(measured: list[tuple[Row, Results]], ceilings: Results | None) -> str:
+    titles = "workload", "first call, nothing cached", "from the disk cache", "goals", "best peer's first call"
+    lines = [_line(*titles, "memory of ours", "least of a peer", "time over the limit"), _line(*["---"] * 8)]
+    for row, result in measured:
+        ours, sides = result["sides"][OURS], result["sides"]
+        if "median" not in ours:
+            continue
+        best = best_peer(sides)
+        least = ceilings and limit(row.at_least, ceilings)
+        peaks = [side["peak_memory"] for side in peers_of(sides).values() if side.get("peak_memory")]
+        lines.append(
+            _line(
+                row.title,
+                seconds(ours["cold"]),
+                seconds(ours["first"]),
+                f"{seconds(row.first_call)}, {seconds(0.03)}",
+                seconds(sides[best[0]]["first"]) if best else "",
+                _megabytes(ours["peak_memory"]),
+                _megabytes(min(peaks)) if peaks else "",
+                f"{ours['median'] / least:.1f}" if least else "",
+            )
+        )
+    return "\n".join(lines) + "\n\n" + _ceilings_text(ceilings)
+
+
+def _ceilings_text(ceilings: Results | None) -> str:
+    lines = [COSTS]
+    for count, found in (ceilings or {}).items():
+        rates = list(found["bytes"].values())
+        copies = f"copies of {max(rates) / 1e9:.0f} GB/s in the cache and {rates[-1] / 1e9:.0f} GB/s beyond it"
+        lines.append(f"- Ceilings with {count} thread(s): {found['flops'] / 1e9:.0f} GFLOP/s; {copies}.")
+    return "\n".join(lines) + "\n"
+
+
+def _growth(growth: Results) -> str:
+    if not growth:
+        return "Not measured.\n"
+    lines = [_line("what grows", "from", "to", "time ~ size to the power of", "the work grows by"), _line(*["---"] * 5)]
+    for line in growth.values():
+        sizes = list(line["seconds"].items())
+        first, last = (f"{size}: {seconds(value)}" for size, value in (sizes[0], sizes[-1])) if sizes else ("", "")
+        power = "" if line["exponent"] is None else f"{line['exponent']:.2f}"
+        why = f" ({line['why']})" if "why" in line else ""
+        lines.append(_line(line["title"], first, last + why, power, f"{line['expected']:g}"))
+    return "\n".join(lines) + "\n\nProcessor time of all threads; fitted over the upper half of the sizes.\n"
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _megabytes(size: int | None) -> str:
+    return f"{size / 1e6:.0f} MB" if size else ""
+
+
+def seconds(value: float) -> str:
+    """Write a time with a unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def ratios(results: Results) -> Iterable[tuple[str, str, float, float]]:
+    """Give name, best peer, our time over the best peer's, and the goal, of each row that has them."""
+    for row in ROWS:
+        sides = results["rows"].get(row.name, {}).get("sides")
+        of_best = ratio(sides) if sides else None
+        best = best_peer(sides) if sides else None
+        if of_best is not None and best is not None:
+            yield row.name, best[0], of_best, row.goal
