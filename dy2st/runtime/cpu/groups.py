@@ -13,6 +13,7 @@ from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_leng
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_unless_reused, checked_product, product, thread_count
 from dy2st.runtime.cpu.splitting import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS
+from dy2st.runtime.cpu.transposing import is_turned, turned_copy
 from dy2st.runtime.cpu.writer import Writer
 
 
@@ -21,6 +22,10 @@ def run_group(
 ) -> Sequence[Components]:
     """Write the run of a group; results that `into` names are written to the memory that it has for them."""
     into = into or {}
+    if not into and [o.op.name for o in group.members] == ["detach"]:
+        turned = turned_copy(w, group.operands[0], operands[0])
+        if turned is not None:
+            return [turned]
     given = {v: w.on_stack(c) for v, c in zip(group.operands, operands, strict=True)}
     if group.outer is None and (into or any(isinstance(c, Strided) for c in operands)):
         group.outer = len(group.space) - 1  # a row along one axis can be read and written with gaps
@@ -76,7 +81,8 @@ def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, a
     """Let the kernel read a tensor with gaps where its rows lie along one axis; else copy it first."""
     group = made.group
     along = [a for a in group.maps.get(value, ()) if a is not None and a >= made.outer and group.space[a] != 1]
-    if value in group.maps and (len(along) <= 1 or made.is_row(value)):
+    beside = len(along) <= 1 and not is_turned(components)
+    if value in group.maps and (beside or made.is_row(value)):
         made.strides[value] = components.strides
         return components
     copied = w.copied(value, components)
