@@ -62,7 +62,7 @@ def tile(dtype: str, target: Target) -> Tile:
     """Return the tile for a CPU: sums, a row of B and one element of A fit its 32 or 16 vector registers."""
     lanes = target.lanes(SIZES[dtype])
     if target.vector_bytes == 64:
-        return Tile(dtype, lanes, 8, 3, 4, (2, 4))
+        return Tile(dtype, lanes, 8, 3, 4, (4, 4))
     if target.triple.startswith(("aarch64", "arm64")):
         return Tile(dtype, lanes, 8, 2, 4, (2, 4))
     if target.vector_bytes == 32:
