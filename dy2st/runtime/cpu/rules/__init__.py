@@ -9,6 +9,7 @@ from dy2st.runtime.cpu.rules import (
     creation,
     draws,
     joins,
+    list_joins,
     lists,
     numbers,
     optionals,
