@@ -7,15 +7,18 @@ PYTHONPATH=. python benchmarks/native_math.py exp tanh                   # these
 import ctypes
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.cpu.math import FORMULAS, function
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.math import FORMULAS, function, strict_function
+from dy2st.runtime.cpu.target import Target, current_target
 from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs, within
 from tests.runtime.cpu.native import DTYPES, mapped, ulps
 
+Make = Callable[[str, str, int], Definition]
 COUNTS = {"f32": 8_000_000, "f64": 1_000_000}
 BY_MPMATH_COUNT = 20_000
 CHUNK = 1 << 20
@@ -35,8 +38,20 @@ Time: nanoseconds an element, {timed:,} numbers in [0.1, 0.9] in cache, one thre
 {bytes} bytes. The table is what `PYTHONPATH=. python benchmarks/native_math.py` printed; a test,
 `tests/runtime/cpu/test_math.py`, holds every function to 4 ULP.
 
-| function | float32 ULP | at | ns | float64 ULP | at | ns |
+{table}"""
+TABLE = """| function | float32 ULP | at | ns | float64 ULP | at | ns |
 |---|---|---|---|---|---|---|"""
+STRICT = """
+## Strict
+
+`to_static(..., strict=True)` or `DY2ST_STRICT=1` asks for the same bits on every CPU (AVX-512, AVX2, SSE, scalar
+code) and for any number of threads, and for functions right to 1 ULP. float32 is computed in float64 and rounded once;
+float64 by the same formulas on sums of two numbers each (`math/wide.py`). Products and sums are never fused, vectors
+have 32 bytes everywhere, and sums are taken in an order that the extents alone decide. Such code is native from the
+first run on and has one version for all extents. What is a call of NumPy or SciPy (linear algebra, FFT) is as they give
+it. Held by `tests/runtime/cpu/test_strict.py`. The same numbers as above, with vectors of 32 bytes.
+
+{table}"""
 TWO_OPERANDS = 1_000_000
 
 
@@ -44,20 +59,28 @@ def main() -> None:
     target = current_target()
     names = sys.argv[1:] or sorted(FORMULAS)
     print(HEAD.format(f32=COUNTS["f32"], f64=COUNTS["f64"], mpmath=BY_MPMATH_COUNT, two=4 * TWO_OPERANDS, timed=TIMED,
-                      bytes=target.vector_bytes))  # fmt: skip
+                      bytes=target.vector_bytes, table=TABLE))  # fmt: skip
+    rows(names, function, target)
+    print(STRICT.format(table=TABLE))
+    rows(names, strict_function, current_target(strict=True))
+
+
+def rows(names: Sequence[str], make: Make, target: Target) -> None:
+    """Print a line for each function."""
     for name in names:
         cells = [name]
         for dtype, kind in DTYPES.items():
             lanes = target.lanes(np.dtype(kind).itemsize)
-            error, place = worst(name, dtype, lanes)
-            cells += [f"{error:.2f}", place, f"{nanoseconds(name, dtype, lanes):.2f}"]
+            definition = make(name, dtype, lanes)
+            error, place = worst(name, definition, dtype, lanes)
+            cells += [f"{error:.2f}", place, f"{nanoseconds(name, definition, dtype, lanes):.2f}"]
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def worst(name: str, dtype: str, lanes: int) -> tuple[float, str]:
+def worst(name: str, definition: Definition, dtype: str, lanes: int) -> tuple[float, str]:
     """Return the largest error and where it is."""
     arity = 2 if name in BINARY else 1
-    run = mapped(function(name, dtype, lanes), dtype, lanes, arity)
+    run = mapped(definition, dtype, lanes, arity)
     operands = _operands(name, dtype)
     found, place = 0.0, "-"
     for start in range(0, operands[0].size, CHUNK):
@@ -89,10 +112,10 @@ def _exact(name: str, operands: list[Any]) -> Any:
         return references[name](operands[0].astype(np.float64))
 
 
-def nanoseconds(name: str, dtype: str, lanes: int) -> float:
+def nanoseconds(name: str, definition: Definition, dtype: str, lanes: int) -> float:
     """Return the time an element."""
     arity = 2 if name in BINARY else 1
-    run = mapped(function(name, dtype, lanes), dtype, lanes, arity)
+    run = mapped(definition, dtype, lanes, arity)
     rng = np.random.default_rng(0)
     operands = [rng.uniform(0.1, 0.9, TIMED).astype(DTYPES[dtype]) + (name == "acosh") for _ in range(arity)]
     run(*operands)
