@@ -18,9 +18,10 @@ _WAKE_COST = 40_000_000
 """Those who sleep are woken once they have missed work of so many picoseconds."""
 _PART_COST = 2_000_000
 """How many picoseconds a part takes at least, where there are enough units."""
-_PATIENCE, _MOST_SKIPPED = 100_000, 63
-"""After how many nanoseconds beyond those of four parts a worker is late, because the system runs something else in its
-place. Then the next job is not shared; after it was late again, the next three, and so on up to so many."""
+_PATIENCE = 100_000
+"""How many nanoseconds beyond those of four parts make a worker late: the system runs something else in its place."""
+_DISTRUST, _MOST_DISTRUST = 8, 128
+"""How many times as long as it was waited for, work is not shared then: from the first time on, and at most."""
 
 _SET = f"""
 ; end the workers when nobody has the pool, and set how many threads there are to be
@@ -84,13 +85,13 @@ alone:
   call void %body(ptr %row, i64 0, i64 %units, i64 0)
   ret void
 have:
-  %penalty = load i64, ptr {PLACES["penalty"]}
-  %skips = load i64, ptr {PLACES["skipped"]}
-  %skip = icmp ne i64 %skips, 0
-  br i1 %skip, label %skipped, label %team.up
-skipped:
-  %skips.less = sub i64 %skips, 1
-  store i64 %skips.less, ptr {PLACES["skipped"]}
+  %distrust = load i64, ptr {PLACES["distrust"]}
+  %debt = load i64, ptr {PLACES["debt"]}
+  %owes = icmp sgt i64 %debt, 0
+  br i1 %owes, label %skip, label %team.up
+skip:
+  %debt.less = sub i64 %debt, %total
+  store i64 %debt.less, ptr {PLACES["debt"]}
   store atomic i64 0, ptr {PLACES["busy"]} release, align 8
   br label %alone
 team.up:
@@ -155,13 +156,17 @@ run:
   %work = mul i64 %part, %positive
   %nanoseconds = udiv i64 %work, 250
   %patience = add i64 %nanoseconds, {_PATIENCE}
-  %late = call i1 @join(i64 %patience)
-  %doubled = shl i64 %penalty, 1
-  %worse = or i64 %doubled, 1
-  %worst = call i64 @llvm.umin.i64(i64 %worse, i64 {_MOST_SKIPPED})
-  %next.penalty = select i1 %late, i64 %worst, i64 0
-  store i64 %next.penalty, ptr {PLACES["penalty"]}
-  store i64 %next.penalty, ptr {PLACES["skipped"]}
+  %waited = call i64 @join(i64 %patience)
+  %late = icmp ne i64 %waited, 0
+  %doubled = shl i64 %distrust, 1
+  %more.so = call i64 @llvm.umax.i64(i64 %doubled, i64 {_DISTRUST})
+  %most.so = call i64 @llvm.umin.i64(i64 %more.so, i64 {_MOST_DISTRUST})
+  %less.so = lshr i64 %distrust, 1
+  %distrust.next = select i1 %late, i64 %most.so, i64 %less.so
+  store i64 %distrust.next, ptr {PLACES["distrust"]}
+  %picoseconds = mul i64 %waited, 1000
+  %debt.next = mul i64 %picoseconds, %distrust.next
+  store i64 %debt.next, ptr {PLACES["debt"]}
   store atomic i64 0, ptr {PLACES["busy"]} release, align 8
   ret void
 }}

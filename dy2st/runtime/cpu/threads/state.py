@@ -16,7 +16,7 @@ MOST = 256
 """How many threads a job has at most."""
 OPEN = 1 << 32
 FIELDS = {
-    "threads": 0, "workers": 8, "quit": 16, "missed": 24, "cpu": 32, "penalty": 40, "skipped": 48,
+    "threads": 0, "workers": 8, "quit": 16, "missed": 24, "cpu": 32, "distrust": 40, "debt": 48,
     "busy": 128,
     "epoch": 256,
     "sleepers": 384,
