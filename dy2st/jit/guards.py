@@ -173,6 +173,31 @@ class ContentGuard:
 
 
 @dataclass(frozen=True)
+class ViewGuard:
+    """A tensor that was read as a view of another one, which the Program reads as well."""
+
+    slot: StateSlot
+    base: Tensor
+
+    @property
+    def owner(self) -> Any:
+        """What the tensor is read from."""
+        return self.slot.owner
+
+    def holds(self) -> bool:
+        """Say whether it still is one."""
+        now = self.slot.fetch()
+        return now._view is not None and now._view.base is self.base
+
+    def changed_number(self) -> bool:
+        """Say no: it is a tensor."""
+        return False
+
+    def __str__(self) -> str:
+        return "what a tensor is a view of"
+
+
+@dataclass(frozen=True)
 class ArrayGuard:
     """The elements of a NumPy array that the Program has as a constant."""
 

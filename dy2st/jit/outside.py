@@ -41,8 +41,26 @@ def mark(trace: Any, x: Any) -> None:
 def mark_items(trace: Any, x: Any) -> None:
     """Mark what a container from outside holds; a tensor in it is read anew at each call."""
     for key, item in x.items() if isinstance(x, dict) else enumerate(x):
-        if type(item) is Tensor and not isinstance(item._payload, Value) and not isinstance(x, set):
-            trace.sources.setdefault(id(item), ItemSlot(x, key))
-            trace.log.keep(item)
+        if _is_state(item) and not isinstance(x, set):
+            seen = trace.stand_in(item, ItemSlot(x, key))
+            trace.sources.setdefault(id(seen), ItemSlot(x, key))
+            trace.log.keep(seen)
         else:
             mark(trace, item)
+
+
+def with_stand_ins(trace: Any, x: Any) -> Any:
+    """Return a container from outside with what the trace sees of the tensors in it."""
+    items = x.values() if isinstance(x, dict) else x
+    if not trace.stand_ins or not any(id(item) in trace.stand_ins for item in items):
+        return x
+    made = x.copy()
+    for key, item in x.items() if isinstance(x, dict) else enumerate(x):
+        if id(item) in trace.stand_ins and not isinstance(x, set):
+            made[key] = trace.stand_ins[id(item)]
+    return made
+
+
+def _is_state(x: Any) -> bool:
+    """Say whether something is a tensor of a real object."""
+    return type(x) is Tensor and not isinstance(x._payload, Value)

@@ -17,9 +17,9 @@ from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot
+from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot, ViewGuard
 from dy2st.jit.leaves import Leaves
-from dy2st.jit.outside import mark, mark_items
+from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
 from dy2st.naming import is_plain_module
 from dy2st.runtime.contents import CONTAINERS, Spliced
@@ -107,7 +107,7 @@ class OutsideReads(Leaves):
         """Remember a value from outside; return what the trace sees of it."""
         if isinstance(value, Tensor):
             if not isinstance(value._payload, Value):
-                value = self._stand_in(value)
+                value = self.stand_in(value, slot)
                 self.sources.setdefault(id(value), slot)
                 self.log.keep(value)
             return value
@@ -118,15 +118,19 @@ class OutsideReads(Leaves):
         self.guards.setdefault(key, guard)
         return value
 
-    def _stand_in(self, t: Tensor) -> Tensor:
+    def stand_in(self, t: Tensor, slot: StateSlot) -> Tensor:
         """Return what the trace sees of a tensor outside: a view of something else is a state of its own.
 
-        What it is a view of may be gone at the next call. Both of them in one trace are refused.
+        What it is a view of may be gone at the next call. Where the trace has read that before, the tensor is seen as a
+        view of it, and must be one at each call; it is refused when it is read afterwards.
         """
         if id(t) in self.viewed:
             raise StructureError("a tensor is read of which the trace also reads a view, kept in an attribute")
         base = None if t._view is None else t._view.base
-        if base is None or id(base) in self.sources or id(base) in self.slots or isinstance(base._payload, Value):
+        if base is None or isinstance(base._payload, Value):
+            return t
+        if id(base) in self.sources or id(base) in self.slots:
+            self.guards.setdefault((id(slot.owner), slot.name, "view"), ViewGuard(slot, base))
             return t
         if id(t) not in self.stand_ins:
             made = self.stand_ins[id(t)] = Tensor(t._payload, t.stop_gradient)
@@ -170,10 +174,12 @@ class OutsideReads(Leaves):
             if self.log.get(("items", id(x))) is MISSING:
                 self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
                 mark_items(self, x)
+                x = with_stand_ins(self, x)
                 if isinstance(tail, SymbolicList):
                     return self.spliced([*x, Spliced(tail)])
                 if tail is not MISSING and tail:
                     return [*x, *tail]
+                return x
         return super().content(x)
 
 

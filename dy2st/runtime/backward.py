@@ -79,6 +79,7 @@ def grad(
     trace = current().trace
     if trace is not None:
         found = trace.grad(outs, ins, seeds, blocked, allow_unused and not create_graph)
+        found = [None if trace.stops(x) else g for x, g in zip(ins, found, strict=True)]
         if not create_graph:
             found = [trace.wrap(trace.detached(trace.value_of(g))) if isinstance(g, Tensor) else g for g in found]
     else:
@@ -93,7 +94,7 @@ def grad(
 
 
 def _why_none(trace: Any, outs: list[Tensor], x: Tensor) -> str:
-    if x.stop_gradient:
+    if x.stop_gradient if trace is None else trace.stops(x):
         return "its stop_gradient is True"
     return "no output depends on it" if trace is None else trace.why_none(outs, x)
 

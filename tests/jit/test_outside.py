@@ -404,3 +404,45 @@ def test_a_program_that_reads_the_items_of_a_list_can_be_printed():
     f = paddle.jit.to_static(lambda x: x + rows[0] + rows[2] + named[1, 2], full_graph=True)
     assert f(tensor(1)).tolist() == [10]
     assert "item_2" in str(f.main_program)
+
+
+def test_a_view_in_a_dict_is_a_state_of_its_own():
+    kept = {"a": tensor(1).detach(), "b": tensor(1, 2)[:1], "c": tensor(1)}
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x: Any) -> Any:
+        for name in ("a", "b", "c"):
+            kept[name] = kept[name] * 2 + x
+        return kept["a"]
+
+    assert [step(tensor(1)).tolist() for _ in range(3)] == [[3], [7], [15]]
+    assert [kept[name].tolist() for name in kept] == [[15], [15], [15]]
+    assert len(step.program_cache) == 1
+
+
+def test_a_view_in_a_list_is_written_in_place():
+    kept = [tensor(1).detach()]
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x: Any) -> Any:
+        kept[0].add_(x)
+        return kept[0] * 1
+
+    assert [step(tensor(1)).tolist() for _ in range(3)] == [[2], [3], [4]]
+
+
+def test_a_tensor_that_was_a_view_of_a_parameter_is_traced_again_when_it_is_not():
+    w, keeper, kept = paddle.create_parameter([1], "float32"), Keeper(), {}
+
+    def step(x: Any) -> Any:
+        w.set_value(w * 0.5)
+        keeper.state = keeper.state * 2 + w.detach()
+        kept["w"] = kept["w"] + w.detach()
+        return x * 1
+
+    def three(step: Any) -> Any:
+        w.set_value(paddle.ones([1]))
+        keeper.state, kept["w"] = w.detach(), w.detach()
+        return [(step(tensor(1)), keeper.state.tolist(), kept["w"].tolist())[1:] for _ in range(3)]
+
+    assert three(paddle.jit.to_static(step, full_graph=True)) == three(step)
