@@ -68,7 +68,7 @@ def _shape(value: Value) -> Shape:
 def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
     """Return what the symbols are in these inputs; None where they are not what the argument types say."""
     found: dict[str, int] = {}
-    for argument, value in zip(program.block.arguments, inputs, strict=False):
+    for argument, value in zip(program.block.arguments, inputs, strict=True):
         if not isinstance(argument.type, TensorType):
             continue
         shape = np.shape(value)

@@ -186,9 +186,7 @@ class NativePlan:
 
     # ---- arguments and results that the builtin function does not take ---------------------------------------------
     def _by_rows(self, inputs: Sequence[Any]) -> list[Any]:
-        names = [v.name for v in self.program.block.arguments]
-        if len(inputs) != len(names):
-            raise ValueError(f"the Program takes {len(names)} inputs {names}, not {len(inputs)}")
+        refuse_another_count(self.program, inputs)
         context, keep = self._context(), list[Any]()
         row = self._row(inputs, context, keep)
         if row is None:
@@ -225,6 +223,13 @@ class NativePlan:
             except NoNativeForm:
                 return None
         return row
+
+
+def refuse_another_count(program: Program, inputs: Sequence[Any]) -> None:
+    """Raise ValueError for more or fewer inputs than a Program takes."""
+    names = [v.name for v in program.block.arguments]
+    if len(inputs) != len(names):
+        raise ValueError(f"the Program takes {len(names)} inputs {names}, not {len(inputs)}")
 
 
 def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:

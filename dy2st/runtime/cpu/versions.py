@@ -18,7 +18,7 @@ from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.cpu.assumptions import assumptions, bindings, meetings
-from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
 from dy2st.runtime.cpu.products import NotKept
 from dy2st.shapes import Extent
 
@@ -86,6 +86,7 @@ class Versions:
 
     def version(self, inputs: Sequence[Any]) -> NativePlan:
         """Return the version for these inputs, made where there is none."""
+        refuse_another_count(self.program, inputs)
         bound = bindings(self.program, inputs)
         extents = tuple((bound or {}).items())
         with self._lock:

@@ -1,5 +1,7 @@
 """Versions of native code: which are made, that each runs what it is for, and that all give NumPy's results."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -149,3 +151,56 @@ def test_any_broadcasts_are_those_of_the_interpreter(first, second, f, seed):
         for found, wanted in zip(versions.run(given_), plan.run(given_), strict=True):
             assert found.shape == wanted.shape
             np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
+
+
+def test_threads_that_ask_for_versions_at_once(rng):
+    versions = Versions(traced(scaled, ones(3, 4), ones(4)))
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(30):
+            columns = int(rng.integers(1, 5))
+            x = rng.normal(size=(2, columns)).astype("float32")
+            w = rng.normal(size=columns if rng.integers(2) else 1).astype("float32")
+            if not np.array_equal(versions.run([x, w])[0], x * w + np.float32(1)):
+                wrong.append((x.shape, w.shape))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_inputs_that_are_not_as_the_program_says_raise_what_they_raise_without_versions():
+    versions = native_code(traced(scaled, ones(3, 4), ones(4)), [ones(3, 4), ones(4)])
+    with pytest.raises(ValueError, match="takes 2 inputs"):
+        versions.run([ones(3, 4)])
+    strided = np.ones((4, 3), "float32").T  # not as the builtin function wants it
+    np.testing.assert_array_equal(versions.run([strided, ones(4)])[0], strided + 1)
+    assert len(versions.assumed) == 1
+
+
+def test_lists_and_numbers_among_the_inputs():
+    text = """program main
+func main(%x: float32[N], %w: float32[W], %items: list<float32[2]>, %k: int) {
+  %0: int(N) = dim(%x) {axis=0}
+  %1: int(W) = dim(%w) {axis=0}
+  %2: int(bcast(N, W)) = broadcast_extent(%0, %1)
+  %3: float32[bcast(N, W)] = broadcast(%x, %2) {shape=(none,)}
+  %4: float32[bcast(N, W)] = broadcast(%w, %2) {shape=(none,)}
+  %5: float32[bcast(N, W)] = mul(%3, %4)
+  %6: int = list_len(%items)
+  %7: int = scalar_add(%6, %k)
+  return %5, %7
+}
+"""
+    versions = Versions(parse(text))
+    items = [ones(2), ones(2)]
+    for n, w in ((3, 3), (3, 1), (1, 4), (3, 3)):
+        found, count = versions.run([ones(n), 2 * ones(w), items, 5])
+        np.testing.assert_array_equal(found, 2 * ones(max(n, w)))
+        assert count == 7
+    assert len(versions.assumed) == 3
