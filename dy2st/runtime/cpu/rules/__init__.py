@@ -10,6 +10,7 @@ from dy2st.runtime.cpu.rules import (
     draws,
     joins,
     list_joins,
+    list_tensors,
     lists,
     numbers,
     optionals,
