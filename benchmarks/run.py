@@ -7,7 +7,8 @@ python3 dev.py bench --peers                         # every row beside every pa
 python3 dev.py bench --peers --missing               # only rows without a result: a run that was cut off goes on
 python3 dev.py bench --peers --growth --write        # all there is, then docs/performance.md
 
-Results are kept row by row in a JSON file, from which --write makes the page; --write alone measures nothing.
+Results are kept row by row in a JSON file, from which --write makes the page. --write alone measures
+nothing, --growth alone no rows. All rows beside all peers take about 40 minutes.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from benchmarks.suite.growth import LINES, grown
 from benchmarks.suite.measure import QUICK, Effort, measure
 from benchmarks.suite.picture import svg
 from benchmarks.suite.report import page, ratios, seconds
-from benchmarks.suite.workload import OURS, PEERS, Row
+from benchmarks.suite.workload import ABSENT, OURS, PEERS, Row
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RESULTS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dy2st" / "benchmarks.json"
@@ -40,13 +41,13 @@ def main() -> int:
     kept: dict[str, Any] = json.loads(options.results.read_text()) if options.results.exists() else {"rows": {}}
     if options.missing:
         rows = [row for row in rows if row.name not in kept["rows"]]
-    only_written = options.write and not (options.rows or options.peers or options.beside or options.missing)
-    good = only_written or measure_rows(rows, options, kept)
+    named = options.rows or options.peers or options.beside or options.missing
+    good = measure_rows(rows, options, kept) if named or not (options.growth or options.write) else True
     if options.growth:
         for line in LINES:
-            grown_line = grown(line)
-            print(f"{line.title}: exponent {grown_line['exponent']}", flush=True)
-            kept.setdefault("growth", {})[line.name] = grown_line
+            result = grown(line)
+            print(f"{line.title}: exponent {result['exponent']}", flush=True)
+            kept.setdefault("growth", {})[line.name] = result
             keep(options.results, kept)
     if options.write:
         (DOCS / "performance.md").write_text(page(kept), encoding="utf-8")
@@ -94,14 +95,15 @@ def keep(path: Path, results: dict[str, Any]) -> None:
 def text(row: Row, result: dict[str, Any]) -> str:
     """Write a row as lines, one for each side."""
     lines = [f"{row.name}: {row.title}"]
+    absent = {side["missing"] for side in result["sides"].values() if side.get("missing", "").startswith(ABSENT)}
     for label, side in result["sides"].items():
         if "missing" in side:
-            lines.append(f"  {label:<18} {side['missing']}")
+            lines += [] if side["missing"] in absent else [f"  {label:<18} {side['missing']}"]
             continue
         figures = {"median": "median", "min": "min", "cpu": "processor", "first call": "first", "cold": "cold"}
         shown = [f"{title} {seconds(side[key])}" for title, key in figures.items() if key in side]
         lines.append(f"  {label:<18} {'  '.join(shown)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {reason}" for reason in sorted(absent))])
 
 
 if __name__ == "__main__":

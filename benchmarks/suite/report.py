@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.suite import ROWS
 from benchmarks.suite.ceilings import limit
 from benchmarks.suite.measure import SINGLE
-from benchmarks.suite.workload import OURS, Row
+from benchmarks.suite.workload import ABSENT, OURS, Row
 
 COLUMNS = {
     SINGLE: "1 thread",
@@ -105,7 +105,7 @@ def _time(side: Results | None, has_form: bool) -> str:
     if "missing" not in side:
         return seconds(side["median"])
     why = side["missing"]
-    words = {"FAILED": "fails", "DIFFERS": "differs", "not": "not installed"}
+    words = {"FAILED": "fails", "DIFFERS": "differs", ABSENT: ABSENT}
     return next((word for beginning, word in words.items() if why.startswith(beginning)), why)
 
 

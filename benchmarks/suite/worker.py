@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.suite import find
-from benchmarks.suite.workload import OURS, Job, digest
+from benchmarks.suite.workload import ABSENT, OURS, Job, digest
 
 COMPARED_CALLS = 3
 WARM_SECONDS = 0.3
@@ -54,7 +54,7 @@ def serve(connection: Connection, row: str, side: str, tiny: bool, sample_second
                 connection.send(_sample(job, calls))
             connection.send(_peak_memory() - before)
         except ModuleNotFoundError as error:
-            connection.send(f"not installed: {error.name}")
+            connection.send(f"{ABSENT}: {error.name}")
         except EOFError:
             return
         except Exception as error:  # a side may fail in any way; the others are still measured

@@ -16,6 +16,7 @@ Side = Callable[[Arrays], Job]
 
 OURS = "dy2st"
 PEERS = ("torch", "jax", "onnxruntime", "paddle", "numpy")
+ABSENT = "not installed"  # what the reason of a package that is missing begins with
 
 
 @dataclass(frozen=True)

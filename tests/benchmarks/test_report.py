@@ -24,7 +24,7 @@ def measured(median: float, **more: float) -> dict[str, float]:
     return {"median": median, "min": median, "processor": median, "first": 0.5, "peak_memory": 3_000_000, **more}
 
 
-def results(ours: float = 2e-6, **peers: Any) -> dict[str, Any]:
+def results(ours: Any = 2e-6, **peers: Any) -> dict[str, Any]:
     """Return results of one row."""
     sides = {"dy2st": measured(ours, cold=0.125), SINGLE: measured(3e-6), **peers}
     row = {"title": "", "taken": "2026-01-02", "machine": {"python": "3.11", "cores": "2"}, "sides": sides}
@@ -65,11 +65,14 @@ def test_the_page_tells_why_a_peer_has_no_figure():
 
 
 def test_a_row_is_printed_as_lines():
-    row = results(jax={"missing": "not installed: jax"})["rows"]["cond"]
+    why = {"missing": "not installed: torch"}
+    row = results(**{"torch": why, "torch compile": why, "jax": {"missing": "FAILED: no"}})["rows"]["cond"]
     printed = text(find("cond"), row).splitlines()
     assert printed[0].startswith("cond: ")
     assert printed[1].split()[:4] == ["dy2st", "median", "2", "us"]
-    assert printed[-1].split(maxsplit=1) == ["jax", "not installed: jax"]
+    assert printed[-2].split() == ["jax", "FAILED:", "no"]
+    assert printed[-1].strip() == "not installed: torch"
+    assert len(printed) == 5
 
 
 def test_the_picture_has_a_bar_for_each_ratio():
