@@ -12,6 +12,7 @@ from dy2st.runtime.cpu.rules import (
     list_joins,
     list_tensors,
     lists,
+    number_functions,
     numbers,
     optionals,
     places,

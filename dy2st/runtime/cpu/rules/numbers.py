@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dy2st.dtypes import float64
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ScalarType
+from dy2st.runtime.cpu.integers import all_of
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.literals import double
 from dy2st.runtime.cpu.representation import Components, element_kind
 from dy2st.runtime.cpu.rules.registry import rule
@@ -98,10 +101,10 @@ def quotient(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 @rule("scalar_floordiv", "scalar_mod")
 def floor_division(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write // and % of ints, rounded down; `eval` does those of floats."""
+    """Write // and %, rounded down; `eval` refuses a divisor of 0, and does those of large ints with floats."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     if "float" in kinds:
-        return host_rule(w, operation, operands)
+        return _float_division(w, operation, operands, kinds)
     f = w.f
     a, b = (as_int(w, k, c[0]) for k, c in zip(kinds, operands, strict=True))
     fine = f.value(f"icmp ugt i64 {f.value(f'add i64 {b}, 1')}, 1")  # neither 0 nor -1
@@ -116,6 +119,15 @@ def floor_division(w: Writer, operation: Operation, operands: list[Components]) 
         return [(f.value(f"select i1 {down}, i64 {f.value(f'sub i64 {whole}, 1')}, i64 {whole}"),)]
 
     return w.guarded(operation, operands, fine, fast)
+
+
+def _float_division(w: Writer, operation: Operation, operands: list[Components], kinds: list[str]) -> Made:
+    f, name = w.f, operation.name.removeprefix("scalar_")
+    numbers = [as_int(w, k, c[0]) if k != "float" else c[0] for k, c in zip(kinds, operands, strict=True)]
+    small = [is_small(w, n) for k, n in zip(kinds, numbers, strict=True) if k != "float"]
+    a, b = (as_float(w, "float" if k == "float" else "int", n) for k, n in zip(kinds, numbers, strict=True))
+    fine = all_of(f, f.value(f"fcmp une double {b}, 0.0"), *small)
+    return w.guarded(operation, operands, fine, lambda: [(Lanes(f, w.module, 1).math(name, float64, a, b),)])
 
 
 def _comparison(name: str) -> Callable[[Writer, Operation, list[Components]], Made]:
@@ -153,10 +165,14 @@ def chosen(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if "float" not in kinds:
         x, y = as_int(w, kinds[0], a), as_int(w, kinds[1], b)
         return [(w.f.call("i64", f"@llvm.{'smin' if least else 'smax'}.i64", f"i64 {x}", f"i64 {y}"),)]
-    if kinds != ["float", "float"]:
-        return host_rule(w, operation, operands)
-    second = w.f.value(f"fcmp {'olt' if least else 'ogt'} double {b}, {a}")
-    return [(w.f.value(f"select i1 {second}, double {b}, double {a}"),)]
+    small = [is_small(w, as_int(w, k, c[0])) for k, c in zip(kinds, operands, strict=True) if k != "float"]
+
+    def fast() -> Made:
+        x, y = (as_float(w, k, c[0]) for k, c in zip(kinds, operands, strict=True))
+        second = w.f.value(f"fcmp {'olt' if least else 'ogt'} double {y}, {x}")
+        return [(w.f.value(f"select i1 {second}, double {y}, double {x}"),)]
+
+    return w.guarded(operation, operands, all_of(w.f, *small), fast) if small else fast()
 
 
 @rule("scalar_and", "scalar_or", "scalar_xor")

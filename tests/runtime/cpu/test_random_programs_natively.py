@@ -1,0 +1,20 @@
+"""Random functions of tensors act the same eagerly and as native code (tests/jit/test_random_programs.py)."""
+
+import pytest
+
+from tests.jit.test_random_programs import check
+
+
+@pytest.fixture(autouse=True)
+def natively(monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+
+
+def test_programs_are_the_same():
+    check(0, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(1, 6))
+def test_hundreds_of_programs_are_the_same(shard):
+    check(shard, 60)
