@@ -11,19 +11,17 @@ from dy2st.ir.context import current
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
 from dy2st.jit.as_eager import note_unwritten
-from dy2st.jit.guards import ArgumentSlot, Guard, StateSlot
+from dy2st.jit.guards import Guard, StateSlot
 from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Branch, Fixed, Flattened
 from dy2st.jit.trace import Traced
-from dy2st.runtime.backward import accumulate_leaf
+from dy2st.jit.write_back import are_bare, write_arrays, write_back
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
-from dy2st.runtime.log import Key
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tape import call
 from dy2st.runtime.templates import TensorLike
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.undefined import Undefined
 
 
 class ConcreteProgram:
@@ -45,6 +43,8 @@ class ConcreteProgram:
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._one_tensor = isinstance(traced.output, TensorLike)
+        self._bare = are_bare(traced.writes) and not traced.same
+        """Whether what is written back need not be made tensors of first."""
         self._runner: tuple[Any, Any] = (None, None)
         """The array module of the last quiet run, and what ran the Program."""
         tensors = [*made.leaves, *(t for _, t in traced.state)]
@@ -152,7 +152,7 @@ class ConcreteProgram:
                 error = self._raised_again(error, inputs, xp)
             thrown = found.of_run(error, operands, _wrapped).with_traceback(error.__traceback__)
             left = [_wrapped(v) for v in operands[len(found.operands) :]]
-            _write_back(found.writes, left, leaves, containers)
+            write_back(found.writes, left, leaves, containers)
             _act(found.actions)
         if thrown is not None:
             raise thrown
@@ -161,7 +161,8 @@ class ConcreteProgram:
             results = [inputs[given[i]] if i in given else x for i, x in enumerate(results)]
         output = restore(iter(results[: traced.outputs]), traced.output)
         if traced.writes:
-            _write_back(traced.writes, results[traced.outputs :], leaves, containers)
+            write = write_arrays if self._bare else write_back
+            write(traced.writes, results[traced.outputs :], leaves, containers)
         _act(traced.actions)
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
@@ -178,9 +179,13 @@ class ConcreteProgram:
     def _results(self, inputs: list[Any], xp: Any) -> Any:
         """Run; put the call on the tape where gradients are on."""
         if current().grad:
-            return call(Tensor, self.compiled, inputs, xp, self.traced.seeded)
+            wrapped = self.traced.outputs if self._bare else None
+            return call(Tensor, self.compiled, inputs, xp, self.traced.seeded, wrapped)
         raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
-        return [_wrapped(v) for v in self.compiled.run(raw, xp)]
+        made = self.compiled.run(raw, xp)
+        if self._bare:
+            return [*map(_wrapped, made[: self.traced.outputs]), *made[self.traced.outputs :]]
+        return [_wrapped(v) for v in made]
 
 
 def _act(actions: Sequence[Callable[[], None]]) -> None:
@@ -221,70 +226,3 @@ def fixed_values(made: Flattened) -> dict[str, Any]:
     for name, tree in made.tree.items():
         visit(tree, name)
     return found
-
-
-def _write_back(writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]) -> None:
-    """Write what a run left to the real objects."""
-    rest = iter(values)
-    targets = [_target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
-    for (key, _, template), target in zip(writes, targets, strict=True):
-        commit(key, target, restore(rest, template))
-
-
-def _target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
-    """Return the object that a write goes to in this call."""
-    if isinstance(owner, ArgumentSlot):
-        return owner.of(leaves, containers)
-    return owner.fetch() if isinstance(owner, StateSlot) else owner
-
-
-def commit(key: Key, owner: Any, value: Any) -> None:
-    """Write what a run left under a key of the write log into the real object."""
-    kind = key[0]
-    if isinstance(value, Undefined):
-        if kind == "attr" and key[2] in getattr(owner, "__dict__", {}) and value.name == key[2]:
-            delattr(owner, key[2])
-        return
-    if kind == "data":
-        _write_elements(owner, value)
-    elif kind == "grad":
-        owner._grad = value
-    elif kind == "grad_sum":
-        if value is not None:
-            if owner._grad is None:
-                owner._grad = value
-            else:
-                accumulate_leaf(owner, value._payload, set())
-    elif kind == "attr":
-        setattr(owner, key[2], value)
-    elif kind == "rng":
-        default_generator().draw = value
-    elif kind == "cell":
-        owner.cell_contents = value
-    elif kind == "global":
-        owner[key[2]] = value
-    elif kind == "seed":
-        default_generator().seed = value
-    elif kind == "tail":
-        owner.extend(value)
-    elif isinstance(owner, dict):
-        owner.clear()
-        owner.update(value)
-    elif isinstance(owner, list):
-        owner[:] = value
-    else:
-        owner.clear()
-        owner.extend(value) if hasattr(owner, "extend") else owner.update(value)
-
-
-def _write_elements(tensor: Tensor, new: Tensor) -> None:
-    """Give a tensor new elements; views of it see them."""
-    array = new._payload
-    if tensor._version is None:
-        tensor._payload = array
-    else:
-        tensor._payload[...] = array
-        tensor._version[0] += 1
-    leaf = tensor._node is None and not tensor.stop_gradient
-    if not new.stop_gradient and not leaf:
-        tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False

@@ -12,11 +12,11 @@ from dy2st.ir.context import current
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.argument_data import collect
-from dy2st.jit.concrete_program import commit
 from dy2st.jit.loaded_in_trace import record
 from dy2st.jit.outputs import restore
 from dy2st.jit.saved_program import SavedCall, SavedMethod, Target, fits_array
 from dy2st.jit.signature import bind
+from dy2st.jit.write_back import commit
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.generator import default_generator

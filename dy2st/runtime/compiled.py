@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -63,8 +64,9 @@ class Compiled:
                 self._unwound = optimise(unwound(program, fresh_names(program)))
             return self._unwound
 
-    @property
+    @functools.cached_property
     def result_types(self) -> list[Type]:
+        """The types of the results."""
         return [v.type for v in self.program.block.results]
 
     def run(self, inputs: Sequence[Any], xp: Any) -> list[Any]:

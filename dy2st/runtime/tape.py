@@ -110,15 +110,25 @@ def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
     edges: list[Edge] = []
     versions: list[Any] | None = None
     for i, t in enumerate(operands):
-        if getattr(t, "stop_gradient", True):
+        if type(t) in _NUMBERS:
+            edges.append(None)
+            continue
+        try:
+            stops, version = t.stop_gradient, t._version
+        except AttributeError:  # no tensor
+            edges.append(None)
+            continue
+        if stops:
             edges.append(None)
         else:
             edges.append(t if t._node is None else (t._node, t._index))
-        version = getattr(t, "_version", None)
         if version is not None:
             versions = versions or []
             versions.append((i, version, version[0]))
     return edges, versions
+
+
+_NUMBERS = frozenset((bool, int, float, type(None)))
 
 
 class ProgramCall:
@@ -140,31 +150,34 @@ class ProgramCall:
 
 
 def call(
-    tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seeded: tuple[int, ...] | None = None
-) -> Any:
+    tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seeded: tuple[int, ...] | None = None,
+    wrapped: int | None = None,
+) -> Any:  # fmt: skip
     """Run a Program on tensors, and put the call on the tape where an input needs a gradient.
 
-    `tensor` is the class that wraps results; payloads may be lists and variants. `seeded` names the results whose
-    cotangents are expected (all that can have one when None).
+    `tensor` is the class that wraps results, only the first of them where `wrapped` says how many; payloads may be
+    lists and variants. `seeded` names the results whose cotangents are expected (all that can have one when None).
     """
-    wrt = tuple(i for i, t in enumerate(inputs) if isinstance(t, tensor) and not t.stop_gradient)  # type: ignore[attr-defined]
     raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
+    edges, versions = edges_of(inputs)
+    wrt = tuple([i for i, edge in enumerate(edges) if edge is not None])
     if not wrt:
-        return [wrap(tensor, v) for v in compiled.run(raw, xp)]
+        values = compiled.run(raw, xp)
+        return [*(wrap(tensor, v) for v in values[:wrapped]), *([] if wrapped is None else values[wrapped:])]
     types = compiled.result_types
     if seeded is None:
         seeded = tuple(i for i, t in enumerate(types) if is_differentiable(t))
     pullback = compiled.pullback(wrt, seeded)
     values = pullback.forward.run(raw, xp)
     count = len(types)
-    edges, versions = edges_of(inputs)
     node = Node("program", edges, values, ProgramCall(compiled, pullback, wrt, raw, values[count:], xp))
     node.versions, node.operands = versions, tuple(inputs)
     if current().saved is not None:
         current().saved.keep(node)
-    results = [wrap(tensor, v) for v in values[:count]]
-    for i, (t, kind) in enumerate(zip(results, types, strict=True)):
-        if isinstance(t, tensor) and is_differentiable(kind):
+    results = values[:count]
+    for i in range(count if wrapped is None else wrapped):
+        t = results[i] = wrap(tensor, results[i])
+        if isinstance(t, tensor) and is_differentiable(types[i]):
             t._node, t._index, t.stop_gradient = node, i, False  # type: ignore[attr-defined]
     return results
 

@@ -1,0 +1,112 @@
+"""What a run of a Program leaves behind, written to the real objects: elements, gradients, attributes, containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.jit.guards import ArgumentSlot, StateSlot
+from dy2st.jit.outputs import restore
+from dy2st.runtime.backward import accumulate_leaf
+from dy2st.runtime.generator import default_generator
+from dy2st.runtime.log import Key
+from dy2st.runtime.templates import Number, TensorLike
+from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.undefined import Undefined
+
+
+def are_bare(writes: Sequence[Any]) -> bool:
+    """Say whether `write_arrays` can do the writes: all are numbers, and tensors without a gradient of their own."""
+    return all(
+        isinstance(template, Number) or (isinstance(template, TensorLike) and template.stop_gradient)
+        for _, _, template in writes
+    )
+
+
+def write_arrays(
+    writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]
+) -> None:
+    """Do what `write_back` does with arrays that nobody has made tensors of: a step of training has many of them."""
+    targets = [  # before an attribute is bound anew
+        owner if type(owner) is Tensor else _target(owner, leaves, containers) for _, owner, _ in writes
+    ]
+    for (key, _, _), target, value in zip(writes, targets, values, strict=True):
+        kind = key[0]
+        if kind == "data" and target._version is None:
+            target._payload = value
+        elif kind == "data":
+            _write_array(target, value)
+        elif kind == "grad_sum" and target._grad is not None:
+            accumulate_leaf(target, value, set())
+        else:
+            commit(key, target, value if isinstance(value, (bool, int, float)) else Tensor(value))
+
+
+def write_back(writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]) -> None:
+    """Write what a run left to the real objects."""
+    rest = iter(values)
+    targets = [_target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
+    for (key, _, template), target in zip(writes, targets, strict=True):
+        commit(key, target, restore(rest, template))
+
+
+def _target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
+    """Return the object that a write goes to in this call."""
+    if isinstance(owner, ArgumentSlot):
+        return owner.of(leaves, containers)
+    return owner.fetch() if isinstance(owner, StateSlot) else owner
+
+
+def commit(key: Key, owner: Any, value: Any) -> None:
+    """Write what a run left under a key of the write log into the real object."""
+    kind = key[0]
+    if isinstance(value, Undefined):
+        if kind == "attr" and key[2] in getattr(owner, "__dict__", {}) and value.name == key[2]:
+            delattr(owner, key[2])
+        return
+    if kind == "data":
+        _write_elements(owner, value)
+    elif kind == "grad":
+        owner._grad = value
+    elif kind == "grad_sum":
+        if value is not None:
+            if owner._grad is None:
+                owner._grad = value
+            else:
+                accumulate_leaf(owner, value._payload, set())
+    elif kind == "attr":
+        setattr(owner, key[2], value)
+    elif kind == "rng":
+        default_generator().draw = value
+    elif kind == "cell":
+        owner.cell_contents = value
+    elif kind == "global":
+        owner[key[2]] = value
+    elif kind == "seed":
+        default_generator().seed = value
+    elif kind == "tail":
+        owner.extend(value)
+    elif isinstance(owner, dict):
+        owner.clear()
+        owner.update(value)
+    elif isinstance(owner, list):
+        owner[:] = value
+    else:
+        owner.clear()
+        owner.extend(value) if hasattr(owner, "extend") else owner.update(value)
+
+
+def _write_elements(tensor: Tensor, new: Tensor) -> None:
+    """Give a tensor new elements; views of it see them."""
+    _write_array(tensor, new._payload)
+    leaf = tensor._node is None and not tensor.stop_gradient
+    if not new.stop_gradient and not leaf:
+        tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False
+
+
+def _write_array(tensor: Tensor, array: Any) -> None:
+    if tensor._version is None:
+        tensor._payload = array
+    else:
+        tensor._payload[...] = array
+        tensor._version[0] += 1
