@@ -1,4 +1,7 @@
-"""One training step of the dygraph tutorial's model: two or three linear layers, by a random choice in `forward`."""
+"""What a train step costs by mode: eager, `to_static` with the optimizer outside, a Program by hand and `Executor`.
+
+Whole steps as one Program, beside other packages, are in suite/training.py.
+"""
 
 import importlib
 from collections.abc import Callable
@@ -74,80 +77,6 @@ def executor_step(package: str) -> Callable[[], Job]:
     return prepare
 
 
-def numpy_step() -> Job:
-    """Make a step with the derivative written by hand."""
-    random = np.random.default_rng(0)
-    sizes = ((INPUT, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 1))
-    weights = [random.standard_normal(size).astype("float32") * 0.05 for size in sizes]
-    biases = [np.zeros(size[1], "float32") for size in sizes]
-
-    def step() -> None:
-        used = [0, 1, 2] if random.random() > 0.5 else [0, 2]
-        inputs = [X]
-        for i in used:
-            out = inputs[-1] @ weights[i] + biases[i]
-            inputs.append(np.maximum(out, 0) if i < 2 else out)
-        ct = 2 * (inputs[-1] - Y) / Y.size
-        for at, i in reversed(list(enumerate(used))):
-            if i < 2:
-                ct = ct * (inputs[at + 1] > 0)
-            before, dw, db = inputs[at], inputs[at].T @ ct, ct.sum(0)
-            ct = ct @ weights[i].T if before is not X else ct
-            weights[i] -= 0.01 * dw
-            biases[i] -= 0.01 * db
-
-    return step
-
-
-def jax_step() -> Job:
-    """Make a step that is compiled as a whole, the choice of the second layer inside."""
-    jax = importlib.import_module("jax")
-    jnp = jax.numpy
-    keys = jax.random.split(jax.random.key(0), 4)
-    sizes = ((INPUT, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 1))
-    made = [(jax.random.normal(k, s) * 0.05, jnp.zeros(s[1])) for k, s in zip(keys, sizes, strict=False)]
-    state = {"parameters": made, "key": keys[3]}
-    x, y = jnp.asarray(X), jnp.asarray(Y)
-
-    def loss_of(parameters, key):
-        (w1, b1), (w2, b2), (w3, b3) = parameters
-        hidden = jax.nn.relu(x @ w1 + b1)
-        twice = jax.random.uniform(key) > 0.5
-        hidden = jax.lax.cond(twice, lambda h: jax.nn.relu(h @ w2 + b2), lambda h: h, hidden)
-        return ((hidden @ w3 + b3 - y) ** 2).mean()
-
-    @jax.jit
-    def update(parameters, key):
-        key, used = jax.random.split(key)
-        slopes = jax.grad(loss_of)(parameters, used)
-        return jax.tree.map(lambda p, g: p - 0.01 * g, parameters, slopes), key
-
-    def step() -> None:
-        state["parameters"], state["key"] = update(state["parameters"], state["key"])
-        jax.block_until_ready(state["parameters"])
-
-    return step
-
-
-def torch_step() -> Job:
-    torch = importlib.import_module("torch")
-    relu, linear = torch.nn.functional.relu, torch.nn.Linear
-    torch.manual_seed(0)
-    layers = torch.nn.ModuleList([linear(INPUT, HIDDEN), linear(HIDDEN, HIDDEN), linear(HIDDEN, 1)])
-    optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
-    x, y = torch.tensor(X), torch.tensor(Y)
-
-    def step() -> None:
-        hidden = relu(layers[0](x))
-        if torch.rand(1) > 0.5:
-            hidden = relu(layers[1](hidden))
-        torch.nn.functional.mse_loss(layers[2](hidden), y).backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step
-
-
 def policy_step(static: bool) -> Callable[[], Job]:
     """Make a step of the policy network of seed 001: a second layer by the input's sign, dropout, softmax, Adam."""
 
@@ -192,9 +121,6 @@ ROWS = (
             "dy2st eager": paddle_step("dy2st", static=False),
             "dy2st to_static": paddle_step("dy2st", static=True),
             "dy2st executor": executor_step("dy2st"),
-            "numpy, by hand": numpy_step,
-            "torch eager": torch_step,
-            "jax jit": jax_step,
             "paddle eager": paddle_step("paddle", static=False),
             "paddle to_static": paddle_step("paddle", static=True),
             "paddle executor": executor_step("paddle"),

@@ -78,7 +78,7 @@ def of_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
     names = paddle.nn.functional
 
     def run(memory: Any) -> Any:
-        h, token, tokens, turn = paddle.zeros_like(memory[0]), paddle.zeros([], "int64"), [], 0
+        h, token, tokens, turn = paddle.zeros_like(memory[0]), paddle.zeros([], "int64"), [], paddle.zeros([], "int64")
         while turn < places.shape[0]:
             scores, h = turned(names, paddle.concat, token, places[turn], h, memory, embedding, *weights)
             token = scores.argmax()

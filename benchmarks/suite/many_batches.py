@@ -35,10 +35,10 @@ def of_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
     weights = list(map(paddle.to_tensor, weights))
     names = paddle.nn.functional
 
-    @static
     def run(x: Any) -> Any:
         return net(names, x, *weights)
 
+    run = static(run)
     inputs = [paddle.to_tensor(batch) for batch in batches(x)]
     return without_gradients(paddle, lambda: [run(batch) for batch in inputs])
 
