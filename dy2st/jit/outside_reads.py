@@ -26,7 +26,7 @@ from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import SymbolicList
+from dy2st.runtime.variant import SymbolicList, Variant
 from dy2st.shapes import symbol
 
 
@@ -169,18 +169,26 @@ class OutsideReads(Leaves):
                 self.stand_in_objects[id(x)] = x, dict(vars(x))
 
     def content(self, x: Any) -> Any:
-        if isinstance(x, CONTAINERS) and id(x) in self.external:
-            tail = self.log.get(("tail", id(x)))
-            if self.log.get(("items", id(x))) is MISSING:
-                self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
-                mark_items(self, x)
-                x = with_stand_ins(self, x)
-                if isinstance(tail, SymbolicList):
-                    return self.spliced([*x, Spliced(tail)])
-                if tail is not MISSING and tail:
-                    return [*x, *tail]
-                return x
-        return super().content(x)
+        if not isinstance(x, CONTAINERS) or id(x) not in self.external:
+            return super().content(x)
+        if self.log.get(("items", id(x))) is MISSING:
+            self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
+            mark_items(self, x)
+            content = with_stand_ins(self, x)
+        else:
+            content = super().content(x)
+        tail = self.log.get(("tail", id(x)))
+        if tail is MISSING or tail == []:
+            return content
+        items = [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
+        tail = [Spliced(tail)] if isinstance(tail, (SymbolicList, Variant)) else tail
+        made = [*items, *tail]
+        return self.spliced(made) if any(type(i) is Spliced for i in made) else made
+
+    def store(self, x: Any, content: Any) -> None:
+        if id(x) in self.external and self.log.get(("tail", id(x))) is not MISSING:
+            self.log.set(("tail", id(x)), x, [])  # what was appended is among the content now
+        super().store(x, content)
 
 
 def _is_made_anew(owner: Any, name: str) -> bool:

@@ -147,7 +147,7 @@ class Trace(OutsideReads, Afterwards):
         """Return what a run writes to real objects, and the values that it makes that of."""
         writes: list[tuple[Key, Any, Template]] = []
         values: list[Value] = []
-        for key, value in entries.items():
+        for key, value in sorted(entries.items(), key=lambda entry: entry[0][0] == "tail"):  # after the items
             if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
                 continue
             if key[1:] and key[1] in self.made_objects:

@@ -249,6 +249,8 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
     if old is not None and _grows(first, second):  # then all that is in it crosses by value, as each branch left it
         inner = old - {id(part) for i in (x, y) for part in parts_of(trace, i)}
         first, second = one.template(key, x, inner), two.template(key, y, inner)
+    if old is not None and (named := _named_by_one(first, second)):
+        first, second = one.template(key, x, old - named), two.template(key, y, old - named)
     if isinstance(first, NewList) != isinstance(second, NewList):
         first, second = one.taken_apart(x, first, before), two.taken_apart(y, second, before)
     try:
@@ -263,6 +265,17 @@ def _grows(a: Template, b: Template) -> bool:
     kinds = [t.kind if isinstance(t, Items) else list for t in (a, b) if isinstance(t, (Items, ListOf))]
     same = isinstance(a, Items) and isinstance(b, Items) and len(a.items) == len(b.items)
     return kinds == [list, list] and not same
+
+
+def _named_by_one(a: Template, b: Template) -> set[int]:
+    """Return the containers inside that one template names, by id, where the other has one that is made anew."""
+    if isinstance(a, Items) and isinstance(b, Items) and a.keys == b.keys and len(a.items) == len(b.items):
+        found = set().union(*(_named_by_one(p, q) for p, q in zip(a.items, b.items, strict=True)))
+        pairs = [pair for p, q in zip(a.items, b.items, strict=True) for pair in ((p, q), (q, p))]
+        return found | {id(p.object) for p, q in pairs if isinstance(p, Const) and isinstance(q, NewList)}
+    if isinstance(a, NewList) and isinstance(b, NewList):
+        return _named_by_one(a.content, b.content)
+    return set()
 
 
 def _has_parts(x: Any) -> bool:

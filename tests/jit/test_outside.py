@@ -446,3 +446,52 @@ def test_a_tensor_that_was_a_view_of_a_parameter_is_traced_again_when_it_is_not(
         return [(step(tensor(1)), keeper.state.tolist(), kept["w"].tolist())[1:] for _ in range(3)]
 
     assert three(paddle.jit.to_static(step, full_graph=True)) == three(step)
+
+
+def _appended_or_cleared(rows, v):
+    if v.sum() < 0:
+        rows.append(v.sum())
+    else:
+        rows.clear()
+    return len(rows)
+
+
+def _appended_and_taken(rows, v):
+    rows.append(v.sum())
+    if len(rows) > 2:
+        rows.pop(0)
+    return len(rows)
+
+
+def _cleared_between(rows, v):
+    rows.append(v.sum())
+    if v.sum() < -1.5:
+        rows.clear()
+    else:
+        rows.append(v * 3)
+    return v * 1
+
+
+def _appended_and_cleared_in_a_loop(rows, v):
+    for i in range(len(v)):
+        if v[i] > 0:
+            rows.clear()
+        rows.append(v[i])
+    return len(rows)
+
+
+@pytest.mark.parametrize(
+    "change", [_appended_or_cleared, _appended_and_taken, _cleared_between, _appended_and_cleared_in_a_loop]
+)
+def test_a_list_outside_that_is_appended_to_and_changed_otherwise(change):
+    def three(make: Any) -> Any:
+        rows: list[Any] = []
+        step = make(lambda v: change(rows, v))
+        found = []
+        for first in (-1.0, -2.0, 1.0, -1.0):
+            result = step(tensor(first, -first, first))
+            found.append((float(result.sum()) if isinstance(result, paddle.Tensor) else result,
+                          [row.tolist() for row in rows]))  # fmt: skip
+        return found
+
+    assert three(lambda f: paddle.jit.to_static(f, full_graph=True)) == three(lambda f: f)

@@ -207,3 +207,13 @@ def a_list_that_may_be_none(x):
     if found is not None:
         found.append(x * 2)
     return found
+
+
+@case(POS, NEG, holds="cond")
+def a_list_in_a_dict_grows_or_is_made_anew(x):
+    d = {"h": [x], "n": 1}
+    if x.sum() > 0:
+        d["h"].append(x * 2)
+    else:
+        d["h"] = []
+    return d, len(d["h"])
