@@ -46,6 +46,7 @@ def test_what_keeps_its_history_is_made_a_tensor():
     assert not are_bare(writes_of(counting.with_history))
     assert counting.total.tolist() == [2.0, 4.0]
     counting.last.sum().backward()
+    assert x.grad is not None
     assert x.grad.tolist() == [3.0, 3.0]
 
 

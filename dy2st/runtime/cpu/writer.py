@@ -20,7 +20,7 @@ from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
 from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
-from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, kinds, zeros
+from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.values import Values
@@ -143,9 +143,10 @@ class Writer(Values):
         if not small:
             return rule(self, step, operands)
         apart = {v: Value(as_part(v.type), v.block) for v in small}
-        memory = {apart[v]: self.fitted(apart[v].type, c) for v, c in small.items()}
+        at_once = all(in_registers(v.type) for v in step.results)  # nothing of the copies is left then
+        memory = {apart[v]: self.on_stack(c) if at_once else self.fitted(apart[v].type, c) for v, c in small.items()}
         dying = self._dying
-        self._dying = {*(dying - set(small)), *memory}
+        self._dying = {*(dying - set(small)), *(() if at_once else memory)}
         values = [apart.get(v, v) for v in step.operands]
         copy = Operation(step.op, values, step.attributes, step.blocks, step.location)
         copy.results = step.results

@@ -200,6 +200,31 @@ def test_derivatives_of_a_loop_of_them(rng):
     agree(program_of(f, x, np.array(4)), x, np.array(4))
 
 
+def test_rows_of_a_matrix_are_read_where_they_stand(rng):
+    def f(x, n):
+        total, i = paddle.zeros([3]), 0
+        while i < n:
+            total = total + x[i] * x[-1] - x[i, ::-1]
+            i += 1
+        return total, x[n - 1, 1]
+
+    x = rng.normal(size=(40, 3)).astype("float32")
+    program = program_of(f, x, np.array(5), shapes=[(None, 3), ()])
+    native = agree(program, x, np.array(40))
+    assert "@dy2st.allocate" not in native.unit.module.text()
+    assert "@dy2st.retain" not in native.unit.module.text()
+
+
+def test_an_element_at_a_place_that_only_the_run_tells(rng):
+    def f(x, i):
+        y = x * 2
+        y[i] = 7.0
+        return x[i], x.reshape([2, 3])[0, i], paddle.index_select(x, i.reshape([1])), y, paddle.argmax(x), x.cumsum(0)
+
+    x = rng.normal(size=6).astype("float32")
+    agree(program_of(f, x, np.array(1)), x, np.array(-2))
+
+
 def test_a_place_outside_raises_the_users_error():
     program = program_of(lambda x, i: x[i] * 2, np.ones(3, "float32"), np.array(1))
     native = NativePlan(program)

@@ -15,7 +15,7 @@ from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
 from dy2st.runtime.cpu.outlined import MOST_BYTES, reused, room
-from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native, is_small
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -249,6 +249,8 @@ def index_leading(w: Writer, operation: Operation, operands: list[Components]) -
         address = f.offset(operands[0][1], f.value(f"mul i64 {at}, {t.dtype.itemsize}"))
         if in_register(made):
             return [(load_element(w.f, made.dtype, address),)]
+        if is_small(made):
+            return [w.fitted(made, ("null", address), own=False)]
         return [viewed(w, value, operands[0], address, shape[len(places) :])]
 
     return w.guarded(operation, operands, inside, fast)

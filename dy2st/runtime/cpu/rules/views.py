@@ -8,7 +8,7 @@ from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native
+from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native, is_small
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import extents, index_leading, number_of, product, viewed
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -185,6 +185,9 @@ def _view(w: Writer, operation: Operation, operands: list[Components], where: Re
             dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
             host_rule(w, operation, [dense, *operands[1:]])
     data = f.offset(operands[0][1], f.value(f"mul i64 {where.first}, {tensor_type(value).dtype.itemsize}"))
+    made = operation.results[0].type
+    if is_small(made):
+        return [w.fitted(made, Strided.of(("null", data, *where.shape), where.strides), own=False)]
     return [Strided.of(viewed(w, value, operands[0], data, where.shape), where.strides)]
 
 
