@@ -6,6 +6,7 @@ import pytest
 import dy2st as paddle
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.native import same_natively
 
 SHAPES = [(0, (7, 4, 5)), (1, (3, 6, 5)), (2, (3, 4, 9)), (-1, (3, 4, 0))]
 
@@ -49,3 +50,33 @@ def test_a_place_outside_is_an_index_error():
     p = program(lambda x, places: paddle.take_along_axis(x, places, 1, broadcast=False), x, np.zeros((3, 2), np.int64))
     with pytest.raises(IndexError, match="index 9 is out of range for axis 1 with 4 elements"):
         NativePlan(p).run([x, np.full((3, 2), 9)])
+
+
+@pytest.mark.parametrize("mode", ["mul", "amax", "amin"])
+@pytest.mark.parametrize(("axis", "shape"), SHAPES)
+def test_combining(axis, shape, mode):
+    x, places, values = operands(axis, shape, "int64")
+    values.reshape(-1)[:1] = np.nan
+
+    def put(x, places, values):
+        return paddle.put_along_axis(x, places, values, axis, mode, broadcast=False)
+
+    same_natively(put, x, places, values)
+
+
+def test_derivatives_of_writing():
+    x, places, values = operands(1, (3, 6, 5), "int64")
+
+    def f(x, places, values):
+        x.stop_gradient = values.stop_gradient = False
+        y = paddle.put_along_axis(x, places, values, 1, broadcast=False)
+        z = paddle.put_along_axis(x, places, values, 1, "amax", broadcast=False)
+        return paddle.grad((y * y).sum() + (z * z).sum(), [x, values])
+
+    same_natively(f, x, places, values, exact=False)
+
+
+@pytest.mark.parametrize(("dtype", "into"), [("float32", "int32"), ("float64", "int16"), ("int8", "float32")])
+def test_bits_as_another_dtype(dtype, into):
+    x = np.arange(24).reshape(2, 12).astype(dtype)
+    same_natively(lambda x: (paddle.view(x, into), x + 1), x)

@@ -1,17 +1,21 @@
-"""Reading and writing at indices along one axis: `take_along_axis` and `put_along_axis`, each other's transposes."""
+"""Reading and writing at indices along one axis: `take_along_axis`, `put_along_axis` and its kin, `last_writer`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from dy2st.dtypes import bool_, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.lanes import Lanes
+from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
-from dy2st.runtime.cpu.rules.places import add_one, counted
+from dy2st.runtime.cpu.routines import fill
+from dy2st.runtime.cpu.rules.places import counted
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, writable
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, are_ints, extents, product, writable
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -42,12 +46,16 @@ def take_along_axis(w: Writer, operation: Operation, operands: list[Components])
     return results
 
 
-@rule("put_along_axis")
+_COMBINED = {"add": "sum", "mul": "prod", "amax": "max", "amin": "min"}
+"""What modes other than "assign" do with an element that is there."""
+
+
+@rule("put_along_axis", "combine_along_axis")
 def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write elements, or add to them, in place where nobody else holds the tensor; the last of equal places stays."""
+    """Write elements, or combine with them, in place where nobody else holds the tensor; in order of the places."""
     value, places, values = operation.operands
-    f, t, add = w.f, tensor_type(value), operation.attributes["mode"] == "add"
-    if not is_native(t.dtype) or in_register(t) or in_register(tensor_type(places)) or (add and t.dtype.is_bool):
+    f, t, how = w.f, tensor_type(value), _COMBINED.get(operation.attributes["mode"])
+    if not is_native(t.dtype) or in_register(t) or in_register(tensor_type(places)) or (how and t.dtype.is_bool):
         return host_rule(w, operation, operands)
     axis, shape = operation.attributes["axis"] % t.rank, extents(value, operands[0])
     number = extents(places, operands[1])
@@ -58,15 +66,50 @@ def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) 
     def fast() -> Made:
         base = writable(w, value, operands[0])
         with _elements(w, at, shape, number, axis) as (source, target):
-            if add:
-                add_one(w, t.dtype, base[1], target, operands[2][1], source)
-            else:
-                element = f"[{t.dtype.itemsize} x i8]"
-                register = load_element(w.f, t.dtype, f.offset(operands[2][1], source, element))
-                store_element(w.f, t.dtype, register, f.offset(base[1], target, element))
+            there, given = (
+                f.offset(memory, number, f"[{t.dtype.itemsize} x i8]")
+                for memory, number in ((base[1], target), (operands[2][1], source))
+            )
+            register = load_element(f, t.dtype, given)
+            if how is not None:
+                register = combined(Lanes(f, w.module, 1), how, t.dtype, load_element(f, t.dtype, there), register)
+            store_element(f, t.dtype, register, there)
         return [base]
 
     results = w.guarded(operation, operands, fine, fast)
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    return results
+
+
+@rule("last_writer")
+def last_writer(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write for each place whether none after it along the axis is the same: two runs over who came last."""
+    (places, *dims), f = operation.operands, w.f
+    t = tensor_type(places)
+    if in_register(t) or not is_native(t.dtype) or not are_ints(dims):
+        return host_rule(w, operation, operands)
+    axis, number = operation.attributes["axis"] % t.rank, extents(places, operands[0])
+    (known,) = operation.attributes["shape"]
+    extent = operands[1][0] if known is None else str(known)
+    shape = [*number[:axis], extent, *number[axis + 1 :]]
+    block, at, _, inside = counted(w, places, operands[0], extent)
+
+    def fast() -> Made:
+        size = product(w, shape)
+        room, latest = allocate_bytes(w, product(w, [size, "8"]))
+        made = allocate(w, bool_, number)
+        fill(w, int64, latest, size, "-1")
+        for turn in ("note", "look"):
+            with _elements(w, at, shape, number, axis) as (place, element):
+                slot = f.offset(latest, element, "i64")
+                if turn == "note":
+                    f.store("i64", place, slot)
+                else:
+                    store_element(f, bool_, compare(f, "eq", f.load("i64", slot), place), f.offset(made[1], place))
+        f.call("void", "@dy2st.release", "ptr %context", f"ptr {room}")
+        return [made]
+
+    results = w.guarded(operation, operands, all_of(f, inside, compare(f, "ult", extent, 2**40)), fast)
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return results
 

@@ -1,4 +1,4 @@
-"""Elements in other places: `flip` and `diagonal` are views; `roll`, `pad`, `tril` and `triu` copy pieces of rows."""
+"""Elements in other places: `flip`, `diagonal` are views; `roll`, `pad`, `tril`, `triu` and `bitcast` copy pieces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
-from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
 from dy2st.runtime.cpu.routines import clear, copy, fill
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, are_ints, extents, product, viewed
@@ -76,6 +76,30 @@ def triangle(w: Writer, operation: Operation, operands: list[Components]) -> Mad
             clear(w, start, edge)
             copy(w, left, right, rest)
     return [made]
+
+
+@rule("bitcast")
+def bitcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a copy with elements of another dtype; `eval` says that they do not come out whole."""
+    (value,), made, f = operation.operands, tensor_type(operation.results[0]), w.f
+    t = tensor_type(value)
+    if t.dtype.is_bool or made.dtype.is_bool or not is_native(t.dtype) or not is_native(made.dtype):
+        return host_rule(w, operation, operands)
+    if in_register(t):
+        kinds = element_kind(t.dtype), element_kind(made.dtype)
+        return [
+            operands[0] if kinds[0] == kinds[1] else (f.value(f"bitcast {kinds[0]} {operands[0][0]} to {kinds[1]}"),)
+        ]
+    shape = extents(value, operands[0])
+    size = product(w, [shape[-1], str(t.dtype.itemsize)])
+    whole = f.value(f"icmp eq i64 {f.value(f'urem i64 {size}, {made.dtype.itemsize}')}, 0")
+
+    def fast() -> Made:
+        result = allocate(w, made.dtype, [*shape[:-1], f.value(f"udiv i64 {size}, {made.dtype.itemsize}")])
+        copy(w, result[1], operands[0][1], product(w, [*shape[:-1], size]))
+        return [result]
+
+    return w.guarded(operation, operands, whole, fast)
 
 
 @rule("roll")
