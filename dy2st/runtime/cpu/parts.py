@@ -10,7 +10,7 @@ import hashlib
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.elements import Place
+from dy2st.runtime.cpu.column_sums import add_up
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.integers import least, plus, times
 from dy2st.runtime.cpu.kernels import Nest
@@ -92,7 +92,10 @@ class _Kernel(Nest):
     def _part(self, more: list[tuple[str, str]]) -> Function:
         """Begin a function that runs a range."""
         f = Function(
-            f"dy2st.kernel.{len(self.beside)}", [*self.parameters, *more, *RANGE], linkage="internal", also="nounwind"
+            f"dy2st.kernel.{len(self.beside)}",
+            [*self.parameters, *more, *RANGE],
+            linkage="internal",
+            also="alwaysinline nounwind",
         )
         self.begin(f)
         return f
@@ -169,23 +172,10 @@ class _Kernel(Nest):
         self.writing = results
         with main.when(several, "add"):
             for value, room in zip(columns, self.rooms, strict=True):
-                self._add_columns(value, room, number)
+                function = add_up(self.module, self.makers[value].op.name, _dtype(value), self.count)
+                operands = (f"ptr {self.writing[value]}", f"ptr {room}", f"i64 {number}", f"i64 {self.length}")
+                main.call("void", f"@{function}", *operands)
         self.finish_columns()
-
-    def _add_columns(self, value: Value, room: str, number: str) -> None:
-        """Write that the sums of the blocks become one, in their order."""
-        f, operation, dtype = self.f, self.makers[value], _dtype(value)
-        self.fill_column(value)
-        with f.loop(number, hint="blocks") as block:
-            more = f.offset(room, times(f, block, self.length, dtype.itemsize))
-
-            def write(i: str) -> None:
-                lanes = Lanes(f, self.module, self.elements.count)
-                so_far = self.elements.load(Place(self.writing[value], i, dtype))
-                total = combined(lanes, operation.op.name, dtype, so_far, self.elements.load(Place(more, i, dtype)))
-                self.elements.store(Place(self.writing[value], i, dtype), total)
-
-            self.column_loop(value, write)
 
     # ---- sweeps through one row ------------------------------------------------------------------------------------
     def sweep(self, sweep: int) -> None:
