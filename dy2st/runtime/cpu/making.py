@@ -17,7 +17,7 @@ def lowered(program: Program, strict: bool = False) -> Unit:
     """Return the text of a Program's code, its host calls and its constants."""
     unit = lower(prepared(program), current_target(strict))
     if python_api.available() and entry.takes(program):
-        entry.Entry(unit.module, unit.program, unit.takes_long).write()
+        entry.Entry(unit.module, unit.kernels, unit.program, unit.takes_long).write()
     return unit
 
 

@@ -28,8 +28,9 @@ NATIVE = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float6
 _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
     "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble", "Py_IncRef",
+    "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem",
 )  # fmt: skip
-_OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None}
+_OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None, "list": list}
 
 NAMES = (*_PYTHON, *_OBJECTS, "PyArray_Type", "PyArray_New", "PyArray_SetBaseObject", *NATIVE)
 """What `addresses` gives, in this order; an element type stands for its descriptor."""

@@ -1,0 +1,174 @@
+"""Values on the way between Python and native code: objects read where they stand, and objects made of components.
+
+A value that is not as its type says sends the run to `other`; where Python cannot make an object, its error is set, and
+the run goes to `failed`.
+"""
+
+from __future__ import annotations
+
+from dy2st.dtypes import DType
+from dy2st.ir.types import ScalarType, TensorType, Type
+from dy2st.runtime.cpu import python_api as api
+from dy2st.runtime.cpu.elements import elements_of, store_element
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.representation import in_register, in_registers, is_native, is_small, kinds
+from dy2st.shapes import Dim
+
+API = 16
+"""Where the addresses of Python's functions stand on the plate, in bytes."""
+_LARGE = 4096
+"""Results of more bytes keep their memory; smaller ones are copied, which takes less time than giving it away."""
+
+
+def is_plain(t: Type) -> bool:
+    """Say whether a type is a number or a tensor of native elements."""
+    return isinstance(t, ScalarType) or (isinstance(t, TensorType) and is_native(t.dtype))
+
+
+class Values:
+    """Writes reads of Python's objects and makes of them."""
+
+    def __init__(self, f: Function):
+        self.f = f
+        self.table = f.load("ptr", f.offset("%plate", api.DATA))
+        self.other, self.failed = f.label("other"), f.label("failed")
+
+    # ---- small things ----------------------------------------------------------------------------------------------
+    def _address(self, name: str) -> str:
+        return self.f.load("ptr", self.f.offset(self.table, API + 8 * api.NAMES.index(name)))
+
+    def _call(self, result: str, name: str, *arguments: str) -> str:
+        return self.f.call(result, self._address(name), *arguments)
+
+    def _only(self, condition: str) -> None:
+        """Go on where a condition holds; else let the caller do it."""
+        on = self.f.label("on")
+        self.f.branch(condition, on, self.other)
+        self.f.start(on)
+
+    def _is(self, value: str, name: str) -> str:
+        return self.f.value(f"icmp eq ptr {value}, {self._address(name)}")
+
+    # ---- objects read ----------------------------------------------------------------------------------------------
+    def _plain(self, t: Type, value: str, place: str, bound: dict[Dim, str]) -> None:
+        """Write a read of a number or array into a row of components; `bound` knows the extents that were read."""
+        if isinstance(t, ScalarType):
+            self._number(t.kind, value, place)
+        elif isinstance(t, TensorType):
+            self._array(t, value, place, bound)
+
+    def _number(self, kind: str, value: str, place: str) -> None:
+        f = self.f
+        if kind == "bool":
+            true = self._is(value, "True")
+            self._only(f.value(f"or i1 {true}, {self._is(value, 'False')}"))
+            f.store("i1", true, place)
+            return
+        self._only(self._is(f.load("ptr", f.offset(value, api.TYPE)), kind))
+        if kind == "float":
+            f.store("double", self._call("double", "PyFloat_AsDouble", f"ptr {value}"), place)
+            return
+        over = f.slot("i32")
+        number = self._call("i64", "PyLong_AsLongLongAndOverflow", f"ptr {value}", f"ptr {over}")
+        self._only(f.value(f"icmp eq i32 {f.load('i32', over)}, 0"))
+        f.store("i64", number, place)
+
+    def _array(self, t: TensorType, value: str, place: str, bound: dict[Dim, str]) -> None:
+        f = self.f
+        self._only(self._is(f.load("ptr", f.offset(value, api.TYPE)), "PyArray_Type"))
+        fine = self._is(f.load("ptr", f.offset(value, api.DESCRIPTOR)), t.dtype.name)
+        rank = f.load("i32", f.offset(value, api.RANK))
+        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i32 {rank}, {t.rank}')}")
+        flags = f.value(f"and i32 {f.load('i32', f.offset(value, api.FLAGS))}, {api.BEHAVED}")
+        self._only(f.value(f"and i1 {fine}, {f.value(f'icmp eq i32 {flags}, {api.BEHAVED}')}"))
+        data = f.load("ptr", f.offset(value, api.DATA))
+        if in_register(t):
+            kind = kinds(t)[0]
+            f.store(
+                kind, f.value(f"icmp ne i8 {f.load('i8', data)}, 0") if t.dtype.is_bool else f.load(kind, data), place
+            )
+            return
+        shape = f.load("ptr", f.offset(value, api.SHAPE))
+        extents = [f.load("i64", f.offset(shape, 8 * axis)) for axis in range(t.rank)]
+        for extent, found in zip(t.shape, extents, strict=True):
+            wanted = str(extent) if isinstance(extent, int) else bound.setdefault(extent, found)
+            if wanted != found:
+                self._only(f.value(f"icmp eq i64 {found}, {wanted}"))
+        row = ["null", data, *extents]
+        if is_small(t):
+            row = elements_of(f, t, ("null", data))
+        for i, (kind, component) in enumerate(zip(kinds(t), row, strict=True)):
+            f.store(kind, component, f.offset(place, 8 * i))
+
+    # ---- objects made ----------------------------------------------------------------------------------------------
+    def _object(self, t: Type, context: str, place: str) -> str:
+        """Write an object for a number or tensor whose components stand in a row, and give up what the row holds."""
+        return self._array_of(t, context, place) if isinstance(t, TensorType) else self._object_of(t, place)
+
+    def _sure(self, made: str) -> str:
+        """Go on where Python has made an object; else its error is set."""
+        on = self.f.label("on")
+        self.f.branch(self.f.value(f"icmp ne ptr {made}, null"), on, self.failed)
+        self.f.start(on)
+        return made
+
+    def _object_of(self, t: Type, place: str) -> str:
+        f, kind = self.f, kinds(t)[0]
+        number = f.load(kind, place)
+        if kind == "i1":
+            return self._call("ptr", "PyBool_FromLong", f"i64 {f.value(f'zext i1 {number} to i64')}")
+        if kind == "double":
+            return self._call("ptr", "PyFloat_FromDouble", f"double {number}")
+        return self._call("ptr", "PyLong_FromLongLong", f"i64 {number}")
+
+    def _new(self, dtype: DType, rank: int, shape: str, data: str) -> str:
+        flags = api.OWN_FLAGS if data != "null" else 0
+        return self._call(
+            "ptr", "PyArray_New", f"ptr {self._address('PyArray_Type')}", f"i32 {rank}", f"ptr {shape}",
+            f"i32 {api.type_number(dtype)}", "ptr null", f"ptr {data}", "i32 0", f"i32 {flags}", "ptr null",
+        )  # fmt: skip
+
+    def _array_of(self, t: TensorType, context: str, place: str) -> str:
+        f = self.f
+        if in_registers(t):
+            return self._array_of_registers(t, place)
+        block, data, shape = f.load("ptr", place), f.load("ptr", f.offset(place, 8)), f.offset(place, 16)
+        size = str(t.dtype.itemsize)
+        for axis in range(t.rank):
+            size = f.value(f"mul i64 {size}, {f.load('i64', f.offset(shape, 8 * axis))}")
+        large = f.value(f"icmp sgt i64 {size}, {_LARGE}")
+        alone = f.value(f"and i1 {large}, {f.call('i1', '@dy2st.unique', f'ptr {block}')}")
+        kept, give, copy, join = f.slot("ptr"), f.label("give"), f.label("copy"), f.label("join")
+        f.branch(alone, give, copy)
+        f.start(give)
+        whole = self._sure(self._new(t.dtype, t.rank, shape, data))
+        f.call("void", "@dy2st.leave", f"ptr {context}", f"ptr {block}")
+        capsule = self._sure(
+            self._call("ptr", "PyCapsule_New", f"ptr {block}", "ptr null", f"ptr {self._given_back()}")
+        )
+        self._call("i32", "PyArray_SetBaseObject", f"ptr {whole}", f"ptr {capsule}")
+        f.store("ptr", whole, kept)
+        f.jump(join)
+        f.start(copy)
+        apart = self._sure(self._new(t.dtype, t.rank, shape, "null"))
+        target = f.load("ptr", f.offset(apart, api.DATA))
+        f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {target}", f"ptr {data}", f"i64 {size}", "i1 false")
+        f.call("void", "@dy2st.release", f"ptr {context}", f"ptr {block}")
+        f.store("ptr", apart, kept)
+        f.start(join)
+        return f.load("ptr", kept)
+
+    def _array_of_registers(self, t: TensorType, place: str) -> str:
+        f, extents = self.f, f"[{t.rank} x i64]"
+        shape = f.slot(extents) if t.rank else "null"
+        for axis, extent in enumerate(t.shape):
+            f.store("i64", str(extent), f.offset(shape, 8 * axis))
+        made = self._sure(self._new(t.dtype, t.rank, shape, "null"))
+        data = f.load("ptr", f.offset(made, api.DATA))
+        for i, kind in enumerate(kinds(t)):
+            number = f.load(kind, f.offset(place, 8 * i))
+            store_element(f, t.dtype, number, f.offset(data, i * t.dtype.itemsize))
+        return made
+
+    def _given_back(self) -> str:
+        return self.f.load("ptr", self.f.offset(self.table, API + 8 * len(api.NAMES)))
