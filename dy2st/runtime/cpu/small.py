@@ -31,7 +31,7 @@ def is_in_registers(operation: Operation) -> bool:
     name = operation.op.name
     if name in ("constant", "dim", *FILLED):
         return True
-    if name in MOVES:
+    if name in MOVES or name == "index_add":
         return _is_known(operation)
     if name == "item":
         return math.prod(known_extents(tensor_type(operation.operands[0]))) == 1

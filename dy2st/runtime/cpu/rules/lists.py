@@ -61,6 +61,18 @@ def count(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [(length(w, operands[0][0]),)]
 
 
+def _with_room(w: Writer, block: str, t: ListType) -> str:
+    """Write the address of a list that is held once and has room for one element more: mostly the list itself."""
+    f, slot = w.f, w.f.slot("ptr")
+    f.store("ptr", block, slot)
+    alone = f.value(f"icmp eq i64 {f.load('i64', block)}, 1")
+    room = f.value(f"icmp slt i64 {length(w, block)}, {f.load('i64', f.offset(block, CAPACITY))}")
+    with f.when(f.value(f"xor i1 {f.value(f'and i1 {alone}, {room}')}, true"), "grow"):
+        grown = list_function(w.unit.kernels, "grown", t)
+        f.store("ptr", checked(w, f.call("ptr", grown, "ptr %context", f"ptr {block}")), slot)
+    return f.load("ptr", slot)
+
+
 @rule("list_append")
 def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write one more element; in place where nobody else holds the list."""
@@ -68,9 +80,7 @@ def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     items, item = operation.operands
     w.owned(items, operands[0])
     w.owned(item, operands[1])
-    block = checked(
-        w, f.call("ptr", list_function(w.unit.kernels, "grown", t), "ptr %context", f"ptr {operands[0][0]}")
-    )
+    block = _with_room(w, operands[0][0], t)
     at = length(w, block)
     w.write(row(w, block, at, t), [t.element], [operands[1]])
     f.store("i64", f.value(f"add i64 {at}, 1"), f.offset(block, LENGTH))

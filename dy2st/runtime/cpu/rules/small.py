@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elementwise import DEAR, compute, converted
@@ -47,6 +48,8 @@ def small(w: Writer, operation: Operation, operands: list[Components]) -> Sequen
         return [told(made, _reduced(w, operation, _array(tensor_type(operation.operands[0]), operands[0])))]
     if name == "matmul":
         return [told(made, _product(w, operation, operands))]
+    if name == "index_add":
+        return [told(made, _with_added(w, operation, operands))]
     return [told(made, _elementwise(w, operation, operands))]
 
 
@@ -70,6 +73,17 @@ def _moved(operation: Operation, operands: list[Components]) -> list[Components]
         moved = operation.op.eval(np, *given, **operation.attributes)  # type: ignore[attr-defined]
         names = (single(moved),) if len(operation.results) == 1 else moved
     return [told(v.type, list(np.ravel(n))) for v, n in zip(operation.results, names, strict=True)]
+
+
+def _with_added(w: Writer, operation: Operation, operands: list[Components]) -> list[str]:
+    """Write additions at places that are known, each at most once."""
+    t, lanes, made = tensor_type(operation.results[0]), Lanes(w.f, w.module, 1), list(operands[0])
+    numbers = np.arange(len(made)).reshape(known_extents(t))
+    places = REGISTRY["index"].eval(np, numbers, **operation.attributes)  # type: ignore[attr-defined]
+    added = np.broadcast_to(_array(tensor_type(operation.operands[1]), operands[1]), places.shape)
+    for place, register in zip(places.ravel(), added.ravel(), strict=True):
+        made[place] = combined(lanes, "sum", t.dtype, made[place], register)
+    return made
 
 
 def _elementwise(w: Writer, operation: Operation, operands: list[Components]) -> list[str]:
