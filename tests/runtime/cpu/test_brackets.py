@@ -107,6 +107,7 @@ def test_of_equal_places_the_last_value_stays():
 
 def test_coordinates():
     x, at = np.arange(24.0).reshape(2, 3, 4), np.array([[0, 1], [-1, 2], [0, 1]])
+
     def pairs(x, at, v):
         at = at.reshape([-1, 2])
         return paddle.gather_nd(x, at), paddle.gather_nd(x[0], at), paddle.scatter_nd_add(x, at, v)

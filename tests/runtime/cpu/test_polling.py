@@ -68,10 +68,13 @@ def test_other_threads_go_on_beside_a_loop(f):
             time.sleep(0.001)
         _thread.interrupt_main(signal.SIGINT)
 
+    def run():
+        started.set()
+        native.run([np.array(2**62)])
+
     thread = threading.Thread(target=look)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        started.set()
-        native.run([np.array(2**62)])
+        run()
     thread.join()
     assert len(seen) == 4
