@@ -3,6 +3,7 @@
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
 gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
+attention.f32          softmax(q k^T + mask) v, see attention/
 conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
 random.uniform.f32.fill                           a draw of random numbers into memory, see draws.py
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import functools
 
+from dy2st.runtime.cpu.attention import attention_kernel, attention_scratch
 from dy2st.runtime.cpu.conv import (
     convolution_kernel,
     convolution_scratch,
@@ -43,6 +45,9 @@ def binary(family: str, target: Target) -> Binary:
         return _linked(target, _products(rest[0], target))
     if name == "random":
         return _draws(rest[0], rest[1], target)
+    if name == "attention":
+        kernels = (attention_kernel(rest[0], target), attention_scratch(rest[0], target))
+        return _linked(target, _products(rest[0], target), kernels)
     if name in _WINDOWS:
         return _windows(name, rest[0], target)
     raise KeyError(family)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Program
 from dy2st.passes.accumulate import AccumulateProducts
+from dy2st.passes.attend import Attend
 from dy2st.passes.base import run_pipeline
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.dce import RemoveDeadCode
@@ -28,7 +29,7 @@ from dy2st.runtime.cpu.writer import Unit, Writer
 def prepared(program: Program) -> Program:
     """Return a Program as code is made of it: large operations that fuse are written as small ones."""
     copy = clone_program(program)
-    run_pipeline(copy, (Decompose(), MergeCommonSubexpressions(), AccumulateProducts(), RemoveDeadCode()))
+    run_pipeline(copy, (Attend(), Decompose(), MergeCommonSubexpressions(), AccumulateProducts(), RemoveDeadCode()))
     return copy
 
 

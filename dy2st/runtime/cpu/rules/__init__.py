@@ -2,6 +2,7 @@
 
 from dy2st.runtime.cpu.rules import (
     along_axis,
+    attention,
     brackets,
     broadcasts,
     classes,

@@ -18,6 +18,7 @@ STRIDED = frozenset(
         "detach",
         "matmul",
         "matmul_add",
+        "attention",
         "flip",
         "diagonal",
     }

@@ -1,0 +1,4 @@
+"""Attention as LLVM functions: weights live in cache, a block of queries at a time."""
+
+from dy2st.runtime.cpu.attention.kernel import attention_kernel, attention_scratch
+from dy2st.runtime.cpu.attention.row import FIELDS

@@ -1,0 +1,45 @@
+"""The extents of an attention, and how far its operands' axes are apart, as a row of integers."""
+
+from __future__ import annotations
+
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import least, most, plus, rounded_down, rounded_up, times
+
+FIELDS = (
+    "outer", "inner", "queries", "keys", "features", "values",
+    *(f"{operand}_{axis}" for operand in ("q", "k", "v", "mask") for axis in ("outer", "inner", "row")), "mask_column",
+)  # fmt: skip
+"""What stands in the row, as int64; two axes of batches, and in elements how far axes are apart."""
+TEAM = 8
+"""How many threads there is room for."""
+_SCORES, _MOST, _LEAST = 1 << 16, 64, 8
+"""The scores of a block at most, and its queries."""
+
+
+class Row:
+    """The numbers of a row in registers, and what follows from them."""
+
+    def __init__(self, f: Function, tile: Tile, row: str = "%row"):
+        self._f = f
+        self._numbers = {name: f.load("i64", f.offset(row, 8 * i)) for i, name in enumerate(FIELDS)}
+        self.heads = times(f, self["outer"], self["inner"])
+        self.width = rounded_up(f, self["keys"], tile.lanes)
+        """The scores of a query, up to whole vectors."""
+        fitting = f.value(f"udiv i64 {_SCORES}, {most(f, self.width, 1)}")
+        self.block = most(f, rounded_down(f, least(f, fitting, _MOST), _LEAST), _LEAST)
+        """How many queries are taken together."""
+        self.blocks = f.value(f"udiv i64 {plus(f, self['queries'], self.block, -1)}, {self.block}")
+        values = rounded_up(f, self["values"], tile.lanes)
+        self.key_bytes = times(f, self["features"], self.width, tile.size)
+        self.value_bytes = times(f, self["keys"], values, tile.size)
+        self.room_bytes = times(f, self.block, self.width, tile.size)
+
+    def __getitem__(self, name: str) -> str:
+        return self._numbers[name]
+
+    def place(self, operand: str, head: str) -> str:
+        """Write how many elements before the matrix of a head stand."""
+        f = self._f
+        outer, inner = (f.value(f"{what} i64 {head}, {self['inner']}") for what in ("udiv", "urem"))
+        return plus(f, times(f, outer, self[f"{operand}_outer"]), times(f, inner, self[f"{operand}_inner"]))

@@ -1,0 +1,111 @@
+"""Scores to weights, row after row: the mask is added, then exp(x - max) over its sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, spread
+from dy2st.runtime.cpu.gemm.tile import Tile
+from dy2st.runtime.cpu.integers import all_of, compare, minus, negation, rounded_down, times
+from dy2st.runtime.cpu.math.functions import function
+
+_PARAMETERS = (
+    ("ptr", "%scores"), ("i64", "%apart"), ("ptr", "%mask"), ("i64", "%mask_apart"), ("i64", "%mask_column"),
+    ("i64", "%rows"), ("i64", "%count"),
+)  # fmt: skip
+"""Rows are so many bytes apart; a mask has an element for each score (1) or for each row (0)."""
+_Change = Callable[[str, str], str]
+
+
+def weights(tile: Tile) -> Definition:
+    """Return `void @dy2st.attention.f32.weights(scores, apart, mask, mask_apart, mask_column, rows, count)`."""
+    name = f"dy2st.attention.{tile.dtype}.weights"
+    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    t, v, lanes = tile.element, tile.vector, tile.lanes
+    exp = function("exp", tile.dtype, lanes)
+    masked = f.value("icmp ne ptr %mask, null")
+    along = all_of(f, masked, compare(f, "eq", "%mask_column", 1))
+    lowest = tile.splat("0xFFF0000000000000")
+    with f.loop("%rows") as i:
+        row = f.offset("%scores", times(f, i, "%apart"))
+        mask = f.value(f"getelementptr i8, ptr %mask, i64 {times(f, i, '%mask_apart')}")
+        with f.when(along):
+            _each(f, tile, row, lambda x, at, mask=mask: f.value(f"fadd {v} {x}, {_read(f, tile, mask, at)}"))
+        with f.when(all_of(f, masked, negation(f, along))):
+            term = spread(f, tile, f.load(t, mask))
+            _each(f, tile, row, lambda x, _, term=term: f.value(f"fadd {v} {x}, {term}"))
+        top, total = f.slot(v), f.slot(v)
+        f.store(v, lowest, top)
+        f.store(v, "zeroinitializer", total)
+        _each(f, tile, row, lambda x, _, top=top: _larger(f, tile, x, top), otherwise=lowest, writes=False)
+        largest = spread(f, tile, _across(f, tile, "fmax", f.load(v, top)))
+
+        def powered(x: str, _: str, largest: str = largest, total: str = total) -> str:
+            e = f.call(v, f"@{exp.name}", f"{v} {f.value(f'fsub {v} {x}, {largest}')}")
+            f.store(v, f.value(f"fadd {v} {f.load(v, total)}, {e}"), total)
+            return e
+
+        _each(f, tile, row, powered, otherwise=lowest)
+        whole = _across(f, tile, "fadd", f.load(v, total))
+        share = spread(f, tile, f.value(f"fdiv {t} 1.0, {whole}"))
+        _each(f, tile, row, lambda x, _, share=share: f.value(f"fmul {v} {x}, {share}"))
+    f.ret()
+    return Definition(name, f.text(), (exp, *_reductions(tile), *(masked_memory(tile) if lanes > 1 else ())))
+
+
+def _each(
+    f: Function, tile: Tile, row: str, change: _Change, otherwise: str = "zeroinitializer", writes: bool = True
+) -> None:
+    """Write a run through a row: full vectors, then the rest, whose other lanes are `otherwise`."""
+    v, lanes = tile.vector, tile.lanes
+    whole = rounded_down(f, "%count", lanes)
+    with f.loop(whole, step=lanes) as at:
+        place = f.offset(row, at, tile.element)
+        made = change(f.value(f"load {v}, ptr {place}, align {tile.size}"), at)
+        if writes:
+            f.do(f"store {v} {made}, ptr {place}, align {tile.size}")
+    if lanes == 1:
+        return
+    left = minus(f, "%count", whole)
+    with f.when(compare(f, "sgt", left, 0)):
+        mask, place = lane_mask(f, lanes, left), f.offset(row, whole, tile.element)
+        x = masked_load(f, tile, place, mask)
+        made = change(f.value(f"select <{lanes} x i1> {mask}, {v} {x}, {v} {otherwise}"), whole)
+        if writes:
+            masked_store(f, tile, made, place, mask)
+
+
+def _read(f: Function, tile: Tile, mask: str, at: str) -> str:
+    """Write a read of the mask's elements that there are."""
+    place = f.offset(mask, at, tile.element)
+    if tile.lanes == 1:
+        return f.load(tile.element, place)
+    return masked_load(f, tile, place, lane_mask(f, tile.lanes, minus(f, "%count", at)))
+
+
+def _larger(f: Function, tile: Tile, x: str, top: str) -> str:
+    """Write the larger elements to `top`; a NaN is found by the sum."""
+    v, old = tile.vector, f.load(tile.vector, top)
+    kind = "i1" if tile.lanes == 1 else f"<{tile.lanes} x i1>"
+    f.store(v, f.value(f"select {kind} {f.value(f'fcmp ogt {v} {x}, {old}')}, {v} {x}, {v} {old}"), top)
+    return x
+
+
+def _across(f: Function, tile: Tile, what: str, vector: str) -> str:
+    """Write the sum or the largest of a vector's lanes."""
+    if tile.lanes == 1:
+        return vector
+    t, v = tile.element, tile.vector
+    if what == "fadd":
+        return f.call(f"reassoc {t}", f"@llvm.vector.reduce.fadd.{tile.suffix}", f"{t} -0.0", f"{v} {vector}")
+    return f.call(t, f"@llvm.vector.reduce.fmax.{tile.suffix}", f"{v} {vector}")
+
+
+def _reductions(tile: Tile) -> tuple[Definition, ...]:
+    if tile.lanes == 1:
+        return ()
+    t, v = tile.element, tile.vector
+    add, largest = (f"llvm.vector.reduce.{what}.{tile.suffix}" for what in ("fadd", "fmax"))
+    return Definition(add, f"declare {t} @{add}({t}, {v})"), Definition(largest, f"declare {t} @{largest}({v})")

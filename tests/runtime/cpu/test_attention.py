@@ -1,0 +1,118 @@
+"""Attention against the op's own arithmetic: shapes, views, masks, every target, no access outside of the arrays."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ops.attention import Attention
+from dy2st.passes import optimise
+from dy2st.runtime.cpu.attention import FIELDS, attention_kernel, attention_scratch
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.target import host_target
+from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
+from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
+
+TOLERANCE = {"f32": 1e-5, "f64": 1e-12}
+_compiled = {}
+
+
+def functions(dtype, target=None):
+    if (dtype, target) not in _compiled:
+        kernels = [make(dtype, host_target(target)) for make in (attention_kernel, attention_scratch)]
+        code = compiled(*kernels, target=target)
+        run = callable_of(code, kernels[0], *[POINTER] * 7)
+        _compiled[dtype, target] = code, run, callable_of(code, kernels[1], POINTER, result=INTEGER)
+    return _compiled[dtype, target][1:]
+
+
+def check(shape, dtype, mask=None, target=None):
+    outer, inner, n, m, d, e = shape
+    run, size = functions(dtype, target)
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(outer, inner, *s)).astype(DTYPES[dtype]) for s in ((n, d), (m, d), (m, e)))
+    masks = [rng.normal(size=mask).astype(DTYPES[dtype])] if mask else []
+    numbers = dict(zip(FIELDS, shape))
+    for name, x in zip(("q", "k", "v", "mask"), (q, k, v, *masks)):
+        steps = [0 if extent == 1 else step // x.itemsize for extent, step in zip(x.shape, x.strides)]
+        numbers |= dict(zip((f"{name}_outer", f"{name}_inner", f"{name}_row", f"{name}_column"), steps))
+    row = Guarded(np.array([numbers.get(name, 0) for name in FIELDS], np.int64))
+    scratch = Guarded(np.full(max(64, -(-size(row.address) // 64) * 64), 0xFF, np.uint8))
+    wanted = Attention().eval(np, q, k, v, *masks)
+    for at_start in (False, True):
+        given = [Guarded(x, at_start) for x in (q, k, v, *masks)]
+        out = Guarded(np.full_like(wanted, np.nan), at_start)
+        places = [x.address for x in given] + [None] * (4 - len(given))
+        run(*places, out.address, row.address, scratch.address)
+        assert np.allclose(out.array, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]), shape
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "mask"),
+    [
+        ((1, 1, 1, 1, 1, 1), None),
+        ((2, 3, 5, 7, 4, 3), None),
+        ((1, 2, 70, 33, 8, 16), (1, 1, 70, 33)),
+        ((2, 2, 9, 17, 5, 40), (2, 1, 1, 17)),
+        ((2, 1, 9, 16, 5, 2), (1, 1, 9, 1)),
+        ((1, 1, 3, 0, 2, 2), None),
+        ((0, 1, 3, 2, 2, 2), None),
+        ((1, 1, 40, 9000, 3, 2), None),
+    ],
+)
+def test_shapes_and_masks(shape, mask, dtype):
+    check(shape, dtype, mask)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])
+def test_lesser_targets(target):
+    if not runnable(target):
+        pytest.skip(f"this CPU does not run {target}")
+    check((2, 2, 19, 13, 5, 9), "f32", (2, 1, 19, 13), target)
+
+
+def attend(x, heads, mask=None):
+    parts = x.reshape([x.shape[0], x.shape[1], heads, -1]).transpose([0, 2, 1, 3])
+    scores = paddle.matmul(parts * 0.5, parts, transpose_y=True)
+    weights = paddle.nn.functional.softmax(scores if mask is None else scores + mask)
+    return paddle.matmul(weights, parts).transpose([0, 2, 1, 3]).reshape(x.shape)
+
+
+def native_names(program):
+    return [step.name for step in NativePlan(program).unit.program.walk()]
+
+
+def test_heads_are_read_as_they_lie(rng):
+    x = rng.normal(size=(2, 20, 24)).astype("float32")
+    program = program_of(lambda x: attend(x, 3), x)
+    program = optimise(program)
+    assert "attention" in native_names(program)
+    for case in (x, x[:, :1], x * 30):
+        compare(NativePlan(program).run([case]), compile_plan(program).run([case]))
+
+
+def test_a_causal_mask(rng):
+    x = rng.normal(size=(2, 9, 2, 4)).astype("float32")
+    attention = paddle.nn.functional.scaled_dot_product_attention
+    program = optimise(program_of(lambda x: attention(x, x, x, is_causal=True), x))
+    assert "attention" in native_names(program)
+    compare(NativePlan(program).run([x]), compile_plan(program).run([x]))
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_special_values_stay_in_their_rows(special, rng):
+    x = rng.normal(size=(1, 6, 8)).astype("float32")
+    x[0, 2, 3] = special
+    program = program_of(lambda x: attend(x, 2), x)
+    program = optimise(program)
+    with np.errstate(all="ignore"):
+        compare(NativePlan(program).run([x]), compile_plan(program).run([x]))
+
+
+def test_weights_that_are_read_are_written_down(rng):
+    def f(x):
+        weights = paddle.nn.functional.softmax(paddle.matmul(x, x, transpose_y=True))
+        return paddle.matmul(weights, x), weights
+
+    assert "attention" not in native_names(program_of(f, rng.normal(size=(2, 5, 4)).astype("float32")))
