@@ -14,7 +14,7 @@ from dy2st.runtime.cpu.threads.state import FIELDS, HANDLES, OPEN, PLACES, RANGE
 
 LEAST_COST = 6_000_000
 """Work of fewer picoseconds is not worth being shared."""
-_WAKE_COST = 40_000_000
+_WAKE_COST = 100_000_000
 """Those who sleep are woken once they have missed work of so many picoseconds."""
 _PART_COST = 2_000_000
 """How many picoseconds a part takes at least, where there are enough units."""

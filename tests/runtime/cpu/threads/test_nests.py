@@ -9,6 +9,7 @@ import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.native import runnable
 
 NESTS = {
     "elementwise": lambda x: paddle.tanh(x * 2 + 1),
@@ -61,6 +62,22 @@ def test_any_number_of_threads_gives_the_same_bits(name, rng):
         for results in zip(want, *made, strict=True):
             np.testing.assert_allclose(results[1], results[0], rtol=2e-5, atol=2e-4)
             assert all(np.array_equal(results[1], other, equal_nan=True) for other in results[2:])
+
+
+@pytest.mark.parametrize("cpu", ["avx2", "sse", "scalar"])
+@pytest.mark.parametrize("name", ["mean and what follows", "rows and columns"])
+def test_other_cpus_split_too(name, cpu, rng, monkeypatch):
+    monkeypatch.setenv("DY2ST_CPU", cpu)
+    if not runnable(cpu):
+        pytest.skip(f"this CPU has no {cpu}")
+    native, plan = _native(NESTS[name], [2, 3])
+    x = rng.normal(size=(700, 96)).astype("float32")
+    paddle.set_num_threads(1)
+    alone = native.run([x])
+    paddle.set_num_threads(3)
+    for one, three, want in zip(alone, native.run([x]), plan.run([x]), strict=True):
+        np.testing.assert_array_equal(three, one)
+        np.testing.assert_allclose(one, want, rtol=2e-5, atol=2e-4)
 
 
 def test_a_sum_of_blocks_hands_nan_on(rng):
