@@ -20,6 +20,7 @@ from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elementwise import computes
 from dy2st.runtime.cpu.reductions import REDUCTIONS
+from dy2st.runtime.cpu.repeats import repeated_matrices
 from dy2st.runtime.cpu.representation import in_register, is_native
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.shapes import Extent, Shape
@@ -69,7 +70,7 @@ class _Schedule:
         """Numbers that were repeated: each group that reads one repeats it itself."""
         self.alone: dict[Value, Group] = {}
         """The groups that repeat a number for others."""
-        batches = _batches(block)
+        batches = repeated_matrices(block)
         for operation in block.operations:
             if operation in batches or not self._joins(operation):
                 for value in operation.operands:
@@ -195,28 +196,6 @@ class _Schedule:
             if operation.results[0] in self.maker:
                 self.maker[operation.results[0]] = main
         return True
-
-
-def _batches(block: Block) -> set[Operation]:
-    """Return the broadcasts that repeat matrices for products alone, which read one matrix many times."""
-    found = {o.results[0]: o for o in block.operations if o.op.name == "broadcast" and repeats_whole(o)}
-    if not found:
-        return set()
-    for operation in block.operations:
-        if operation.op.name not in ("matmul", "matmul_add"):
-            for value in operation.operands:
-                found.pop(value, None)
-    for value in block.results:
-        found.pop(value, None)
-    return set(found.values())
-
-
-def repeats_whole(broadcast: Operation) -> bool:
-    """Say whether a broadcast puts axes in front of a tensor of matrices and repeats it along those alone."""
-    value, made = broadcast.operands[0].type, broadcast.results[0].type
-    if not isinstance(value, TensorType) or not isinstance(made, TensorType):
-        return False
-    return 2 <= value.rank < made.rank and value.shape == made.shape[made.rank - value.rank :]
 
 
 def _fusible(operation: Operation) -> bool:

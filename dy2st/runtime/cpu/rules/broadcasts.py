@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.grouping import repeats_whole
+from dy2st.runtime.cpu.repeats import repeats_whole
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import are_ints, extents, viewed
