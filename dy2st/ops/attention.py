@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
+from dy2st.ops.matmul import MatMul
+from dy2st.ops.softmax import Softmax
 
+_MATMUL, _SOFTMAX = MatMul(), Softmax()
 _FORMS = ({"transpose_x": False, "transpose_y": True}, {"transpose_x": False, "transpose_y": False})
 
 
@@ -27,17 +29,17 @@ class Attention(Op):
     fresh = True
 
     def infer(self, q: TensorType, k: TensorType, v: TensorType, *mask: TensorType) -> TensorType:
-        scores = lookup("matmul").infer(q, k, **_FORMS[0])  # type: ignore[attr-defined]
+        scores = _MATMUL.infer(q, k, **_FORMS[0])
         if any(m.dtype is not q.dtype or m.rank != q.rank for m in mask):
             raise TypeError(f"attention: the mask must be a {q.dtype.name} tensor of rank {q.rank}, not {mask[0]}")
-        return lookup("matmul").infer(scores, v, **_FORMS[1])  # type: ignore[attr-defined]
+        return _MATMUL.infer(scores, v, **_FORMS[1])
 
     def eval(self, xp: Any, q: Any, k: Any, v: Any, *mask: Any) -> Any:
-        scores: Any = lookup("matmul").eval(xp, q, k, **_FORMS[0])  # type: ignore[attr-defined]
+        scores: Any = _MATMUL.eval(xp, q, k, **_FORMS[0])
         for m in mask:
             scores = scores + m
-        weights = lookup("softmax").eval(xp, scores, axis=scores.ndim - 1)  # type: ignore[attr-defined]
-        return lookup("matmul").eval(xp, weights, v, **_FORMS[1])  # type: ignore[attr-defined]
+        weights = _SOFTMAX.eval(xp, scores, axis=scores.ndim - 1)
+        return _MATMUL.eval(xp, weights, v, **_FORMS[1])
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Sequence[Value | None], outs: Sequence[Value],
             *_: Any, **__: Any) -> Value | None:  # fmt: skip
