@@ -15,6 +15,7 @@ from dy2st.runtime.cpu.integers import rounded_down
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import element_kind
 from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, forked
 from dy2st.runtime.cpu.writer import Writer
 
 Parameters = Sequence[tuple[str, str]]
@@ -28,6 +29,27 @@ def routine(w: Writer, name: str, parameters: Parameters, write: Callable[[Funct
         write(f)
         f.ret()
         kernels.add(symbol, f.text())
+    return f"@{symbol}"
+
+
+def split_routine(
+    w: Writer, name: str, parameters: Parameters, units: Callable[[Function], tuple[str, str]],
+    write: Callable[[Function], None],
+) -> str:  # fmt: skip
+    """Return the same for what is split between threads: `write` writes a range of units (threads/fork.py).
+
+    `units` gives how many there are, and how many picoseconds each takes.
+    """
+    symbol, kernels = f"dy2st.r.{name}", w.unit.kernels
+    if symbol not in kernels:
+        body = Function(f"{symbol}.range", [*parameters, *RANGE], linkage="internal", also="alwaysinline nounwind")
+        write(body)
+        body.ret()
+        f = Function(symbol, list(parameters), also="nounwind")
+        part = forked(f, body.name, parameters, *units(f))
+        f.ret()
+        kernels.add(PARALLEL.name, PARALLEL.text)
+        kernels.add(symbol, "\n\n".join((f.text(), body.text(), part.text)))
     return f"@{symbol}"
 
 

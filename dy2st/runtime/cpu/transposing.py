@@ -9,14 +9,16 @@ from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import least, plus, rounded_down, times
 from dy2st.runtime.cpu.representation import Components, Strided, is_native
-from dy2st.runtime.cpu.routines import routine
+from dy2st.runtime.cpu.routines import split_routine
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.writer import Writer
 
 _WIDEST = 16
 """How many elements a side of a square has at most."""
 _BLOCK = 64
-"""How many of the new rows' elements are written before the next rows are begun."""
+"""How many of the new rows' elements are written before the next rows are begun; and the rows of a unit of threads."""
+_COST = _BLOCK * 300
+"""How many picoseconds a column of so many rows takes."""
 
 
 def is_turned(components: Components) -> bool:
@@ -32,7 +34,7 @@ def turned_copy(w: Writer, value: Value, components: Components) -> Components |
     shape, side = extents(value, components), components.strides.index("1")
     made = allocate(w, t.dtype, shape)
     size = t.dtype.itemsize
-    name = routine(w, f"turn.{size}", _PARAMETERS, lambda g: _write(g, 8 * size, _side(w, size)))
+    name = split_routine(w, f"turn.{size}", _PARAMETERS, _units, lambda g: _write(g, 8 * size, _side(w, size)))
 
     def each(axis: int, to: str, source: str) -> None:
         if axis == t.rank - 1:
@@ -55,38 +57,43 @@ def _side(w: Writer, size: int) -> int:
     return min(lanes, _WIDEST) if lanes >= 4 else 1
 
 
-_PARAMETERS = [("ptr", "%to"), ("ptr", "%from"), ("i64", "%rows"), ("i64", "%count"), ("i64", "%apart"),
+_PARAMETERS = [("ptr", "%into"), ("ptr", "%source"), ("i64", "%rows"), ("i64", "%count"), ("i64", "%apart"),
                ("i64", "%gap")]  # fmt: skip
 """`count` elements to each of `rows` rows that are `apart`; those of a row come from places `gap` apart."""
 
 
+def _units(f: Function) -> tuple[str, str]:
+    return f.value(f"lshr i64 {plus(f, '%rows', _BLOCK - 1)}, {_BLOCK.bit_length() - 1}"), times(f, "%count", _COST)
+
+
 def _write(f: Function, bits: int, side: int) -> None:
-    """Write the function: blocks of whole squares, then what is left of rows and columns, one by one."""
+    """Write a range of blocks of rows: blocks of whole squares, then what is left of rows and columns, one by one."""
     kind = f"i{bits}"
-    rows = rounded_down(f, "%rows", side)
+    start, stop = times(f, "%from", _BLOCK), least(f, times(f, "%to", _BLOCK), "%rows")
+    rows = rounded_down(f, stop, side)
     count = rounded_down(f, "%count", side)
     if side > 1:
-        with f.loop(count, _BLOCK, hint="block") as first, f.loop(rows, side, hint="rows") as i:
+        with f.loop(count, _BLOCK, hint="block") as first, f.loop(rows, side, start, hint="rows") as i:
             with f.loop(least(f, plus(f, first, _BLOCK), count), side, first, hint="squares") as j:
                 _square(f, kind, side, i, j)
-        with f.loop(rows, hint="row") as i, f.loop("%count", 1, count, hint="rest") as j:
+        with f.loop(rows, 1, start, hint="row") as i, f.loop("%count", 1, count, hint="rest") as j:
             _one(f, kind, i, j)
-    with f.loop("%rows", 1, rows if side > 1 else "0", hint="row") as i, f.loop("%count", hint="rest") as j:
+    with f.loop(stop, 1, rows if side > 1 else start, hint="row") as i, f.loop("%count", hint="rest") as j:
         _one(f, kind, i, j)
 
 
 def _one(f: Function, kind: str, i: str, j: str) -> None:
-    source = f.offset("%from", plus(f, i, times(f, j, "%gap")), kind)
-    f.store(kind, f.load(kind, source), f.offset("%to", plus(f, times(f, i, "%apart"), j), kind))
+    source = f.offset("%source", plus(f, i, times(f, j, "%gap")), kind)
+    f.store(kind, f.load(kind, source), f.offset("%into", plus(f, times(f, i, "%apart"), j), kind))
 
 
 def _square(f: Function, kind: str, side: int, i: str, j: str) -> None:
     """Write one square: element (j, i) of the source becomes element (i, j)."""
     vector, align = f"<{side} x {kind}>", int(kind[1:]) // 8
-    places = (f.offset("%from", plus(f, i, times(f, plus(f, j, k), "%gap")), kind) for k in range(side))
+    places = (f.offset("%source", plus(f, i, times(f, plus(f, j, k), "%gap")), kind) for k in range(side))
     lines = [f.value(f"load {vector}, ptr {place}, align {align}") for place in places]
     for k, line in enumerate(_turned(f, vector, lines)):
-        to = f.offset("%to", plus(f, times(f, plus(f, i, k), "%apart"), j), kind)
+        to = f.offset("%into", plus(f, times(f, plus(f, i, k), "%apart"), j), kind)
         f.do(f"store {vector} {line}, ptr {to}, align {align}")
 
 
