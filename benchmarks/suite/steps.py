@@ -35,7 +35,7 @@ def paddle_step(paddle: Any, static: Any, loss_of: Callable[..., Any], weights: 
         loss = compute(*args)
         loss.backward()
         optimizer.step()
-        optimizer.clear_grad()
+        optimizer.clear_grad(set_to_zero=False)
         return loss
 
     return static(step) if whole else step

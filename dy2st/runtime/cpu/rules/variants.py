@@ -6,8 +6,19 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import TensorType, Type, VariantType
-from dy2st.runtime.cpu.representation import Components, alternative, as_part, kinds, zeros
+from dy2st.runtime.cpu.representation import (
+    Components,
+    alternative,
+    as_part,
+    in_registers,
+    is_native,
+    kinds,
+    told,
+    zeros,
+)
+from dy2st.runtime.cpu.routines import clear
 from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -93,17 +104,25 @@ def cast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 @rule("variant_or_zeros")
 def or_zeros(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the payload, or what `eval` makes of nothing: zeros."""
-    variant, like = operation.operands
-    if not isinstance(like.type, TensorType):
+    """Write the payload, or zeros where it is another alternative or none."""
+    (variant, like), result = operation.operands, operation.results[0].type
+    if not isinstance(result, TensorType) or not is_native(result.dtype):
         return host_rule(w, operation, operands)
-    tag = operation.attributes["tag"]
-    there = w.f.value(f"icmp eq i64 {operands[0][0]}, {tag}")
-    t = variant_type(variant.type)
+    f, t, tag = w.f, variant_type(variant.type), operation.attributes["tag"]
     payload = operands[0][alternative(t, tag)]
-
-    def fast() -> Made:
-        w.retain(t.alternatives[tag], payload)
-        return [payload]
-
-    return w.guarded(operation, operands, there, fast)
+    kept, there, missing, join = w.slots(result), f.label("there"), f.label("missing"), f.label("join")
+    f.branch(f.value(f"icmp eq i64 {operands[0][0]}, {tag}"), there, missing)
+    f.start(there)
+    w.retain(t.alternatives[tag], payload)
+    w.put(kept, result, payload)
+    f.jump(join)
+    f.start(missing)
+    if in_registers(result):
+        nothing = told(result, zeros(result))
+    else:
+        nothing = allocate(w, result.dtype, extents(like, operands[1]))
+        clear(w, nothing[1], product(w, [*nothing[2:], str(result.dtype.itemsize)]))
+    w.put(kept, result, nothing)
+    f.jump(join)
+    f.start(join)
+    return [w.get(kept, result)]
