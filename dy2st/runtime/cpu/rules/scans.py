@@ -18,7 +18,7 @@ from dy2st.runtime.cpu.integers import compare, minus, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
-from dy2st.runtime.cpu.routines import routine, stretches
+from dy2st.runtime.cpu.routines import split_routine, stretches
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -26,6 +26,10 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 Made = Sequence[Components]
 Step = Callable[[Lanes, list[str], list[str], str], tuple[list[str], list[str]]]
 """Writes one turn: (lanes, what is kept, elements, place) -> (what is kept now, elements of the results)."""
+
+
+_COST = 500
+"""How many picoseconds an element takes, roughly."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,13 @@ class Scan:
     """What is done with a result at the end: (lanes, dtype, register, number of turns) -> register."""
 
     def write(self, w: Writer, f: Function) -> None:
-        """Write the routine: pointers of operands and of results, and the three extents."""
+        """Write a range of lines of the routine: pointers of operands and of results, and the three extents."""
         lanes = w.unit.target.lanes(max(4, *(d.itemsize for d in (*self.sources, *self.results))))
         spans = stretches(f, "%inner", lanes)
-        outer = "%outer"
+        last = "%to"
         if None in self.start:  # without turns there is no first element to read
-            outer = f.value(f"select i1 {compare(f, 'sgt', '%count', 0)}, i64 %outer, i64 0")
-        with f.loop(outer, hint="outer") as o:
+            last = f.value(f"select i1 {compare(f, 'sgt', '%count', 0)}, i64 %to, i64 %from")
+        with f.loop(last, start="%from", hint="outer") as o:
             for start, stop, count in spans:
                 with f.loop(stop, count, start, hint="inner") as j:
                     self._line(w, f, Lanes(f, w.unit.kernels, count), o, j)
@@ -93,8 +97,12 @@ def run_scan(
     """Write a call of a scan's routine."""
     parameters = [*(("ptr", f"%x{i}") for i in range(len(operands))), *(("ptr", f"%y{i}") for i in range(len(results)))]
     parameters += [("i64", "%outer"), ("i64", "%count"), ("i64", "%inner")]
-    symbol = routine(w, name, parameters, lambda f: scan.write(w, f))
+    symbol = split_routine(w, name, parameters, _units, lambda f: scan.write(w, f))
     w.f.call("void", symbol, *(f"ptr {p}" for p in (*operands, *results)), *(f"i64 {n}" for n in sizes))
+
+
+def _units(f: Function) -> tuple[str, str]:
+    return "%outer", times(f, "%count", "%inner", _COST)
 
 
 def _split(w: Writer, shape: Sequence[str], axis: int) -> list[str]:

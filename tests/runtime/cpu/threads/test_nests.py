@@ -27,6 +27,7 @@ NESTS = {
     "rows and columns": lambda x: (lambda y: (y, y.sum(axis=0)))(F.softmax(x, axis=-1) * x),
     "transposed": lambda x: paddle.tanh(x.transpose([1, 0])) + 1,
     "turned": lambda x: paddle.reshape(x.transpose([1, 0]), [-1]),
+    "running sums": lambda x: paddle.cumsum(x, axis=1),
     "counts": lambda x: (x > 0).sum(),
 }
 NOT_EMPTY = ("extrema of all", "rows broadcast", "columns and what becomes of them")
