@@ -227,6 +227,34 @@ def test_the_folder_is_in_the_home_of_the_user(monkeypatch):
     assert cache.folder() == "/elsewhere/dy2st"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("count", [6, pytest.param(100, marks=pytest.mark.slow)])
+def test_processes_share_a_folder(folder, monkeypatch, rng, count):
+    x = rng.normal(size=(5, 7)).astype("float32")
+    program, want = program_of(softmax, x), softmax(paddle.to_tensor(x)).numpy()
+    monkeypatch.setenv("DY2ST_CACHE_SIZE", "40000")  # too little: files go while others read them
+
+    def work(number):
+        for turn in range(3):
+            made(f"{number % 4} {turn}", lambda: Product(IMAGE, {"n": number % 4}, [np.zeros(1000)]))
+            cache.shrink(str(folder), 40_000)
+        return np.allclose(NativePlan(program).run([x])[0], want, rtol=1e-5)
+
+    children = []
+    for number in range(count):
+        child = os.fork()
+        if not child:
+            fine = False
+            try:
+                fine = work(number)
+            finally:
+                os._exit(0 if fine else 1)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * count
+    assert not list(folder.glob("*.part"))
+
+
 # ---- what code depends on ------------------------------------------------------------------------------------------
 def test_a_forced_cpu_is_another_identity(monkeypatch):
     monkeypatch.delenv("DY2ST_CPU", raising=False)
