@@ -123,14 +123,17 @@ class _Object:
                     yield _Relocation(section.info, offset, info & 0xFFFFFFFF, info >> 32, addend)
 
 
-def link(objects: Sequence[bytes]) -> Image:
-    """Put object files together; NotLinkable where one holds what an image cannot."""
-    return _Linker([_Object(data) for data in objects]).image()
+def link(objects: Sequence[bytes], *, repeated: bool = False) -> Image:
+    """Put object files together; NotLinkable where one holds what an image cannot.
+
+    Several objects may have the same function only where they are `repeated`: one of them is then called.
+    """
+    return _Linker([_Object(data) for data in objects], repeated).image()
 
 
 class _Linker:
-    def __init__(self, objects: Sequence[_Object]):
-        self.objects = objects
+    def __init__(self, objects: Sequence[_Object], repeated: bool):
+        self.objects, self.repeated = objects, repeated
         self.content = bytearray()
         self.places: list[dict[int, int]] = [{} for _ in objects]
         """Where the sections of each object stand."""
@@ -189,7 +192,7 @@ class _Linker:
         for one, places in zip(self.objects, self.places, strict=True):
             for symbol in one.symbols:
                 if symbol.section in places and symbol.name and not symbol.is_local:
-                    if symbol.name in self.symbols:
+                    if symbol.name in self.symbols and not self.repeated:
                         raise NotLinkable(f"{symbol.name} is defined twice")
                     self.symbols[symbol.name] = places[symbol.section] + symbol.value
 

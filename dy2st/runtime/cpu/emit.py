@@ -160,6 +160,11 @@ class Module:
     def __contains__(self, name: str) -> bool:
         return name in self._texts
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The definitions and declarations by name."""
+        return self._texts
+
     def add(self, name: str, text: str) -> str:
         """Add the text of a definition or declaration; a name that is there already keeps its first text."""
         self._texts.setdefault(name, text)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dy2st.ir.program import Program
 from dy2st.runtime.backend import has_loops
-from dy2st.runtime.cpu import entry, library_addresses, python_api
-from dy2st.runtime.cpu.engine import linked, made_object
+from dy2st.runtime.cpu import entry, library_addresses, python_api, support
+from dy2st.runtime.cpu.elf import Binary, NotLinkable, link
+from dy2st.runtime.cpu.engine import made_object
+from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.products import Product
 from dy2st.runtime.cpu.target import current_target
@@ -24,15 +26,22 @@ def lowered(program: Program, strict: bool = False) -> Unit:
 def product(program: Program, unit: Unit) -> Product:
     """Return the machine code of a Program; loop nests, glue and the library are compiled at the same time."""
     target = unit.target
-    kernels, glue, level = unit.kernels.text(), unit.module.text(unit.kernels), int(has_loops(program))
+    glue, level = unit.module.text(unit.kernels), int(has_loops(program))
     families = dict.fromkeys(map(library_addresses.family, unit.library))
-    objects = together(
+    batches = Batches(unit.kernels, target)
+    made = together(
         [
-            lambda: made_object(kernels, target),
             lambda: made_object(glue, target, level),
+            *batches.jobs,
+            support.given_back,
             *((lambda of=of: library_addresses.code(of, target.strict)) for of in families),
         ]
     )
+    compiled = made[: 1 + len(batches.jobs)]
+    try:
+        binary: Binary = link([*compiled, *batches.found], repeated=True)
+    except NotLinkable:  # LLVM's loader takes each function once
+        binary = [made[0], made_object(unit.kernels.text(), target)]
     calls = [[c.name, c.rare, c.in_loop, c.effect] for c in unit.calls]
     notes = {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module}
-    return Product(linked(objects[:2]), notes, unit.constants)
+    return Product(binary, notes, unit.constants)
