@@ -2,7 +2,8 @@
 
 A Program that was traced from inputs of unknown extents does not know what `x * w` repeats: `x`, `w` or neither, and a
 loop nest cannot be written for that. A call tells: where two extents meet, they are equal, or one of them is 1. Only
-symbols that meet another extent somewhere are asked for, so the code serves every shape of the same pattern.
+symbols that meet another extent somewhere are asked for, so the code serves every shape of the same pattern. Extents
+of small tensors that a loop carries are taken as they are: so they stay in registers from turn to turn.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.cpu.representation import is_small
 from dy2st.shapes import Dim, Extent, Shape, met, symbol
 
 Meeting = tuple[Extent, Extent]
@@ -45,6 +47,7 @@ def _met_in(operation: Operation) -> Iterator[Meeting]:
         yield from _leading(operation.operands)
 
 
+_LOOPS = ("while_loop", "counted_while")
 _SAME_TRAILING = frozenset({"layer_norm"})
 """Ops whose operands have the last extents of the first."""
 _SAME_LEADING = frozenset({"softmax_cross_entropy"})
@@ -93,7 +96,35 @@ def assumptions(program: Program, bound: Mapping[str, int]) -> dict[str, Extent]
         equal: dict[int, Extent] = {n: n for n in numbers}
         for name in sorted(names, key=lambda s: ("(" in s, s)):
             _link(symbol(name), equal.setdefault(bound[name], symbol(name)), known)
+    for name in _small(program, bound):
+        if name in carried(program):
+            _link(symbol(name), bound[name], known)
     return {name: _final(symbol(name), known) for name in known}
+
+
+def is_asked_for(program: Program) -> bool:
+    """Say whether code depends on the extents of inputs."""
+    return bool(meetings(program) or carried(program))
+
+
+def carried(program: Program) -> set[str]:
+    """Return the symbols that the extents of what loops carry may come from: small tensors stay in registers there."""
+    aliases = _aliases(program.block)
+    loops = [o for o in program.block.walk() if o.op.name in _LOOPS]
+    extents = {e for loop in loops for v in loop.results for e in _shape(v)}
+    return {name for extent in extents for name in _symbols(extent, aliases)}
+
+
+def _small(program: Program, bound: Mapping[str, int]) -> list[str]:
+    """Return the symbols of the arguments that are small tensors in this call."""
+    found: dict[str, None] = {}
+    for argument in program.block.arguments:
+        shape = _shape(argument)
+        names = [str(e) for e in shape if isinstance(e, Dim) and str(e) in bound]
+        known = tuple(bound.get(str(e), e) if isinstance(e, Dim) else e for e in shape)
+        if names and is_small(TensorType(tensor_type(argument).dtype, known)):
+            found.update(dict.fromkeys(names))
+    return list(found)
 
 
 def _link(extent: Extent, to: Extent, known: dict[str, Extent]) -> None:
@@ -135,7 +166,7 @@ def _aliases(block: Block) -> dict[str, Extent]:
 
     for operation in block.walk():
         name = operation.op.name
-        if name in ("while_loop", "counted_while"):
+        if name in _LOOPS:
             given = operation.operands[1:]
             for argument, value in zip(reversed(operation.blocks[0].arguments), reversed(given), strict=False):
                 note(argument, value)

@@ -17,7 +17,7 @@ from dy2st.passes.fold import FoldConstants
 from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
-from dy2st.runtime.cpu.assumptions import assumptions, bindings, meetings
+from dy2st.runtime.cpu.assumptions import assumptions, bindings, is_asked_for
 from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
 from dy2st.runtime.cpu.products import NotKept
 from dy2st.shapes import Extent
@@ -30,7 +30,7 @@ _Key = tuple[tuple[str, Extent], ...]
 
 def native_code(program: Program, inputs: Sequence[Any], *, strict: bool = False) -> NativePlan | Versions:
     """Return native code for a Program, ready for these inputs; strict code is one for all."""
-    if strict or not meetings(program):
+    if strict or not is_asked_for(program):
         return NativePlan(program, strict=strict)
     made = Versions(program)
     made.version(inputs)
@@ -40,7 +40,7 @@ def native_code(program: Program, inputs: Sequence[Any], *, strict: bool = False
 def kept_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions | None:
     """Return native code for a Program that an earlier process made for inputs like these; None where there is none."""
     try:
-        if not meetings(program):
+        if not is_asked_for(program):
             return NativePlan(program, only_if_kept=True)
         made = Versions(program, only_if_kept=True)
         made.version(inputs)

@@ -204,3 +204,22 @@ func main(%x: float32[N], %w: float32[W], %items: list<float32[2]>, %k: int) {
         np.testing.assert_array_equal(found, 2 * ones(max(n, w)))
         assert count == 7
     assert len(versions.assumed) == 3
+
+
+def test_small_tensors_that_a_loop_carries_have_known_extents():
+    def grow(x, n):
+        while x.sum() < n:
+            x = x * 2
+        return x
+
+    n = np.array(900.0, "float32")
+    program = traced(grow, ones(1), n)
+    assert meetings(program) == []
+    assert assumed(program, ones(3), n) == {"x_0": "3"}
+    assert assumed(program, ones(40), n) == {}
+    made = native_code(program, [ones(1), n])
+    assert isinstance(made, Versions)
+    for size in (1, 40, 3):
+        for got, want in zip(made.run([ones(size), n]), compile_plan(program).run([ones(size), n]), strict=True):
+            np.testing.assert_array_equal(got, want)
+    assert [len(known) for known in made.assumed] == [1, 0]
