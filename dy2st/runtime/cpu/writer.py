@@ -74,6 +74,8 @@ class Writer(Values):
         """Where the block of a matrix that loops keep packed stands, by `transpose_y` (rules/weights.py)."""
         self.ahead: dict[Operation, Any] = {}
         """The windows of products that are made for several turns of a loop together (rules/ahead.py)."""
+        self.later: dict[Operation, Any] = {}
+        """What is put by of products that are added after several turns of a loop (rules/later.py)."""
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
@@ -150,8 +152,9 @@ class Writer(Values):
         values = [apart.get(v, v) for v in step.operands]
         copy = Operation(step.op, values, step.attributes, step.blocks, step.location)
         copy.results = step.results
-        if step in self.ahead:
-            self.ahead[copy] = self.ahead[step]
+        for notes in (self.ahead, self.later):
+            if step in notes:
+                notes[copy] = notes[step]
         made = rule(self, copy, [memory.get(v, c) for v, c in zip(values, operands, strict=True)])
         for value in [v for v in memory if self.takes(v)]:
             self.release(value.type, memory[value])

@@ -13,6 +13,7 @@ from dy2st.runtime.cpu.memory import DEPTH, RAISED, STACK
 from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, kinds
 from dy2st.runtime.cpu.rules.ahead import products_ahead
 from dy2st.runtime.cpu.rules.counting import leap
+from dy2st.runtime.cpu.rules.later import added_later
 from dy2st.runtime.cpu.rules.polling import polling
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
@@ -76,7 +77,7 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     types = [v.type for v in operation.results]
     kept = _start(w, operation, operands, count)
     turn, done, turned = f.label("turn"), f.label("done"), polling(w, operation)
-    with packed_once(w, operation), products_ahead(w, operation, operands) as ahead:
+    with added_later(w, operation, kept), packed_once(w, operation), products_ahead(w, operation, operands) as ahead:
         leap(w, operation, predicate, operands, kept, done)
         f.branch(predicate, turn, done)
         f.start(turn)
@@ -106,7 +107,12 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
     turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
     last = f.value(f"sub i64 {turns}, 1")
     turned = polling(w, operation)
-    with packed_once(w, operation), products_ahead(w, operation, operands) as ahead, f.loop(turns) as i:
+    with (
+        added_later(w, operation, kept),
+        packed_once(w, operation),
+        products_ahead(w, operation, operands) as ahead,
+        f.loop(turns) as i,
+    ):
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
         for window in ahead:
             window.number = number

@@ -11,6 +11,7 @@ from dy2st.runtime.cpu.batches import batch_function
 from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.ahead import taken_from
+from dy2st.runtime.cpu.rules.later import Rows, put_by
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count, writable
 from dy2st.runtime.cpu.rules.views import strides
@@ -100,6 +101,11 @@ def matmul_add(w: Writer, operation: Operation, operands: list[Components]) -> M
              *zip((*a.batch, a.rows, b.columns), total, strict=True)]  # fmt: skip
     for one, other in dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]):
         w.demand(f.value(f"icmp eq i64 {one}, {other}"))
+    if operation in w.later and a.transposed and not b.transposed:
+        rows = (Rows(a.data, a.apart), Rows(b.data, b.apart))
+        made = put_by(w, w.later[operation], z, operands[2], rows, a.columns)
+        _release(w, left, right)
+        return [made]
     made = w.copied(z, operands[2]) if isinstance(operands[2], Strided) else writable(w, z, operands[2])
     _products(w, FLOATS[t.dtype.name], a, b, made[1], t.dtype.itemsize, accumulate=True)
     _release(w, left, right)

@@ -258,25 +258,29 @@ def index_leading(w: Writer, operation: Operation, operands: list[Components]) -
 
 def writable(w: Writer, value: Value, components: Components) -> Components:
     """Return a tensor with the same elements that may be written into: the operand where nobody else holds it."""
+    return alone(w, tensor_type(value), components, w.takes(value))
+
+
+def alone(w: Writer, t: TensorType, components: Components, taken: bool = True) -> Components:
+    """Return a tensor that nobody else holds: the one that was `taken` over where nobody does, else a copy."""
     f = w.f
-    dtype, shape = tensor_type(value).dtype, extents(value, components)
+    shape = [str(e) if isinstance(e, int) else c for e, c in zip(t.shape, components[2:], strict=True)]
     kept = [f.slot("ptr"), f.slot("ptr")]
     own, copy, join = f.label("own"), f.label("copy"), f.label("join")
-    taken = w.takes(value)
-    alone = f.call("i1", "@dy2st.unique", f"ptr {components[0]}") if taken else "false"
-    f.branch(alone, own, copy)
+    single = f.call("i1", "@dy2st.unique", f"ptr {components[0]}") if taken else "false"
+    f.branch(single, own, copy)
     f.start(own)
     f.store("ptr", components[0], kept[0])
     f.store("ptr", components[1], kept[1])
     f.jump(join)
     f.start(copy)
-    new = allocate(w, dtype, shape)
-    size = product(w, [*shape, str(dtype.itemsize)])
+    new = allocate(w, t.dtype, shape)
+    size = product(w, [*shape, str(t.dtype.itemsize)])
     f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {new[1]}", f"ptr {components[1]}", f"i64 {size}", "i1 false")
     f.store("ptr", new[0], kept[0])
     f.store("ptr", new[1], kept[1])
     if taken:
-        w.release(value.type, components)
+        w.release(t, components)
     f.start(join)
     return (f.load("ptr", kept[0]), f.load("ptr", kept[1]), *shape)
 
