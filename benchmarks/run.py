@@ -63,7 +63,8 @@ def measure_rows(rows: list[Row], options: argparse.Namespace, kept: dict[str, A
     for row in rows:
         result = measure(row, packages, QUICK if options.quick else Effort())
         print(text(row, result), flush=True)
-        kept["rows"][row.name] = {"taken": time.strftime("%Y-%m-%d"), "machine": facts(), **result}
+        when = {"taken": time.strftime("%Y-%m-%d"), "machine": facts(), "load": round(os.getloadavg()[0], 1)}
+        kept["rows"][row.name] = when | result
         keep(options.results, kept)
         good &= not any(side.get("missing", "").startswith(("FAILED", "DIFFERS")) for side in result["sides"].values())
     return good

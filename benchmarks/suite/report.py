@@ -75,6 +75,11 @@ def _where(measured: list[tuple[Row, Results]]) -> str:
     for facts in {str(row["machine"]): row["machine"] for _, row in measured}.values():
         days = sorted({row["taken"] for _, row in measured if row["machine"] == facts})
         lines.append(f"Taken {' to '.join(dict.fromkeys((days[0], days[-1])))}: {_listed(facts)}.\n")
+    loads = [row["load"] for _, row in measured if "load" in row]
+    if loads:
+        lines.append(
+            f"Load average of the machine meanwhile: {min(loads)} to {max(loads)}, this measurement included.\n"
+        )
     lines.append(HOW)
     return "\n".join(lines)
 
