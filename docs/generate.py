@@ -39,6 +39,7 @@ dy2st turns plain Python on tensors into one static, differentiable, saveable Pr
 - [Architecture](architecture.md): the layers, and the way of a call through them
 - [Examples](examples.md): programs to read and to run, from LeNet to a detector
 - [Paddle's names](paddle-names.md): which of them are here, and what differs
+- [Performance](performance.md): whole workloads beside other packages
 - API: {pages}
 - For who works on dy2st: [an op](writing-an-op.md), [a transformer](writing-a-transformer.md),
   [a pass](writing-a-pass.md), [benchmarks](benchmarks.md)
