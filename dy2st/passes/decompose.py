@@ -5,6 +5,8 @@ Before                                    After
     return %y                                 %e = exp(%x - %top), broadcasts apart
                                               return %e * (1 / sum(%e))
 
+Sums and products of float16 numbers become those of float32 numbers between casts.
+
 Only where the types say that the operation cannot raise, but for labels that are no class. Results are equal to
 rounding.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dy2st.dtypes import float16, float32
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.passes.base import Pass
@@ -40,7 +43,7 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
         operation.operands = [values.get(v, v) for v in operation.operands]
         for inner in operation.blocks:
             changed |= _block(inner, {})
-        rule = RULES.get(operation.op.name)
+        rule = _in_float32 if _is_widened(operation) else RULES.get(operation.op.name)
         b.location = operation.location
         made = rule(b, operation) if rule is not None else None
         if made is None:
@@ -50,6 +53,20 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
         values.update(zip(operation.results, made, strict=True))
     block.results = [values.get(v, v) for v in block.results]
     return changed
+
+
+_WIDENED = ("matmul", "sum", "mean", "prod", "max", "min")
+"""The operations that take float16 numbers and compute with them in float32."""
+
+
+def _is_widened(operation: Operation) -> bool:
+    return operation.op.name in _WIDENED and tensor_type(operation.operands[0]).dtype is float16
+
+
+def _in_float32(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    """Write casts around an operation on float16 numbers, as its `eval` has them."""
+    wide = [b.cast(v, dtype=float32) for v in operation.operands]
+    return [b.cast(b.emit(operation.op, wide, operation.attributes), dtype=float16)]
 
 
 def _axis(operation: Operation) -> int | None:

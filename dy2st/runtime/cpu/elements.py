@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dy2st.dtypes import DType, int64
+from dy2st.dtypes import DType, float16, int64
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, Strided, element_kind, known_extents
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, known_extents, memory_kind
 
 
 def load_element(f: Function, dtype: DType, address: str) -> str:
@@ -61,7 +61,7 @@ class Place:
     @property
     def kind(self) -> str:
         """The LLVM type of an element in memory."""
-        return "i8" if self.dtype.is_bool else element_kind(self.dtype)
+        return memory_kind(self.dtype)
 
     @property
     def step(self) -> str:
@@ -86,6 +86,8 @@ class Elements:
     def load(self, at: Place) -> str:
         """Write a load into a register."""
         loaded = self._beside(at) if at.stride == "1" else self._apart(at)
+        if at.dtype is float16:
+            return Lanes(self.f, self.module, self.count).from_half(loaded)
         if not at.dtype.is_bool:
             return loaded
         return self.f.value(f"icmp ne {self._many(at.kind)} {loaded}, {'0' if self.count == 1 else 'zeroinitializer'}")
@@ -94,6 +96,8 @@ class Elements:
         """Write a store from a register."""
         if at.dtype.is_bool:
             register = self.f.value(f"zext {self._many('i1')} {register} to {self._many('i8')}")
+        if at.dtype is float16:
+            register = Lanes(self.f, self.module, self.count).to_half(register)
         value, align = f"{self._many(at.kind)} {register}", at.dtype.itemsize
         if at.stride == "1" or self.count == 1:
             if self.mask is None:

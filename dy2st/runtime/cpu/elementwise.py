@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dy2st.dtypes import DType, bool_, int32
+from dy2st.dtypes import DType, bool_, float16, float64, int32
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu import integer_functions, math
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import is_native
+from dy2st.runtime.cpu.representation import element_kind, in_nests
 
-_FLOATS = ("float32", "float64")
+_FLOATS = ("float16", "float32", "float64")
 _COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
                 "ge": ("oge", "sge", "uge"), "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}  # fmt: skip
 _MATH = frozenset(
@@ -50,9 +50,11 @@ def computes(operation: Operation) -> bool:
     if name not in _RULES and name not in _MATH and name not in integer_functions.FUNCTIONS:
         return False
     dtypes = [tensor_type(v).dtype for v in (*operation.operands, *operation.results)]
-    if not all(map(is_native, dtypes)):
+    if not all(map(in_nests, dtypes)):
         return False
     floats = all(d.name in _FLOATS for d in dtypes)
+    if name == "cast" and dtypes == [float64, float16]:
+        return False  # by way of float32 it would be rounded twice
     if name in _MATH:
         return floats and name in math.FORMULAS
     if name in integer_functions.FUNCTIONS:
@@ -67,6 +69,11 @@ _NEEDS = {"gelu": ("tanh", "gelu"), "softplus": ("exp", "log1p")}
 
 def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     """Write an operation on registers; return the register of its result."""
+    made = _computed(lanes, operation, registers)
+    return lanes.rounded_to_half(made) if tensor_type(operation.results[0]).dtype is float16 else made
+
+
+def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
     if name in _RULES:
         return _RULES[name](lanes, operation, dtype, *registers)
@@ -280,6 +287,8 @@ def converted(v: Lanes, a: str, dtype: DType, into: DType) -> str:
         return a
     if into.is_bool:
         return _compared(v, "ne", dtype, a, v.constant(0, dtype))
+    if element_kind(dtype) == element_kind(into):
+        return a
     if dtype.is_floating and into.is_floating:
         word = "fpext" if into.bits > dtype.bits else "fptrunc"
     elif dtype.is_floating:

@@ -21,7 +21,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elementwise import computes
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.repeats import repeated_matrices
-from dy2st.runtime.cpu.representation import in_register, is_native
+from dy2st.runtime.cpu.representation import in_nests, in_register, is_native
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.shapes import Extent, Shape
 
@@ -203,11 +203,11 @@ def _fusible(operation: Operation) -> bool:
     if len(operation.results) != 1 or not isinstance(operation.results[0].type, TensorType):
         return False
     made = operation.results[0].type
-    if not is_native(made.dtype):
+    if not in_nests(made.dtype):
         return False
     if name in REDUCTIONS:
         source = operation.operands[0].type
-        return (
+        return is_native(made.dtype) and (
             isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
         )
     if in_register(made):
@@ -216,7 +216,7 @@ def _fusible(operation: Operation) -> bool:
         return False  # no extent: `eval` says so
     if name in ("full", "broadcast", *_RELABELLED):
         first = tensor_type(operation.operands[0])
-        return is_native(first.dtype) and (name not in _RELABELLED or not in_register(first))
+        return in_nests(first.dtype) and (name not in _RELABELLED or not in_register(first))
     if name == "keep_at":
         return is_native(made.dtype) and operation.attributes["axis"] == made.rank - 1
     if name in _FILLED:

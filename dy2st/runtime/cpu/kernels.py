@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
+from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.elementwise import compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.keep_at import kept_at
@@ -145,7 +145,7 @@ class Nest:
                 self.sweep(sweep)
         for value, register in self.row.items():
             if value in self.writing and value not in group.columns:
-                store_element(self.f, tensor_type(value).dtype, register, self.base[value])
+                self._one().store(Place(self.base[value], "0", tensor_type(value).dtype), register)
 
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
@@ -159,9 +159,13 @@ class Nest:
                     lanes, operation, [self._row_value(v) for v in operation.operands[: read_as_elements(operation)]]
                 )
 
+    def _one(self) -> Elements:
+        """Return what reads and writes one element."""
+        return Elements(self.f, self.module, 1)
+
     def _row_value(self, value: Value) -> str:
         if value not in self.row:
-            self.row[value] = load_element(self.f, tensor_type(value).dtype, self.base[value])
+            self.row[value] = self._one().load(Place(self.base[value], "0", tensor_type(value).dtype))
         return self.row[value]
 
     # ---- a sweep ---------------------------------------------------------------------------------------------------

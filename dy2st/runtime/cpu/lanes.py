@@ -10,6 +10,7 @@ from dy2st.runtime.cpu import math
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.literals import element
+from dy2st.runtime.cpu.math import half
 from dy2st.runtime.cpu.representation import element_kind
 
 
@@ -45,7 +46,7 @@ class Lanes:
     def intrinsic(self, name: str, dtype: DType, *registers: str) -> str:
         """Write a call of an LLVM intrinsic on registers of one dtype."""
         kind = self.of(dtype)
-        bits = {"float32": "f32", "float64": "f64"}.get(dtype.name, element_kind(dtype))
+        bits = {"float": "f32", "double": "f64"}.get(element_kind(dtype), element_kind(dtype))
         full = f"llvm.{name}.{bits}" if self.count == 1 else f"llvm.{name}.v{self.count}{bits}"
         self.module.add(full, f"declare {kind} @{full}({', '.join([kind] * len(registers))})")
         return self.f.call(kind, f"@{full}", *(f"{kind} {r}" for r in registers))
@@ -53,10 +54,30 @@ class Lanes:
     def math(self, name: str, dtype: DType, *registers: str) -> str:
         """Write a call of a function of the math library."""
         make = math.strict_function if self.module.strict else math.function
-        definition = make(name, "f32" if dtype.name == "float32" else "f64", self.count)
+        definition = make(name, "f32" if dtype.bits <= 32 else "f64", self.count)
         define(self.module, definition)
         kind = self.of(dtype)
         return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))
+
+    def from_half(self, bits: str) -> str:
+        """Write float16 numbers, given as i16, as they stand in registers."""
+        word = self.f.value(f"zext {self.kind('i16')} {bits} to {self.kind('i32')}")
+        return self._converted(half.from_half, word, "i32")
+
+    def to_half(self, register: str) -> str:
+        """Write the float16 numbers nearest to float32 numbers, as i16."""
+        word = self._converted(half.to_half, register, "float")
+        return self.f.value(f"trunc {self.kind('i32')} {word} to {self.kind('i16')}")
+
+    def rounded_to_half(self, register: str) -> str:
+        """Write the float16 numbers nearest to float32 numbers, as they stand in registers."""
+        return self._converted(half.rounded_to_half, register, "float")
+
+    def _converted(self, formula: half.Conversion, register: str, source: str) -> str:
+        definition = half.conversion(formula, self.count)
+        define(self.module, definition)
+        made = self.kind("i32" if formula is half.to_half else "float")
+        return self.f.call(made, f"@{definition.name}", f"{self.kind(source)} {register}")
 
     def select(self, condition: str, a: str, b: str, dtype: DType) -> str:
         """Write a choice by element."""

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dy2st.dtypes import DType
+from dy2st.dtypes import DType, float16
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, symbol
 
@@ -74,9 +74,19 @@ def is_native(dtype: DType) -> bool:
     return dtype.name in _ELEMENT
 
 
+def in_nests(dtype: DType) -> bool:
+    """Say whether loop nests compute with elements of this type."""
+    return is_native(dtype) or dtype is float16
+
+
 def element_kind(dtype: DType) -> str:
-    """Return the LLVM type of an element in a register."""
-    return _ELEMENT[dtype.name]
+    """Return the LLVM type of an element in a register; one of float16 is a float32 there."""
+    return "float" if dtype is float16 else _ELEMENT[dtype.name]
+
+
+def memory_kind(dtype: DType) -> str:
+    """Return the LLVM type of an element in memory."""
+    return {"bool": "i8", "float16": "i16"}.get(dtype.name) or element_kind(dtype)
 
 
 def in_register(t: Type) -> bool:

@@ -116,7 +116,8 @@ class Guarded:
         self.array[...] = array
 
 
-def same_natively(function: Callable[..., Any], *inputs: Any, calls: tuple[str, ...] = (), exact: bool = True) -> None:
+def same_natively(function: Callable[..., Any], *inputs: Any, calls: tuple[str, ...] = (), exact: bool = True,
+                   half: bool = False) -> None:  # fmt: skip
     """Check that a function of tensors gives the same natively and step by step, with no calls back but those named."""
     static = paddle.jit.to_static(function, full_graph=True)
     static(*map(paddle.to_tensor, inputs))
@@ -126,7 +127,9 @@ def same_natively(function: Callable[..., Any], *inputs: Any, calls: tuple[str, 
     copies = [np.copy(x) for x in inputs]
     for found, wanted in zip(native.run(copies), compile_plan(program).run(list(inputs)), strict=True):
         assert found.dtype == wanted.dtype
-        if exact:
+        if half:
+            assert ulps(found, wanted.astype(np.longdouble)).max() <= 1
+        elif exact:
             np.testing.assert_array_equal(found, wanted)
         else:
             np.testing.assert_allclose(found, wanted, rtol=2e-6 if found.dtype == np.float32 else 1e-13)
