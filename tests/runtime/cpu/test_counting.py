@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.passes.fold import FoldConstants
+from dy2st.passes.licm import HoistInvariants
+from dy2st.passes.narrow import narrowed
+from dy2st.runtime.cpu.assumptions import bindings
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.rules.counting import counting
 from dy2st.runtime.plan import compile_plan
@@ -106,6 +110,23 @@ def moving_limit(i, n):
         i = i + 2
         n = n + 1
     return i, n
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_small_tensors_beside_a_counter(size):
+    def f(x, n):
+        i = 0
+        while i < n:
+            x = x + 2
+            i += 1
+        return x, i
+
+    x, n = np.arange(size, dtype="float32"), np.array(4)
+    program = program_of(f, x, n)
+    narrow = narrowed(program, bindings(program, [x, n]) or {})
+    for change in (FoldConstants(), HoistInvariants()):
+        change.apply(narrow)
+    compare(NativePlan(narrow).run([x, n]), compile_plan(program).run([x, n]))
 
 
 @pytest.mark.parametrize("f", [other_work, other_order, moving_limit])

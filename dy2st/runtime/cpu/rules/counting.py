@@ -44,9 +44,9 @@ def counting(loop: Operation) -> Counting | None:
     (body,), carried = loop.blocks, loop.attributes["carried"]
     predicate, *following = body.results
     order = predicate.operation
-    steps = [_step(a, v, loop) for a, v in zip(body.arguments, following, strict=False)]
     if order is None or order.op.name not in _ORDERS or not all(_counts(v.type) for v in loop.results):
         return None
+    steps = [_step(a, v, loop) for a, v in zip(body.arguments, following, strict=False)]
     known = [s for s in steps if s is not None]
     sides = [_unchanged(v) for v in order.operands]
     driver = next((i for i, v in enumerate(following) if v in sides), None)
