@@ -25,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from dy2st.runtime.cpu import versions
 
         return getattr(versions, name)
+    if name == "link":
+        from dy2st.runtime.cpu.elf import link
+
+        return link
     if name == "llvm_folder":
         from dy2st.runtime.cpu.identity import llvm_folder
 

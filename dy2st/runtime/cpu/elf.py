@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from dy2st.runtime.cpu.image import Image, NotLinkable
 
 _HEADER = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -26,29 +27,6 @@ _PAGE = 4096
 _STUB = b"\xff\x25"  # jmp [rip + x]
 _MAGIC = b"\x7fELF\x02\x01\x01"
 _UNWINDING = ".eh_frame"
-
-
-class NotLinkable(Exception):
-    """An object holds what an image cannot."""
-
-
-@dataclass(frozen=True)
-class Image:
-    """Machine code that runs at any address, once its slots are filled."""
-
-    content: bytes
-    writable: int
-    """Where what may be written begins: data of the code's own, behind the code."""
-    symbols: dict[str, int]
-    """Where functions stand."""
-    slots: dict[str, int]
-    """Where the addresses of functions of others are to be put."""
-    addresses: list[tuple[int, int]]
-    """Where the addresses of places in the image are to be put, and of which places."""
-
-
-Binary = Image | list[bytes]
-"""Machine code: an image, or object files where no image can be made of them."""
 
 
 class _Section(NamedTuple):

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dy2st.runtime import cpu
 from dy2st.runtime.cpu import cache
-from dy2st.runtime.cpu.elf import Binary, Image, NotLinkable, link
+from dy2st.runtime.cpu.image import Binary, Image, NotLinkable
 from dy2st.runtime.cpu.loading import libc_address, load_image
 from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.target import Target, binding, current_target
@@ -137,7 +138,7 @@ def _without_lock(name: str) -> Any:
 def linked(objects: Sequence[bytes]) -> Binary:
     """Return object files as one image, or as they are where it takes LLVM to load them."""
     try:
-        return link(objects)
+        return cpu.link(objects)
     except NotLinkable:
         return list(objects)
 

@@ -30,11 +30,11 @@ from dy2st.runtime.cpu.conv.sliding import sliding
 from dy2st.runtime.cpu.conv.winograd import winograd
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.draws import fill
-from dy2st.runtime.cpu.elf import Binary
 from dy2st.runtime.cpu.engine import linked, made_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import tile
+from dy2st.runtime.cpu.image import Binary
 from dy2st.runtime.cpu.target import Target
 
 

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.runtime.cpu.elf import Image
+from dy2st.runtime.cpu.image import Image
 
 _ADDRESS = struct.Struct("<Q")
 

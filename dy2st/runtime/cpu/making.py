@@ -5,8 +5,9 @@ from __future__ import annotations
 from dy2st.ir.program import Program
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import entry, library_addresses, python_api, support
-from dy2st.runtime.cpu.elf import Binary, NotLinkable, link
+from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.engine import made_object
+from dy2st.runtime.cpu.image import Binary, NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.products import Product

@@ -6,7 +6,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,13 +33,13 @@ _MOST_FREE = 64
 """How many contexts wait for the next call; more threads than that at once make contexts of their own."""
 
 
-class CallNote(NamedTuple):
+class CallNote:
     """What there is to say of a host call without making it."""
 
-    name: str
-    rare: bool
-    in_loop: bool
-    effect: bool
+    __slots__ = ("effect", "in_loop", "name", "rare")
+
+    def __init__(self, name: str, rare: bool, in_loop: bool, effect: bool):
+        self.name, self.rare, self.in_loop, self.effect = name, rare, in_loop, effect
 
 
 class _Calls:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dy2st.runtime.cpu import cache
-from dy2st.runtime.cpu.elf import Binary, Image
 from dy2st.runtime.cpu.identity import identity
+from dy2st.runtime.cpu.image import Binary, Image
 
 _MOST_BYTES = 64 * 2**20
 """Larger products are made anew: reading them takes longer than what they save."""

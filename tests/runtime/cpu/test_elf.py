@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from dy2st.runtime.cpu import engine
-from dy2st.runtime.cpu.elf import NotLinkable, link
+from dy2st.runtime.cpu import elf, engine
+from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.engine import compile_object, load, load_objects, provide
+from dy2st.runtime.cpu.image import NotLinkable
 from dy2st.runtime.cpu.loading import libc_address
 from dy2st.runtime.cpu.target import current_target
 
@@ -158,7 +159,7 @@ def test_llvm_loads_what_no_image_can_be_made_of(monkeypatch):
     def refuse(objects):
         raise NotLinkable
 
-    monkeypatch.setattr(engine, "link", refuse)
+    monkeypatch.setattr(elf, "link", refuse)
     assert called(load_objects([compiled(CALLEE), compiled(CALLER)]), "four_times", 3) == 12
     with pytest.raises(KeyError, match="thrice"):
         load_objects([compiled(CALLEE)]).address("thrice")

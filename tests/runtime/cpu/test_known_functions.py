@@ -8,9 +8,10 @@ import pytest
 
 import dy2st as paddle
 from dy2st.runtime.cpu import cache, known_functions, making
-from dy2st.runtime.cpu.elf import NotLinkable, link
+from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.emit import Module
 from dy2st.runtime.cpu.engine import load
+from dy2st.runtime.cpu.image import NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import current_target

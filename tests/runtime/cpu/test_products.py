@@ -10,7 +10,7 @@ import pytest
 import dy2st as paddle
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import cache, identity, library_addresses, making, products
-from dy2st.runtime.cpu.elf import Image
+from dy2st.runtime.cpu.image import Image
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.products import Product, from_bytes, made
 from dy2st.runtime.cpu.together import together
