@@ -59,6 +59,8 @@ def check(shape, dtype, mask=None, target=None):
         ((1, 1, 3, 0, 2, 2), None),
         ((0, 1, 3, 2, 2, 2), None),
         ((1, 1, 40, 9000, 3, 2), None),
+        ((2, 2, 1, 100, 8, 24), (2, 1, 1, 100)),
+        ((1, 3, 8, 5, 20, 7), None),
     ],
 )
 def test_shapes_and_masks(shape, mask, dtype):

@@ -1,7 +1,7 @@
 """softmax(q k^T + mask) v for each head, a block of queries at a time.
 
-Keys and values are packed once; the scores of a block stand in cache until its results are written, so that no
-more than a few rows of weights are ever in memory.
+Keys and values are packed once, or read as they lie where queries are few; the scores of a block stand in cache until
+its results are written, so that no more than a few rows of weights are ever in memory.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dy2st.runtime.cpu.attention.row import TEAM, Row
 from dy2st.runtime.cpu.attention.weights import weights
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import least, minus, plus, times
+from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
@@ -24,6 +25,7 @@ _PARAMETERS = (
     ("ptr", "%scratch"),
 )  # fmt: skip
 """The mask is null where there is none; results are dense."""
+_FEW = 8
 _STEP_COST, _WEIGHT_COST, _PACK_COST = 18, 500, 500
 """Picoseconds of a multiplication, of a weight, of an element that is packed."""
 
@@ -36,7 +38,8 @@ def attention_kernel(dtype: str, target: Target) -> Definition:
     row = Row(f, t)
     pack, block = _pack(t), _block(t)
     packed = times(f, row["keys"], plus(f, row["features"], row["values"]))
-    needs = [pack, block, forked(f, pack.name, _PARAMETERS, row.heads, times(f, packed, _PACK_COST))]
+    heads = f.value(f"select i1 {_few(f, row)}, i64 0, i64 {row.heads}")
+    needs = [pack, block, forked(f, pack.name, _PARAMETERS, heads, times(f, packed, _PACK_COST))]
     scores = times(f, row.block, row["keys"])
     steps = times(f, plus(f, row["features"], row["values"]), _STEP_COST)
     cost = times(f, scores, plus(f, steps, _WEIGHT_COST))
@@ -54,6 +57,11 @@ def attention_scratch(dtype: str, target: Target) -> Definition:
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
     f.ret("i64", plus(f, packed, times(f, row.room_bytes, TEAM)))
     return Definition(f.name, f.text())
+
+
+def _few(f: Function, row: Row) -> str:
+    """Write whether packing keys and values would take longer than to read them as they lie."""
+    return compare(f, "sle", row["queries"], _FEW)
 
 
 def _pack(t: Tile) -> Definition:
@@ -85,7 +93,7 @@ def _block(t: Tile) -> Definition:
     f = Function(
         f"dy2st.attention.{t.dtype}.block", (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind"
     )
-    row, multiply, weigh = Row(f, t), panels(t), weights(t)
+    row, multiply, dots, weigh = Row(f, t), panels(t), dot_product(t), weights(t)
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
     scores = f.offset(f.offset("%scratch", packed), times(f, "%who", row.room_bytes))
     apart, size = times(f, row.width, t.size), t.size
@@ -95,9 +103,17 @@ def _block(t: Tile) -> Definition:
         count = least(f, minus(f, row["queries"], first), row.block)
         keys, values = _packed(f, row, head)
         q = f.offset("%q", plus(f, row.place("q", head), times(f, first, row["q_row"])), t.element)
-        f.call("void", f"@{multiply.name}", f"ptr {q}", f"i64 {times(f, row['q_row'], size)}", f"i64 {size}",
-               f"ptr {keys}", "i64 0", f"ptr {scores}", f"i64 {apart}", f"i64 {count}", f"i64 {row['keys']}",
-               f"i64 {row['features']}", "i1 false", "i1 true")  # fmt: skip
+        few = _few(f, row)
+        q_row, k_row, v_row = (times(f, row[f"{name}_row"], size) for name in "qkv")
+        with f.when(few):
+            k = f.offset("%k", row.place("k", head), t.element)
+            f.call("void", f"@{dots.name}", f"ptr {q}", f"i64 {q_row}", f"ptr {k}", f"i64 {k_row}", f"ptr {scores}",
+                   f"i64 {apart}", f"i64 {size}", f"i64 {count}", f"i64 {row['keys']}", f"i64 {row['features']}",
+                   "i1 false")  # fmt: skip
+        with f.when(negation(f, few)):
+            f.call("void", f"@{multiply.name}", f"ptr {q}", f"i64 {q_row}", f"i64 {size}", f"ptr {keys}", "i64 0",
+                   f"ptr {scores}", f"i64 {apart}", f"i64 {count}", f"i64 {row['keys']}", f"i64 {row['features']}",
+                   "i1 false", "i1 true")  # fmt: skip
         mask = f.value(f"getelementptr {t.element}, ptr %mask, i64 "
                        f"{plus(f, row.place('mask', head), times(f, first, row['mask_row']))}")  # fmt: skip
         mask = f.value(f"select i1 {f.value('icmp eq ptr %mask, null')}, ptr null, ptr {mask}")
@@ -106,8 +122,10 @@ def _block(t: Tile) -> Definition:
                f"i64 {row['keys']}")  # fmt: skip
         number = plus(f, times(f, head, row["queries"]), first)
         out = f.offset("%out", times(f, number, row["values"]), t.element)
-        f.call("void", f"@{multiply.name}", f"ptr {scores}", f"i64 {apart}", f"i64 {size}", f"ptr {values}", "i64 0",
-               f"ptr {out}", f"i64 {times(f, row['values'], size)}", f"i64 {count}", f"i64 {row['values']}",
-               f"i64 {row['keys']}", "i1 false", "i1 true")  # fmt: skip
+        lying = f.offset("%v", row.place("v", head), t.element)
+        right = f.value(f"select i1 {few}, ptr {lying}, ptr {values}")
+        f.call("void", f"@{multiply.name}", f"ptr {scores}", f"i64 {apart}", f"i64 {size}", f"ptr {right}",
+               f"i64 {v_row}", f"ptr {out}", f"i64 {times(f, row['values'], size)}", f"i64 {count}",
+               f"i64 {row['values']}", f"i64 {row['keys']}", "i1 false", f"i1 {negation(f, few)}")  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (multiply, weigh))
+    return Definition(f.name, f.text(), (multiply, dots, weigh))
