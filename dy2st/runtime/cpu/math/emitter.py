@@ -93,6 +93,9 @@ class Lanes:
 class Emitter:
     """Writes the lines of one function of `lanes` lanes."""
 
+    in_two_parts = False
+    """Whether float64 numbers are sums of two (wide.py)."""
+
     def __init__(self, lanes: int):
         self.lanes = lanes
         self.lines: list[str] = []

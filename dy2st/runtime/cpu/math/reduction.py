@@ -22,7 +22,7 @@ _NEAR = {"f32": 2.0**17, "f64": 2.0**20}
 
 
 class Reduced(NamedTuple):
-    """x = n pi / 2 + r + rest; only the two last bits of n (integers) count; float32 needs no `rest`."""
+    """x = n pi / 2 + r + rest; only the two last bits of n (integers) count; float32 and wide.py need no `rest`."""
 
     n: Lanes
     r: Lanes
@@ -46,7 +46,7 @@ def reduced(e: Emitter, x: Lanes) -> Reduced:
     total = r + rest
     rest = (r - total) + rest
     n, r, rest = e.where_rare(far, [n, total, rest], lambda near: _far_f64(e, x, far, near))
-    return Reduced(n, r, rest)
+    return Reduced(n, r + rest, None) if e.in_two_parts else Reduced(n, r, rest)
 
 
 def _far_f32(e: Emitter, x: Lanes, far: Lanes, near: Sequence[Lanes]) -> list[Lanes]:

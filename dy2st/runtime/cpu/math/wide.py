@@ -27,6 +27,8 @@ class Wide(Lanes):
 class WideEmitter(Emitter):
     """Writes formulas with float64 numbers in two parts."""
 
+    in_two_parts = True
+
     def __init__(self, lanes: int):
         self.plain = Emitter(lanes)
         super().__init__(lanes)
