@@ -15,6 +15,7 @@ from dy2st.passes.base import run_pipeline
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
+from dy2st.passes.sum_batches import SumBatches
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
 from dy2st.runtime.cpu.math.scaling import better_definitions
@@ -29,7 +30,9 @@ from dy2st.runtime.cpu.writer import Unit, Writer
 def prepared(program: Program) -> Program:
     """Return a Program as code is made of it: large operations that fuse are written as small ones."""
     copy = clone_program(program)
-    run_pipeline(copy, (Attend(), Decompose(), MergeCommonSubexpressions(), AccumulateProducts(), RemoveDeadCode()))
+    run_pipeline(
+        copy, (Attend(), Decompose(), MergeCommonSubexpressions(), SumBatches(), AccumulateProducts(), RemoveDeadCode())
+    )
     return copy
 
 
