@@ -72,12 +72,16 @@ def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
     """Return what the symbols are in these inputs; None where they are not what the argument types say."""
     found: dict[str, int] = {}
     for argument, value in zip(program.block.arguments, inputs, strict=True):
-        if not isinstance(argument.type, TensorType):
+        t = argument.type
+        if isinstance(t, ScalarType) and t.extent is not None:
+            wanted, given = (t.extent,), (value,)
+        elif isinstance(t, TensorType):
+            wanted, given = t.shape, np.shape(value)
+        else:
             continue
-        shape = np.shape(value)
-        if len(shape) != argument.type.rank:
+        if len(given) != len(wanted):
             return None
-        for declared, extent in zip(argument.type.shape, shape, strict=True):
+        for declared, extent in zip(wanted, given, strict=True):
             if isinstance(declared, Dim) and declared.is_symbol:
                 if found.setdefault(str(declared), extent) != extent:
                     return None

@@ -12,7 +12,7 @@ from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.representation import in_register, in_registers, is_native, is_small, kinds
-from dy2st.shapes import Dim
+from dy2st.shapes import Dim, Extent
 
 API = 16
 """Where the addresses of Python's functions stand on the plate, in bytes."""
@@ -53,12 +53,12 @@ class Values:
     def _plain(self, t: Type, value: str, place: str, bound: dict[Dim, str]) -> None:
         """Write a read of a number or array into a row of components; `bound` knows the extents that were read."""
         if isinstance(t, ScalarType):
-            self._number(t.kind, value, place)
+            self._number(t, value, place, bound)
         elif isinstance(t, TensorType):
             self._array(t, value, place, bound)
 
-    def _number(self, kind: str, value: str, place: str) -> None:
-        f = self.f
+    def _number(self, t: ScalarType, value: str, place: str, bound: dict[Dim, str]) -> None:
+        f, kind = self.f, t.kind
         if kind == "bool":
             true = self._is(value, "True")
             self._only(f.value(f"or i1 {true}, {self._is(value, 'False')}"))
@@ -71,7 +71,15 @@ class Values:
         over = f.slot("i32")
         number = self._call("i64", "PyLong_AsLongLongAndOverflow", f"ptr {value}", f"ptr {over}")
         self._only(f.value(f"icmp eq i32 {f.load('i32', over)}, 0"))
+        if t.extent is not None:
+            self._extent(t.extent, number, bound)
         f.store("i64", number, place)
+
+    def _extent(self, extent: Extent, found: str, bound: dict[Dim, str]) -> None:
+        """Write a check that an extent is what the type says, the same wherever its symbol stands."""
+        wanted = str(extent) if isinstance(extent, int) else bound.setdefault(extent, found)
+        if wanted != found:
+            self._only(self.f.value(f"icmp eq i64 {found}, {wanted}"))
 
     def _array(self, t: TensorType, value: str, place: str, bound: dict[Dim, str]) -> None:
         f = self.f
@@ -91,9 +99,7 @@ class Values:
         shape = f.load("ptr", f.offset(value, api.SHAPE))
         extents = [f.load("i64", f.offset(shape, 8 * axis)) for axis in range(t.rank)]
         for extent, found in zip(t.shape, extents, strict=True):
-            wanted = str(extent) if isinstance(extent, int) else bound.setdefault(extent, found)
-            if wanted != found:
-                self._only(f.value(f"icmp eq i64 {found}, {wanted}"))
+            self._extent(extent, found, bound)
         row = ["null", data, *extents]
         if is_small(t):
             row = elements_of(f, t, ("null", data))

@@ -25,6 +25,7 @@ from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
 from dy2st.runtime.plan import Plan, compile_plan
+from dy2st.shapes import Shape
 
 if TYPE_CHECKING:
     from dy2st.runtime.cpu.writer import Unit
@@ -213,11 +214,13 @@ class NativePlan:
         for t, value in zip(self._arguments, inputs, strict=True):
             if isinstance(t, TensorType) and not in_registers(t):
                 array = np.ascontiguousarray(value, dtype=t.dtype.numpy).reshape(np.shape(value))
-                if array.ndim != t.rank or not _fits(t, array.shape, bound):
+                if array.ndim != t.rank or not _fit(t.shape, array.shape, bound):
                     return None
                 keep.append(array)
                 row += [("ptr", 0), ("ptr", array.ctypes.data), *(("i64", e) for e in array.shape)]
                 continue
+            if isinstance(t, ScalarType) and t.extent is not None and not _fit((t.extent,), (value,), bound):
+                return None
             try:
                 row += encode(t, value, context.run.copied)
             except NoNativeForm:
@@ -237,9 +240,9 @@ def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:
     return np.array([*values] or [0], np.uint64)
 
 
-def _fits(t: TensorType, shape: Sequence[int], bound: dict[Any, int]) -> bool:
-    """Say whether extents are those of the type, and equal symbols mean equal numbers."""
-    for declared, found in zip(t.shape, shape, strict=True):
+def _fit(shape: Shape, given: Sequence[int], bound: dict[Any, int]) -> bool:
+    """Say whether extents are those of a type, and equal symbols mean equal numbers."""
+    for declared, found in zip(shape, given, strict=True):
         if isinstance(declared, int):
             if declared != found:
                 return False

@@ -98,10 +98,11 @@ class Versions:
 
     def _choose(self, known: dict[str, Extent]) -> NativePlan:
         key = tuple(sorted(known.items()))
-        if key not in self._made and len(self._made.keys() - {()}) >= _MOST:
-            key = ()
-        program = self._narrowed(dict(key)) if key and key not in self._made else self.program
-        if key and program is self.program:
+        if key in self._made:
+            return self._made[key]
+        full = len(self._made.keys() - {()}) >= _MOST
+        program = self.program if full else self._narrowed(dict(key))
+        if program is self.program:
             key = ()
         if key not in self._made:
             self._made[key] = NativePlan(program, only_if_kept=self.only_if_kept)
@@ -111,6 +112,8 @@ class Versions:
 
     def _narrowed(self, known: dict[str, Extent]) -> Program:
         """Return the Program for inputs of which this is known, or as it is where no operation takes such inputs."""
+        if not known:
+            return self.program
         try:
             program = narrowed(self.program, known)
         except (TypeError, ValueError):  # running it says what is wrong

@@ -223,3 +223,19 @@ def test_small_tensors_that_a_loop_carries_have_known_extents():
         for got, want in zip(made.run([ones(size), n]), compile_plan(program).run([ones(size), n]), strict=True):
             np.testing.assert_array_equal(got, want)
     assert [len(known) for known in made.assumed] == [1, 0]
+
+
+def test_numbers_that_are_extents_say_what_a_sum_undoes(rng):
+    text = """program main
+func main(%ct: float32[N, M], %k: int(W)) {
+  %0: float32[W] = sum_to(%ct, %k) {shape=(none,)}
+  return %0
+}
+"""
+    versions = Versions(parse(text))
+    for shape, k in (((3, 5), 5), ((3, 5), 1), ((2, 7), 7), ((4, 1), 1)):
+        ct = rng.normal(size=shape).astype("float32")
+        wanted = ct.sum(0) if k == shape[1] else ct.sum().reshape(1)
+        np.testing.assert_allclose(versions.run([ct, k])[0], wanted, rtol=1e-5, atol=1e-6)
+        assert not versions.version([ct, k]).host_calls
+    assert len(versions.assumed) == 3
