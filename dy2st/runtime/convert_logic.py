@@ -131,6 +131,11 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
             one = True if item is a else item == a
             found = or_(trace, found, [lambda one=one: one])
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
+    elif isinstance(content, range) and not content:
+        found = False
+    elif isinstance(content, range) and isinstance(a, Scalar) and a.kind == "int":
+        low, high = sorted((content[0], content[-1]))
+        found = (a >= low) & (a <= high) & ((a - low) % abs(content.step) == 0)
     elif isinstance(content, (dict, set, frozenset)) and is_open(a):
         found = is_among(trace, a, content)
     elif (own := users_method(trace, content, "__contains__")) is not None:

@@ -55,6 +55,24 @@ def fabs(trace: Any, x: Any) -> Any:
     return abs(BUILTINS[float](trace, x))
 
 
+def isnan(trace: Any, x: Any) -> Any:
+    """Return `math.isnan(x)`."""
+    number = BUILTINS[float](trace, x)
+    return number != number if isinstance(number, Scalar) else math.isnan(number)
+
+
+def isinf(trace: Any, x: Any) -> Any:
+    """Return `math.isinf(x)`."""
+    number = BUILTINS[float](trace, x)
+    return abs(number) == math.inf if isinstance(number, Scalar) else math.isinf(number)
+
+
+def isfinite(trace: Any, x: Any) -> Any:
+    """Return `math.isfinite(x)`."""
+    number = BUILTINS[float](trace, x)
+    return abs(number) < math.inf if isinstance(number, Scalar) else math.isfinite(number)
+
+
 LARGEST = 709.782712893384  # exp of more is no float64
 MATH: dict[Any, Callable[..., Any]] = {
     math.sqrt: _of("sqrt", lambda x: x < 0),
@@ -71,6 +89,9 @@ MATH: dict[Any, Callable[..., Any]] = {
     math.tanh: _of("tanh"),
     math.erf: _of("erf"),
     math.fabs: fabs,
+    math.isnan: isnan,
+    math.isinf: isinf,
+    math.isfinite: isfinite,
     math.floor: _whole("floor"),
     math.ceil: _whole("ceil"),
 }

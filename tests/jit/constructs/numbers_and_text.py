@@ -71,3 +71,15 @@ def starred_in_the_middle(x):
 @case(POS, NEG)
 def joined_texts(x):
     return ", ".join(str(n) for n in x.shape), "-".join(["a", f"{x.shape[0] * 2}", "b"]), "/".join(["c", "d"])
+
+
+@case(POS, NEG)
+def special_floats(x):
+    v = float(x.sum())
+    return math.isnan(v), math.isinf(v * 1e308 * 1e10), math.isfinite(v), math.isnan(math.inf - math.inf)
+
+
+@case((POS, n(3)), (POS, n(4)), (POS, n(-1)), (POS, n(9)))
+def a_number_in_a_range(x, k):
+    v = int(k)
+    return v in range(5), v in range(1, 9, 2), v in range(9, 0, -3), v not in range(0), v in range(3, 3)

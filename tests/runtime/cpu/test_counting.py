@@ -147,3 +147,17 @@ def test_a_halted_step_is_run():
     inputs = [np.array(0, "float32"), np.array(3, "float32")]
     compare(NativePlan(program).run(inputs), [np.array(3, "float32")])
     assert paddle.jit.to_static(f)(paddle.to_tensor(0.0), paddle.to_tensor(1.2)) == 1.5
+
+
+def test_tensors_of_one_element_count_natively():
+    def f(i, j):
+        while i < j:
+            i = i + 1
+            j = j - 1
+        return i, j
+
+    whole = paddle.jit.to_static(f, full_graph=True)
+    inputs = [np.array([0]), np.array([11])]
+    whole(*map(paddle.to_tensor, inputs))
+    program = whole.concrete_program.main_program
+    compare(NativePlan(program).run(inputs), compile_plan(program, np).run(inputs))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dy2st.dtypes import float32, float64
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
@@ -95,7 +97,10 @@ def _literal(value: Value, loop: Operation) -> int | None:
     made = value.operation
     if made is None or made.op.name not in ("constant", "scalar_constant"):
         return None
-    number = float(made.attributes["value"])
+    constant = np.asarray(made.attributes["value"])
+    if constant.size != 1:
+        return None
+    number = float(constant.item())
     return int(number) if number.is_integer() and abs(number) <= _LONGEST_STEP else None
 
 
