@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.target import Target, binding, current_target
 
 _lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child has none of the threads that could give the lock back
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _loaded: list[Any] = []
 _provided: dict[str, Callable[[], int]] = {}
 

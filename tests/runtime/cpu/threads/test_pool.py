@@ -13,7 +13,8 @@ import pytest
 
 from dy2st.runtime.cpu.definition import Definition, gathered
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import compile_text
+from dy2st.runtime.cpu.engine import compile_text, linked, load, made_object
+from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 from dy2st.runtime.cpu.threads.pool import get_num_threads, set_num_threads
 
@@ -123,6 +124,30 @@ def test_a_forked_process_makes_workers_of_its_own():
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_many_forks():
     _forks(200)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_is_forked_while_code_is_loaded_loads_code_too():
+    made = linked([made_object("define i64 @number() {\n  ret i64 7\n}", current_target())])
+    stop, codes = threading.Event(), []
+
+    def work():
+        for _ in range(5000):  # what is loaded stays
+            if stop.is_set():
+                return
+            load(made)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            number = ctypes.CFUNCTYPE(ctypes.c_int64)(load(made).address("number"))()
+            os._exit(number)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    stop.set()
+    thread.join()
+    assert codes == [7] * 20
 
 
 def test_workers_that_have_nothing_to_do_sleep():
