@@ -102,6 +102,17 @@ def test_a_causal_mask(rng):
     compare(NativePlan(program).run([x]), compile_plan(program).run([x]))
 
 
+@pytest.mark.parametrize("length", [5, 40])
+def test_strict_code_gives_the_same_bits_on_every_cpu(length, rng, monkeypatch):
+    x = rng.normal(size=(2, length, 24)).astype("float32")
+    program = optimise(program_of(lambda x: attend(x, 3), x))
+    runs = []
+    for cpu in filter(runnable, TARGETS):
+        monkeypatch.setenv("DY2ST_CPU", cpu)
+        runs.append(NativePlan(program, strict=True).run([x])[0].tobytes())
+    assert len(set(runs)) == 1
+
+
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_special_values_stay_in_their_rows(special, rng):
     x = rng.normal(size=(1, 6, 8)).astype("float32")

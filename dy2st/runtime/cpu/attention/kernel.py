@@ -36,7 +36,7 @@ def attention_kernel(dtype: str, target: Target) -> Definition:
     t = tile(dtype, target)
     f = Function(f"dy2st.attention.{dtype}", _PARAMETERS, linkage="internal", also="nounwind")
     row = Row(f, t)
-    pack, block = _pack(t), _block(t)
+    pack, block = _pack(t), _block(t, target.strict)
     packed = times(f, row["keys"], plus(f, row["features"], row["values"]))
     heads = f.value(f"select i1 {_few(f, row)}, i64 0, i64 {row.heads}")
     needs = [pack, block, forked(f, pack.name, _PARAMETERS, heads, times(f, packed, _PACK_COST))]
@@ -88,12 +88,12 @@ def _packed(f: Function, row: Row, head: str) -> tuple[str, str]:
     return keys, f.offset(behind, times(f, head, row.value_bytes))
 
 
-def _block(t: Tile) -> Definition:
+def _block(t: Tile, strict: bool) -> Definition:
     """Return the function that computes the results of some blocks of queries."""
     f = Function(
         f"dy2st.attention.{t.dtype}.block", (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind"
     )
-    row, multiply, dots, weigh = Row(f, t), panels(t), dot_product(t), weights(t)
+    row, multiply, dots, weigh = Row(f, t), panels(t), dot_product(t), weights(t, strict)
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
     scores = f.offset(f.offset("%scratch", packed), times(f, "%who", row.room_bytes))
     apart, size = times(f, row.width, t.size), t.size

@@ -9,7 +9,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, compare, minus, negation, rounded_down, times
-from dy2st.runtime.cpu.math.functions import function
+from dy2st.runtime.cpu.math.functions import function, strict_function
 
 _PARAMETERS = (
     ("ptr", "%scores"), ("i64", "%apart"), ("ptr", "%mask"), ("i64", "%mask_apart"), ("i64", "%mask_column"),
@@ -19,12 +19,12 @@ _PARAMETERS = (
 _Change = Callable[[str, str], str]
 
 
-def weights(tile: Tile) -> Definition:
+def weights(tile: Tile, strict: bool) -> Definition:
     """Return `void @dy2st.attention.f32.weights(scores, apart, mask, mask_apart, mask_column, rows, count)`."""
     name = f"dy2st.attention.{tile.dtype}.weights"
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     t, v, lanes = tile.element, tile.vector, tile.lanes
-    exp = function("exp", tile.dtype, lanes)
+    exp = (strict_function if strict else function)("exp", tile.dtype, lanes)
     masked = f.value("icmp ne ptr %mask, null")
     along = all_of(f, masked, compare(f, "eq", "%mask_column", 1))
     lowest = tile.splat("0xFFF0000000000000")
