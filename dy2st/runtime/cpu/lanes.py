@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dy2st.dtypes import DType
+from dy2st.dtypes import DType, int64
 from dy2st.runtime.cpu import math
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function, Module
@@ -42,6 +42,14 @@ class Lanes:
         kind, one = self.of(dtype), element_kind(dtype)
         first = self.f.value(f"insertelement {kind} poison, {one} {register}, i64 0")
         return self.f.value(f"shufflevector {kind} {first}, {kind} poison, <{self.count} x i32> zeroinitializer")
+
+    def line(self, first: str) -> str:
+        """Write the numbers first, first + 1, ... as i64."""
+        made = self.spread(first, int64)
+        if self.count == 1:
+            return made
+        numbers = ", ".join(f"i64 {i}" for i in range(self.count))
+        return self.f.value(f"add {self.of(int64)} {made}, <{numbers}>")
 
     def intrinsic(self, name: str, dtype: DType, *registers: str) -> str:
         """Write a call of an LLVM intrinsic on registers of one dtype."""

@@ -51,6 +51,15 @@ def test_the_first_nan_is_the_largest_and_the_least():
     same_natively(lambda x: (x.argmax(), x.argmin(), x.reshape([2, 35]).argmax(axis=0)), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("length", [127, 128, 129, 700])
+def test_places_in_long_rows(dtype, length, rng):
+    x = rng.integers(0, 2 if dtype == "bool" else 30, (5, length)).astype(dtype)
+    if dtype.startswith("float"):
+        x[1, [90, 120]] = np.nan
+    same_natively(lambda x: (x.argmax(axis=1), x.argmin(axis=1), x.argmax(), x.argmin(axis=0)), x)
+
+
 def test_the_place_in_an_empty_line_is_refused_as_by_the_op():
     static = paddle.jit.to_static(lambda x: x.argmax(axis=1), full_graph=True)
     static(paddle.ones([2, 3]))

@@ -97,11 +97,7 @@ def _progression(
 
 def _places(v: Lanes, first: str, within: DType) -> str:
     """Write the numbers first, first + 1, ... in as many lanes as there are."""
-    line = v.spread(first, int64)
-    if v.count > 1:
-        numbers = ", ".join(f"i64 {i}" for i in range(v.count))
-        line = v.f.value(f"add {v.of(int64)} {line}, <{numbers}>")
-    return converted(v, line, int64, within)
+    return converted(v, v.line(first), int64, within)
 
 
 @rule("linspace")

@@ -1,4 +1,4 @@
-"""What runs along one axis and keeps something: running sums, products and extrema, places of extrema.
+"""What runs along one axis and keeps something: running sums, products and extrema.
 
 A tensor is read as [outer, count, inner] with the axis in the middle; numbers side by side behind the axis are lanes.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
@@ -95,9 +94,17 @@ def run_scan(
     w: Writer, scan: Scan, name: str, operands: Sequence[str], results: Sequence[str], sizes: list[str]
 ) -> None:
     """Write a call of a scan's routine."""
+    run_lines(w, name, scan.write, operands, results, sizes)
+
+
+def run_lines(
+    w: Writer, name: str, write: Callable[[Writer, Function], None], operands: Sequence[str], results: Sequence[str],
+    sizes: list[str],
+) -> None:  # fmt: skip
+    """Write a call of a routine on lines of [outer, count, inner]; `write` writes a range of `outer`."""
     parameters = [*(("ptr", f"%x{i}") for i in range(len(operands))), *(("ptr", f"%y{i}") for i in range(len(results)))]
     parameters += [("i64", "%outer"), ("i64", "%count"), ("i64", "%inner")]
-    symbol = split_routine(w, name, parameters, _units, lambda f: scan.write(w, f))
+    symbol = split_routine(w, name, parameters, _units, lambda f: write(w, f))
     w.f.call("void", symbol, *(f"ptr {p}" for p in (*operands, *results)), *(f"i64 {n}" for n in sizes))
 
 
@@ -105,7 +112,8 @@ def _units(f: Function) -> tuple[str, str]:
     return "%outer", times(f, "%count", "%inner", _COST)
 
 
-def _split(w: Writer, shape: Sequence[str], axis: int) -> list[str]:
+def around(w: Writer, shape: Sequence[str], axis: int) -> list[str]:
+    """Return the extents of a tensor as [outer, count, inner] about an axis."""
     return [product(w, shape[:axis]), shape[axis], product(w, shape[axis + 1 :])]
 
 
@@ -118,7 +126,7 @@ def _running(w: Writer, scan: Scan, operation: Operation, operands: list[Compone
     made = [allocate(w, dtype, shape) for dtype in scan.results]
     attributes = operation.attributes
     words = [operation.op.name, t.dtype.name, *(k for k in ("reverse", "exclusive") if attributes.get(k))]
-    sizes = _split(w, shape, attributes["axis"] % t.rank)
+    sizes = around(w, shape, attributes["axis"] % t.rank)
     run_scan(w, scan, ".".join(words), [c[1] for c in operands], [c[1] for c in made], sizes)
     return made
 
@@ -160,7 +168,7 @@ def linear_scan(w: Writer, operation: Operation, operands: list[Components]) -> 
     return _running(w, scan, operation, operands)
 
 
-def _better(v: Lanes, dtype: DType, largest: bool, one: str, other: str) -> str:
+def better(v: Lanes, dtype: DType, largest: bool, one: str, other: str) -> str:
     """Write where `one` is a NaN or beyond the other, which is no NaN."""
     f = v.f
     if not dtype.is_floating:
@@ -178,48 +186,10 @@ def running_extreme(w: Writer, operation: Operation, operands: list[Components])
     dtype, largest = tensor_type(operation.operands[0]).dtype, operation.op.name == "cummax"
 
     def step(v: Lanes, kept: list[str], read: list[str], place: str) -> tuple[list[str], list[str]]:
-        stays = _better(v, dtype, largest, kept[0], read[0])
+        stays = better(v, dtype, largest, kept[0], read[0])
         best = v.select(stays, kept[0], read[0], dtype)
         places = v.select(stays, kept[1], v.spread(place, int64), int64)
         return [best, places], [best, places]
 
     scan = Scan((dtype,), (dtype, int64), (None, 0), step, (dtype, int64))
     return _running(w, scan, operation, operands)
-
-
-# ---- places ----------------------------------------------------------------------------------------------------------
-@rule("argmax", "argmin")
-def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the place of the first largest or smallest element, or of the first NaN; `eval` refuses empty axes."""
-    value, f = operation.operands[0], w.f
-    t, axis = tensor_type(value), operation.attributes["axis"]
-    if in_register(t):
-        return [("0",)]
-    if not is_native(t.dtype):
-        return host_rule(w, operation, operands)
-    shape, made_type = extents(value, operands[0]), tensor_type(operation.results[0])
-    kept: list[str] = ["1"] * made_type.rank
-    sizes = ["1", product(w, shape), "1"]
-    if axis is not None:
-        axis %= t.rank
-        sizes = _split(w, shape, axis)
-        kept = [*shape[:axis], *(["1"] if made_type.rank == t.rank else []), *shape[axis + 1 :]]
-    largest = operation.op.name == "argmax"
-    scan = Scan((t.dtype,), (int64, t.dtype), (0, None), partial(_first_place, t.dtype, largest), (int64,), at_end=True)
-
-    def fast() -> Made:
-        made: Components = ("", f.slot("i64")) if in_register(made_type) else allocate(w, int64, kept)
-        run_scan(w, scan, f"{operation.op.name}.{t.dtype.name}", [operands[0][1]], [made[1]], sizes)
-        return [(f.load("i64", made[1]),)] if in_register(made_type) else [made]
-
-    return w.guarded(operation, operands, compare(f, "sgt", sizes[1], 0), fast)
-
-
-def _first_place(
-    dtype: DType, largest: bool, v: Lanes, kept: list[str], read: list[str], place: str
-) -> tuple[list[str], list[str]]:
-    moves = _better(v, dtype, largest, read[0], kept[1])
-    return [
-        v.select(moves, v.spread(place, int64), kept[0], int64),
-        v.select(moves, read[0], kept[1], dtype),
-    ], []
