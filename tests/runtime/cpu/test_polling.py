@@ -78,3 +78,19 @@ def test_other_threads_go_on_beside_a_loop(f):
         run()
     thread.join()
     assert len(seen) == 4
+
+
+def test_two_threads_take_turns_in_the_same_code():
+    native = NativePlan(program_of(turns_of_numbers, np.array(5)))
+    wanted, made = native.run([np.array(9)]), [[], []]
+
+    def work(k):
+        made[k] = native.run([np.array(5 * 10**7 + k)])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [int(x[0]) for x in made] == [5 * 10**7 + 1] * 2
+    assert native.run([np.array(9)]) == wanted

@@ -150,8 +150,14 @@ def _product(w: Writer, operation: Operation, operands: list[Components]) -> lis
     kind, letter = lanes.of(dtype), "f" if dtype.is_floating else ""
 
     def dot(row: Any, column: Any) -> str:
-        terms = [w.f.value(f"{letter}mul {kind} {a}, {b}") for a, b in zip(row, column, strict=True)]
-        return functools.reduce(lambda a, b: w.f.value(f"{letter}add {kind} {a}, {b}"), terms)
+        total = w.f.value(f"{letter}mul {kind} {row[0]}, {column[0]}")
+        for a, b in zip(row[1:], column[1:], strict=True):
+            if dtype.is_floating and not w.module.strict:
+                total = lanes.intrinsic("fmuladd", dtype, a, b, total)
+            else:
+                product = w.f.value(f"{letter}mul {kind} {a}, {b}")
+                total = w.f.value(f"{letter}add {kind} {total}, {product}")
+        return total
 
     made: list[str] = []
     for batch in np.ndindex(*x.shape[:-2]):
