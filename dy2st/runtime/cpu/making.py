@@ -30,19 +30,19 @@ def product(program: Program, unit: Unit) -> Product:
     glue, level = unit.module.text(unit.kernels), int(has_loops(program))
     families = dict.fromkeys(map(library_addresses.family, unit.library))
     batches = Batches(unit.kernels, target)
-    made = together(
+    made = together(  # what takes longest first
         [
-            lambda: made_object(glue, target, level),
-            *batches.jobs,
-            support.given_back,
             *((lambda of=of: library_addresses.code(of, target.strict)) for of in families),
+            *batches.jobs,
+            lambda: made_object(glue, target, level),
+            support.given_back,
         ]
     )
-    compiled = made[: 1 + len(batches.jobs)]
+    compiled = made[len(families) : -1]
     try:
         binary: Binary = link([*compiled, *batches.found], repeated=True)
     except NotLinkable:  # LLVM's loader takes each function once
-        binary = [made[0], made_object(unit.kernels.text(), target)]
+        binary = [compiled[-1], made_object(unit.kernels.text(), target)]
     calls = [[c.name, c.rare, c.in_loop, c.effect] for c in unit.calls]
     notes = {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module}
     return Product(binary, notes, unit.constants)
