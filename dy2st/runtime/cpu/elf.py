@@ -26,6 +26,7 @@ _CALL = 4
 _PAGE = 4096
 _STUB = b"\xff\x25"  # jmp [rip + x]
 _MAGIC = b"\x7fELF\x02\x01\x01"
+_X86_64 = b"\x3e\x00"
 _UNWINDING = ".eh_frame"
 
 
@@ -59,8 +60,8 @@ class _Object:
     """One object file, read."""
 
     def __init__(self, data: bytes):
-        if data[:7] != _MAGIC:
-            raise NotLinkable("no object file of ELF")
+        if data[:7] != _MAGIC or data[18:20] != _X86_64:
+            raise NotLinkable("no object file of ELF for x86-64")
         self.data = data
         table, size, count, names = _HEADER.unpack_from(data)
         raw = [_SECTION.unpack_from(data, table + i * size) for i in range(count)]

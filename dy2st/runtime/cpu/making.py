@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dy2st.ir.program import Program
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import entry, library_addresses, python_api, support
@@ -29,20 +31,27 @@ def product(program: Program, unit: Unit) -> Product:
     target = unit.target
     glue, level = unit.module.text(unit.kernels), int(has_loops(program))
     families = dict.fromkeys(map(library_addresses.family, unit.library))
-    batches = Batches(unit.kernels, target)
+    batches = Batches(unit.kernels, target) if target.is_relative else None
+    kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
     made = together(  # what takes longest first
         [
             *((lambda of=of: library_addresses.code(of, target.strict)) for of in families),
-            *batches.jobs,
+            *kernels,
             lambda: made_object(glue, target, level),
             support.given_back,
         ]
     )
-    compiled = made[len(families) : -1]
+    objects: list[bytes] = made[len(families) : -1]
+    return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
+
+
+def _image(objects: list[bytes], batches: Batches, unit: Unit) -> Binary:
     try:
-        binary: Binary = link([*compiled, *batches.found], repeated=True)
+        return link([*objects, *batches.found], repeated=True)
     except NotLinkable:  # LLVM's loader takes each function once
-        binary = [compiled[-1], made_object(unit.kernels.text(), target)]
+        return [objects[-1], made_object(unit.kernels.text(), unit.target)]
+
+
+def _notes(unit: Unit) -> dict[str, Any]:
     calls = [[c.name, c.rare, c.in_loop, c.effect] for c in unit.calls]
-    notes = {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module}
-    return Product(binary, notes, unit.constants)
+    return {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module}

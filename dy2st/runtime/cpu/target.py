@@ -37,10 +37,13 @@ class Target:
         """Return how many elements of `itemsize` bytes a vector register holds, at least 1."""
         return max(1, self.vector_bytes // itemsize)
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether code finds what it uses relative to itself, so that images can be made of it (elf.py)."""
+        return self.triple.startswith("x86_64") and "linux" in self.triple
+
     def _model(self) -> dict[str, str]:
-        """Return how code finds what it uses: on x86-64 relative to itself (elf.py), else by addresses."""
-        relative = self.triple.startswith("x86_64") and "linux" in self.triple
-        return {"codemodel": "small", "reloc": "pic"} if relative else {"codemodel": "jitdefault"}
+        return {"codemodel": "small", "reloc": "pic"} if self.is_relative else {"codemodel": "jitdefault"}
 
     def words(self) -> tuple[str, ...]:
         """Return texts that differ where code for the same text does."""

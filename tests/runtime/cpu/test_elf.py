@@ -147,7 +147,8 @@ def test_a_name_that_the_code_has_not():
     [
         (lambda: [compiled(CALLEE), compiled(CALLEE)], "twice is defined twice"),
         (lambda: [compiled(THREAD_LOCAL)], "relocation"),
-        (lambda: [b"something else"], "no object file of ELF"),
+        (lambda: [b"something else"], "no object file of ELF for x86-64"),
+        (lambda: [compiled(CALLEE)[:18] + b"\xb7\0" + compiled(CALLEE)[20:]], "for x86-64"),  # says AArch64
     ],
 )
 def test_what_an_image_cannot_hold(objects, said):

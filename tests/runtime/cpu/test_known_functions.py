@@ -14,7 +14,7 @@ from dy2st.runtime.cpu.engine import load
 from dy2st.runtime.cpu.image import NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.target import Target, current_target
 
 _numbers = itertools.count()
 
@@ -160,11 +160,14 @@ def test_programs_share_their_loop_nests(monkeypatch, rng):
     assert len(nests) == len(set(nests)) >= 2
 
 
-def test_without_images_each_function_is_there_once(monkeypatch, rng):
+@pytest.mark.parametrize("when", ["known before", "found out"])
+def test_without_images_each_function_is_there_once(monkeypatch, rng, when):
     def refuse(objects, repeated):
         raise NotLinkable
 
     monkeypatch.setattr(making, "link", refuse)
+    if when == "known before":
+        monkeypatch.setattr(Target, "is_relative", False)
     static = paddle.jit.to_static(lambda x: paddle.exp(x).sum(), full_graph=True)
     x = rng.normal(size=(30, 41)).astype("float32")
     with paddle.no_grad():
