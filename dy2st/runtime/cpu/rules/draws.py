@@ -13,7 +13,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, minus, times
 from dy2st.runtime.cpu.lanes import Lanes, define
 from dy2st.runtime.cpu.philox import random_int, random_uniform, random_words64
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.representation import Components, in_register, is_native, is_small
 from dy2st.runtime.cpu.routines import each_element, routine
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.sorting import RECORD, sorting_routine
@@ -48,8 +48,10 @@ def _shape(w: Writer, operation: Operation, dims: Sequence[Components]) -> list[
 
 
 def _room(w: Writer, operation: Operation, shape: Sequence[str]) -> Components:
-    """Return where a draw is to stand: in new memory, or on the stack where it is one number."""
+    """Return where a draw is to stand: in new memory, or on the stack where it is one number or a small tensor."""
     made = tensor_type(operation.results[0])
+    if is_small(made):
+        return w.stack_room(made)
     return ("", w.f.slot("i64", 8)) if in_register(made) else allocate(w, made.dtype, shape)
 
 
