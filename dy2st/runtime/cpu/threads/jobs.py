@@ -18,6 +18,8 @@ _WAKE_COST = 100_000_000
 """Those who sleep are woken once they have missed work of so many picoseconds."""
 _PART_COST = 2_000_000
 """How many picoseconds a part takes at least, where there are enough units."""
+_SHARE_COST = 4_000_000
+"""Work of so many picoseconds is worth another thread, beyond the second one."""
 _PATIENCE = 100_000
 """How many nanoseconds beyond those of four parts make a worker late: the system runs something else in its place."""
 _DISTRUST, _MOST_DISTRUST = 8, 128
@@ -41,7 +43,7 @@ tell:
   store atomic i64 %threads, ptr {PLACES["threads"]} monotonic, align 8
   store atomic i64 1, ptr {PLACES["quit"]} release, align 8
   %number = atomicrmw add ptr {PLACES["epoch"]}, i32 1 seq_cst
-  call void @wake(ptr {PLACES["epoch"]})
+  call void @wake(ptr {PLACES["epoch"]}, i32 -1)
   %count = load i64, ptr {PLACES["workers"]}
   br label %each
 each:
@@ -74,7 +76,10 @@ give:
 count:
   %threads = load atomic i64, ptr {PLACES["threads"]} monotonic, align 8
   %no.more = call i64 @llvm.umin.i64(i64 %most, i64 %units)
-  %team = call i64 @llvm.umin.i64(i64 %no.more, i64 %threads)
+  %full = call i64 @llvm.umin.i64(i64 %no.more, i64 %threads)
+  %shares = udiv i64 %total, {_SHARE_COST}
+  %worth = call i64 @llvm.umax.i64(i64 %shares, i64 2)
+  %team = call i64 @llvm.umin.i64(i64 %full, i64 %worth)
   %several = icmp ugt i64 %team, 1
   br i1 %several, label %try, label %alone
 try:
@@ -148,7 +153,12 @@ open:
   br i1 %wakes, label %wake, label %run
 wake:
   store i64 0, ptr {PLACES["missed"]}
-  call void @wake(ptr {PLACES["epoch"]})
+  %small.team = icmp ult i64 %team, 32
+  %team.bit = trunc i64 %team to i32
+  %beyond = shl i32 1, %team.bit
+  %below = sub i32 %beyond, 2
+  %bits = select i1 %small.team, i32 %below, i32 -1
+  call void @wake(ptr {PLACES["epoch"]}, i32 %bits)
   br label %run
 run:
   call void @work(i64 0)

@@ -12,8 +12,8 @@ from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, OPEN, PLACES, RANGE_B
 _SPINS, _QUIET_SPINS = 400, 40
 """How often a worker looks for a job before it sleeps, and how often before it lets others run between looks."""
 
-_WAIT, _WAKE = 128, 129
-"""Commands of Linux's system call `futex`, within one process."""
+_WAIT, _WAKE = 128 | 9, 128 | 10
+"""Commands of Linux's system call `futex`, within one process: only those are woken who share a bit with the caller."""
 
 
 def worker_text(arm: bool) -> str:
@@ -30,16 +30,16 @@ define ptr @dy2st.pool() {{
   ret ptr @pool
 }}
 
-; sleep while the word at a place is `seen`
-define internal void @sleep(ptr %place, i32 %seen) nounwind {{
+; sleep while the word at a place is `seen`, as one of those that `bits` are for
+define internal void @sleep(ptr %place, i32 %seen, i32 %bits) nounwind {{
   %r = call i64 (i64, ...) @dy2st.external.syscall(i64 {futex}, ptr %place, i32 {_WAIT}, i32 %seen, ptr null,
-    ptr null, i32 0)
+    ptr null, i32 %bits)
   ret void
 }}
 
-define internal void @wake(ptr %place) nounwind {{
+define internal void @wake(ptr %place, i32 %bits) nounwind {{
   %r = call i64 (i64, ...) @dy2st.external.syscall(i64 {futex}, ptr %place, i32 {_WAKE}, i32 2147483647, ptr null,
-    ptr null, i32 0)
+    ptr null, i32 %bits)
   ret void
 }}"""
 
@@ -94,7 +94,7 @@ still:
   %some = icmp ne i32 %left, 0
   br i1 %some, label %block, label %woken
 block:
-  call void @sleep(ptr {PLACES["state"]}, i32 %left)
+  call void @sleep(ptr {PLACES["state"]}, i32 %left, i32 -1)
   br label %still
 woken:
   store atomic i64 0, ptr {PLACES["waiting"]} release, align 8
@@ -159,6 +159,9 @@ _WORKER = f"""
 define internal ptr @worker(ptr %argument) nounwind {{
 entry:
   %who = ptrtoint ptr %argument to i64
+  %number = trunc i64 %who to i32
+  %bit = and i32 %number, 31
+  %own = shl i32 1, %bit
   br label %look
 look:
   %seen = phi i32 [ 0, %entry ], [ %seen, %more ], [ %seen, %slept ], [ %epoch, %out ], [ %epoch, %alone ],
@@ -177,7 +180,7 @@ more:
   br label %look
 rest:
   %before = atomicrmw add ptr {PLACES["sleepers"]}, i64 1 seq_cst
-  call void @sleep(ptr {PLACES["epoch"]}, i32 %seen)
+  call void @sleep(ptr {PLACES["epoch"]}, i32 %seen, i32 %own)
   %after = atomicrmw sub ptr {PLACES["sleepers"]}, i64 1 seq_cst
   br label %slept
 slept:
@@ -211,7 +214,7 @@ alone:
   %awaited = icmp ne i64 %waiting, 0
   br i1 %awaited, label %tell, label %look
 tell:
-  call void @wake(ptr {PLACES["state"]})
+  call void @wake(ptr {PLACES["state"]}, i32 -1)
   br label %look
 end:
   ret ptr null
