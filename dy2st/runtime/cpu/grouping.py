@@ -259,7 +259,9 @@ def _place(operation: Operation, group: Group) -> AxisMap | None:
     if map_ is None or any(m != map_ for m in known) or not _agrees(tensor_type(made).shape, map_, group):
         return None
     if name == "full":
-        return map_ if _fits(map_, group) else None
+        value = operation.operands[0]
+        noted = in_register(value.type) or _noted([value], (), group) is not None
+        return map_ if noted and _fits(map_, group) else None
     return _noted(operation.operands, map_, group)
 
 

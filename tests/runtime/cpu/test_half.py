@@ -82,7 +82,16 @@ def test_loop_nests(cpu, length, monkeypatch, rng):
 
 def test_functions(rng):
     x = rng.normal(size=(4, 40)).astype("float16")
-    same_natively(lambda x: (paddle.nn.functional.relu(x), paddle.sqrt(x.abs()), x.floor(), paddle.zeros_like(x)), x)
+    same_natively(
+        lambda x: (
+            paddle.nn.functional.relu(x),
+            paddle.sqrt(x.abs()),
+            x.floor(),
+            paddle.zeros_like(x),
+            paddle.full_like(x, 3),
+        ),
+        x,
+    )
     same_natively(lambda x: (paddle.exp(x), paddle.tanh(x), paddle.nn.functional.sigmoid(x)), x, half=True)
 
 
