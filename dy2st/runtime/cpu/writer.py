@@ -70,6 +70,8 @@ class Writer(Values):
         """How many loops are around what is being written."""
         self._unlikely = 0
         self._only_raises = False
+        self.env: dict[Value, Components] = {}
+        """The components of the values of the block that is being written."""
         self.packed: dict[tuple[Value, bool], str] = {}
         """Where the block of a matrix that loops keep packed stands, by `transpose_y` (rules/weights.py)."""
         self.ahead: dict[Operation, Any] = {}
@@ -80,9 +82,10 @@ class Writer(Values):
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
-        outer = self._dying, self._used
+        outer = self._dying, self._used, self.env
         steps = schedule(block)
         env, held = self._entering(block.arguments, arguments)
+        self.env = env
         self._used = last = _last_uses(steps, block.results)
         for value in [v for v in block.arguments if v in held and v not in last]:
             self.release(value.type, env[value])
@@ -104,7 +107,7 @@ class Writer(Values):
                 if value in dying:
                     held.discard(value)
         self._copy_views(block.results, env)
-        self._dying, self._used = outer
+        self._dying, self._used, self.env = outer
         return self._results(block.results, env, held)
 
     def _entering(

@@ -60,6 +60,29 @@ def from_the_back(x, w, u):
     return total @ u
 
 
+def backwards(x, w, u):
+    h, i = paddle.zeros([x.shape[1], u.shape[0]]), x.shape[0] - 1
+    while i >= 0:
+        h = paddle.tanh(x[i] @ w + h @ u)
+        i -= 1
+    return h
+
+
+def mirrored(x, w, u):
+    h = paddle.zeros([x.shape[1], u.shape[0]])
+    for i in range(x.shape[0]):
+        h = paddle.tanh(x[x.shape[0] - 1 - i] @ w + h @ u)
+    return h
+
+
+def to_and_fro(x, w, u):
+    h, at = paddle.zeros([x.shape[1], u.shape[0]]), 0
+    for i in range(x.shape[0]):
+        h = paddle.tanh(x[at - i] @ w + h @ u)
+        at = (at + 3) % x.shape[0]
+    return h
+
+
 def in_a_branch(x, w, u):
     total, i = paddle.zeros([x.shape[1], u.shape[0]]), 0
     while i < x.shape[0]:
@@ -79,7 +102,20 @@ def by_columns(x, w, u):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
-    "function", [recurrent, counted, kept, written_into, ended_early, from_the_back, in_a_branch, by_columns]
+    "function",
+    [
+        recurrent,
+        counted,
+        kept,
+        written_into,
+        ended_early,
+        from_the_back,
+        in_a_branch,
+        by_columns,
+        backwards,
+        mirrored,
+        to_and_fro,
+    ],
 )
 def test_each_turn_gets_its_own_product(function, dtype, rng):
     paddle.set_default_dtype(dtype)
@@ -122,5 +158,6 @@ def test_gradients_go_through(rng):
 
 def test_what_turns_ask_for_in_order_is_made_together(rng):
     inputs = tensors(rng, (6, 2, 20), (20, 20), (20, 20))
-    assert "ahead" in run_both(recurrent, *inputs).unit.module.text()
+    for function in (recurrent, backwards, mirrored):
+        assert "ahead" in run_both(function, *inputs).unit.module.text()
     assert "ahead" not in run_both(in_a_branch, *inputs).unit.module.text()

@@ -31,19 +31,20 @@ class Window:
     """The products of some turns: slots for their block, the number of the first, how many, and of the next window."""
 
     source: Value
-    counter: Value
     rows: Components
+    number: Value
+    """Which row a turn asks for."""
+    backwards: bool
+    """Whether it is one less in each turn."""
     block: str
     first: str
     count: str
     following: str
-    number: str = ""
-    """The register that counts the turns, of the turn that is being written."""
 
 
 @contextmanager
-def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -> Iterator[list[Window]]:
-    """Let what is written inside, a loop, make products for later turns; `number` has to be set in each turn."""
+def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -> Iterator[None]:
+    """Let what is written inside, a loop, make products for later turns."""
     f, (body,) = w.f, loop.blocks
     stays = {inner: outer for outer, inner in handed_on(loop)}
     given = dict(zip(loop.operands, operands, strict=True))
@@ -52,31 +53,50 @@ def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -
         row = operation.operands[0].operation if operation.op.name == "matmul" else None
         if row is None or row.op.name != "index" or row.attributes["spec"] != (("int", "?"),):
             continue
-        source, counter = row.operands
-        if source in stays and counter in counters and _pays(operation, source, w):
+        source, number = row.operands
+        step = _step(number, counters)
+        if source in stays and step and _pays(operation, source, w):
             slots = [f.slot(kind) for kind in ("ptr", "i64", "i64", "i64")]
             for slot, kind, start in zip(slots, ("ptr", "i64", "i64", "i64"), ("null", "0", "0", "2"), strict=True):
                 f.store(kind, start, slot)
-            w.ahead[operation] = Window(source, counter, given[stays[source]], *slots)
+            w.ahead[operation] = Window(source, given[stays[source]], number, step < 0, *slots)
             mine.append(w.ahead[operation])
-    yield mine
+    yield
     for window in mine:
         f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', window.block)}")
 
 
-def _counters(loop: Operation, body: Block) -> set[Value]:
-    """Return the numbers of a loop that are one more in each turn."""
+def _counters(loop: Operation, body: Block) -> dict[Value, int]:
+    """Return the numbers of a loop that are one more, or one less, in each turn."""
     if loop.op.name == "counted_while":
-        return set() if loop.attributes["reverse"] else {body.arguments[0]}
-    found: set[Value] = set()
+        return {body.arguments[0]: -1 if loop.attributes["reverse"] else 1}
+    found: dict[Value, int] = {}
     for argument, following in zip(body.arguments, body.results[1:], strict=False):
         step = following.operation
-        if not isinstance(argument.type, ScalarType) or step is None or step.op.name != "scalar_add":
+        if (
+            not isinstance(argument.type, ScalarType)
+            or step is None
+            or step.op.name not in ("scalar_add", "scalar_sub")
+        ):
             continue
         one = step.operands[1].operation
         if step.operands[0] is argument and one is not None and one.attributes.get("value") == 1:
-            found.add(argument)
+            found[argument] = 1 if step.op.name == "scalar_add" else -1
     return found
+
+
+def _step(number: Value, counters: dict[Value, int]) -> int:
+    """Return by how much a number differs from one turn to the next, where that is 1 or -1; else 0.
+
+    It is a counter, or a sum or difference with one: what else is in it stays, or the windows find that it does not.
+    """
+    made = number.operation
+    if number in counters:
+        return counters[number]
+    if made is None or made.op.name not in ("scalar_add", "scalar_sub"):
+        return 0
+    left, right = (counters.get(v, 0) for v in made.operands)
+    return left + right if made.op.name == "scalar_add" else left - right
 
 
 def _pays(operation: Operation, source: Value, w: Writer) -> bool:
@@ -90,8 +110,9 @@ def taken_from(w: Writer, window: Window, packed: str, columns: str) -> Componen
     """Write the product of this turn: found in the window, or with those of the turns to come."""
     f, t = w.f, tensor_type(window.source)
     turns, rows, _ = extents(window.source, window.rows)
-    negative = compare(f, "slt", window.number, 0)
-    at = f.value(f"select i1 {negative}, i64 {plus(f, window.number, turns)}, i64 {window.number}")
+    number = w.env[window.number][0]
+    negative = compare(f, "slt", number, 0)
+    at = f.value(f"select i1 {negative}, i64 {plus(f, number, turns)}, i64 {number}")
     place = minus(f, at, f.load("i64", window.first))
     block = f.slot("ptr")
     f.store("ptr", f.load("ptr", window.block), block)
@@ -106,21 +127,22 @@ def taken_from(w: Writer, window: Window, packed: str, columns: str) -> Componen
 
 
 def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
-    """Write a new window from turn `at` on; return its block, held for the caller and by the window for later turns."""
+    """Write a new window that begins with turn `at`; return its block, held for the caller and by the window."""
     f, t = w.f, tensor_type(window.source)
     turns, rows, inner = extents(window.source, window.rows)
     wanted = f.load("i64", window.following)
-    count = least(f, wanted, minus(f, turns, at))
+    count = least(f, wanted, plus(f, at, 1) if window.backwards else minus(f, turns, at))
+    first = minus(f, plus(f, at, 1), count) if window.backwards else at
     longest = f.value(f"sdiv i64 {_ROWS}, {most(f, rows, 1)}")
     f.store("i64", most(f, least(f, times(f, wanted, 2), longest), 1), window.following)
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', window.block)}")
     f.store("ptr", "null", window.block)
     block, data, *_ = allocate(w, t.dtype, [count, rows, columns])
-    a = f.offset(window.rows[1], product(w, [at, rows, inner, str(t.dtype.itemsize)]))
+    a = f.offset(window.rows[1], product(w, [first, rows, inner, str(t.dtype.itemsize)]))
     f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}",
            f"ptr {data}", f"i64 {columns}", f"i64 {times(f, count, rows)}", f"i64 {columns}", f"i64 {inner}",
            "i1 false")  # fmt: skip
-    f.store("i64", at, window.first)
+    f.store("i64", first, window.first)
     f.store("i64", "0", window.count)
     with f.when(compare(f, "sgt", count, 1), "many"):
         f.call("void", "@dy2st.retain", f"ptr {block}")

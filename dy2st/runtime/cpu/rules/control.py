@@ -77,14 +77,12 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
     types = [v.type for v in operation.results]
     kept = _start(w, operation, operands, count)
     turn, done, turned = f.label("turn"), f.label("done"), polling(w, operation)
-    with added_later(w, operation, kept), packed_once(w, operation), products_ahead(w, operation, operands) as ahead:
+    with added_later(w, operation, kept), packed_once(w, operation), products_ahead(w, operation, operands):
         leap(w, operation, predicate, operands, kept, done)
         f.branch(predicate, turn, done)
         f.start(turn)
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         body = operation.blocks[0]
-        for window in ahead:
-            window.number = carried[body.arguments.index(window.counter)][0][0]
         w.loops += 1
         again, *made = w.block(body, [*carried, *((c, False) for c in operands[count + 1 :])])
         w.loops -= 1
@@ -110,12 +108,10 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
     with (
         added_later(w, operation, kept),
         packed_once(w, operation),
-        products_ahead(w, operation, operands) as ahead,
+        products_ahead(w, operation, operands),
         f.loop(turns) as i,
     ):
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
-        for window in ahead:
-            window.number = number
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         arguments = [((number,), False), *carried, *((c, False) for c in operands[count + 1 :])]
         w.loops += 1
