@@ -51,6 +51,17 @@ threads of its own would take the CPUs from the pool.
 - **What follows a product** (bias, activation) is a loop nest of its own. In a transformer block of 8 x 128 x 256 all
   loop nests together take 5% of the time, so putting them into the kernels of products would gain less than that.
 
+Loops, on one thread, least processor time before and after all this: an LSTM in a `while`, 100 steps, in milliseconds.
+
+| rows x units | before | now | with gradients, before | now |
+|---|---|---|---|---|
+| 1 x 64 | 0.236 | 0.120 | 0.806 | 0.304 |
+| 1 x 256 | 3.58 | 1.76 | 13.7 | 4.14 |
+| 32 x 64 | 2.62 | 2.25 | 6.23 | 5.72 |
+| 32 x 256 | 37.0 | 31.9 | 95.6 | 86.4 |
+
+At 32 rows the arithmetic alone takes 1.8 and 29 ms, and 4.5 and 71 ms with gradients, at the 118 GFLOP/s of one core.
+
 | dtype | form | m | n | k | ours, us | NumPy, us | ours, GFLOP/s | NumPy, GFLOP/s | NumPy's time / ours |
 |---|---|---|---|---|---|---|---|---|---|"""
 

@@ -1,7 +1,7 @@
 """Products of the rows that later turns of a loop will ask for, made together with that of the first.
 
     while i < n:
-        z = x[i] @ w + h @ u        # x and w stay: x[i:i + 32] @ w is one product, which reads w once
+        z = x[i] @ w + h @ u        # x and w stay: x[i:i + 128] @ w is one product, reading w once
 
 A turn that finds its product in the window takes a view of it. A window begins where a turn finds none, and is twice as
 long each time: a loop that ends early, or does not ask in order, has done little in vain.
@@ -23,7 +23,7 @@ from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on
 from dy2st.runtime.cpu.writer import Writer
 
 _ROWS = 128
-"""So many rows keep the arithmetic busy; a turn that has them by itself gains nothing from the next one's."""
+"""So many rows keep two threads busy; a turn that has them by itself gains nothing from the next one's."""
 
 
 @dataclass
@@ -96,7 +96,8 @@ def _step(number: Value, counters: dict[Value, int]) -> int:
     if made is None or made.op.name not in ("scalar_add", "scalar_sub"):
         return 0
     left, right = (counters.get(v, 0) for v in made.operands)
-    return left + right if made.op.name == "scalar_add" else left - right
+    step = left + right if made.op.name == "scalar_add" else left - right
+    return step if abs(step) == 1 else 0
 
 
 def _pays(operation: Operation, source: Value, w: Writer) -> bool:
