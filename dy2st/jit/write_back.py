@@ -10,15 +10,15 @@ from dy2st.jit.outputs import restore
 from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
-from dy2st.runtime.templates import Number, TensorLike
+from dy2st.runtime.templates import Const, Number, TensorLike
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 
 
 def are_bare(writes: Sequence[Any]) -> bool:
-    """Say whether `write_arrays` can do the writes: all are numbers, and tensors without a gradient of their own."""
+    """Say whether `write_arrays` can do the writes: of constants, numbers, tensors without a gradient of their own."""
     return all(
-        isinstance(template, Number) or (isinstance(template, TensorLike) and template.stop_gradient)
+        isinstance(template, (Const, Number)) or (isinstance(template, TensorLike) and template.stop_gradient)
         for _, _, template in writes
     )
 
@@ -30,8 +30,12 @@ def write_arrays(
     targets = [  # before an attribute is bound anew
         owner if type(owner) is Tensor else _target(owner, leaves, containers) for _, owner, _ in writes
     ]
-    for (key, _, _), target, value in zip(writes, targets, values, strict=True):
-        kind = key[0]
+    rest = iter(values)
+    for (key, _, template), target in zip(writes, targets, strict=True):
+        if type(template) is Const:
+            commit(key, target, template.object)
+            continue
+        kind, value = key[0], next(rest)
         if kind == "data" and target._version is None:
             target._payload = value
         elif kind == "data":

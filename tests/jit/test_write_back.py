@@ -72,3 +72,22 @@ def test_gradients_add_up_over_calls(recorded):
     step(paddle.ones([2]))
     assert w.grad.tolist() == [2.0, -2.0]
     assert first.tolist() == [6.0, -6.0]
+
+
+def test_a_gradient_is_cleared():
+    w = paddle.create_parameter([2], "float32")
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x):
+        loss = (w * x).sum()
+        loss.backward()
+        w.set_value(w - w.grad)
+        w.clear_gradient(False)
+        return loss
+
+    w.set_value(np.array([1.0, -1.0], "float32"))
+    for turn in range(1, 4):
+        step(paddle.ones([2]))
+        assert w.grad is None
+        assert w.tolist() == [1.0 - turn, -1.0 - turn]
+    assert are_bare(writes_of(step))
