@@ -222,7 +222,7 @@ ROWS = (
         with_paddle(burgers_paddle) | with_torch(burgers_torch) | with_jax(burgers_jax),
         burgers_numpy,
         burgers_work,
-        tolerance=1e-2,
+        tolerance=1e-3,
     ),
     Row(
         "jacobian",

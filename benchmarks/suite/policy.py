@@ -226,7 +226,7 @@ ROWS = (
         with_paddle(rollout_paddle) | with_torch(rollout_torch) | with_jax(rollout_jax) | with_onnx(rollout_onnx),
         rollout_numpy,
         lambda width: Work(TURNS * 12.0 * width),
-        tolerance=1e-2,
+        tolerance=1e-3,
         goal=0.5,
     ),
 )

@@ -7,14 +7,14 @@ import numpy as np
 from benchmarks.suite.names import Jax, Numpy
 from benchmarks.suite.onnx_model import graph
 from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from benchmarks.suite.workload import Arrays, Job, Row, Work, normal
+from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 
 def arrays(random: np.random.Generator, turns: int, batch: int, width: int) -> Arrays:
     """Make an input, a state, and the weights of the gates i, f, g, o."""
     gates = 4 * width
-    state = {"h": (batch, width), "c": (batch, width), "w": (width, gates), "u": (width, gates), "b": (gates,)}
-    return normal(random, x=(turns, batch, width), **state)
+    weights = layers(random, w=(width, gates), u=(width, gates), b=(gates,))
+    return normal(random, x=(turns, batch, width), h=(batch, width), c=(batch, width)) | weights
 
 
 def work(turns: int, batch: int, width: int) -> Work:

@@ -156,6 +156,6 @@ ROWS = (
         sides=with_paddle(step_paddle) | with_torch(step_torch) | with_jax(step_jax),
         reference=lambda given: ((block_numpy(given) - given["y"]) ** 2).mean(),
         work=work_of_step,
-        tolerance=1e-2,
+        tolerance=1e-3,
     ),
 )
