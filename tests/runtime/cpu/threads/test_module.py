@@ -25,7 +25,7 @@ def test_a_system_without_futex_has_one_thread(cost):
     body = body_type(lambda row, first, last, who: seen.append((row, first, last, who)))
     for name in ("PyGILState_Check", "PyGILState_GetThisThreadState", "PyEval_SaveThread", "PyEval_RestoreThread"):
         function = getattr(ctypes.pythonapi, name)
-        provide(f"dy2st.external.{name}", lambda function=function: ctypes.cast(function, ctypes.c_void_p).value)
+        provide(f"dy2st.external.{name}", lambda function=function: ctypes.cast(function, ctypes.c_void_p).value or 0)
     code = compile_text(pool_text("darwin", "x86_64"))
     kinds = (body_type, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     ctypes.CFUNCTYPE(None, *kinds)(code.address("dy2st.pool.parallel"))(body, 7, 100, cost, 256)

@@ -69,9 +69,8 @@ def test_python_is_called_after_a_kernel_that_took_long(capsys):
 
     native = _native(f, [2, 3])
     capsys.readouterr()
-    for _ in range(3):
-        made = native.run([np.zeros((1000, 1000), "float32")])
-    assert made[0].shape == (1000, 1000)
+    for made in [native.run([np.zeros((1000, 1000), "float32")]) for _ in range(3)]:
+        assert made[0].shape == (1000, 1000)
     assert capsys.readouterr().out.count("0.76159") == 3
 
 
@@ -98,9 +97,8 @@ def test_arguments_that_are_lists():
         return rows
 
     native = _native(f, [2, 3])
-    for _ in range(3):
-        made = native.run([np.zeros((3, 300000), "float32")])
-    assert [row.shape for row in made[0]] == [(300000,)] * 3
+    for made in [native.run([np.zeros((3, 300000), "float32")]) for _ in range(3)]:
+        assert [row.shape for row in made[0]] == [(300000,)] * 3
 
 
 def test_threads_that_take_the_lock_in_turns():
