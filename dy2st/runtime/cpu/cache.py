@@ -18,8 +18,8 @@ import time
 _DIGEST = 32
 _SUFFIX, _PART = ".o", ".part"
 _SIZE = 2**30
-_LOOK_EVERY = 64
-"""After how many files of a process the size of the folder is looked at."""
+_LOOK_EVERY = 512
+"""After how many files the size of the folder is looked at, by one process or another: looking at all takes time."""
 _FRESH = 3600.0
 """Seconds within which a file that is read again is not marked as used once more."""
 _written = itertools.count()
@@ -84,7 +84,7 @@ def write(key: str, content: bytes) -> None:
         except BaseException:
             os.unlink(part)
             raise
-        if number % _LOOK_EVERY == 0:
+        if (number + os.getpid()) % _LOOK_EVERY == 0:
             shrink(at, most_bytes())
 
 

@@ -21,6 +21,8 @@ from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.usable import usable_cpus
 
 _NAME = re.compile(r"@([\w.$-]+)")
+_MOST = 256
+"""How many batches are held in memory; those before are still in the cache."""
 _LARGE = 20_000
 """A text of fewer letters is not worth being compiled in parts at the same time."""
 
@@ -146,6 +148,11 @@ def _keep(number: str, batch: Batch) -> None:
 def _note(number: str, batch: Batch) -> None:
     _known.batches[number] = batch
     _known.by_function.update((key, number) for key in batch.keys.values())
+    while len(_known.batches) > _MOST:
+        oldest = next(iter(_known.batches))
+        for key in _known.batches.pop(oldest).keys.values():
+            if _known.by_function.get(key) == oldest:
+                del _known.by_function[key]
 
 
 def _batch_file(number: str) -> str:

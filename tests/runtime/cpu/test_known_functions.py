@@ -94,6 +94,15 @@ def test_a_batch_has_what_its_functions_call():
     assert results(compiled(("k", 5)), "k") == [5]
 
 
+def test_memory_holds_the_last_batches_only(monkeypatch):
+    monkeypatch.setattr(known_functions, "_MOST", 3)
+    for i in range(5):
+        results(compiled((f"f{i}", i)), f"f{i}")
+    assert len(known_functions._known.batches) == len(known_functions._known.by_function) == 3
+    assert in_jobs(compiled(("f0", 0))) == 0  # the cache has it
+    assert results(compiled(("f0", 0), ("f4", 4)), "f0", "f4") == [0, 4]
+
+
 def test_functions_that_call_each_other():
     even = """define i64 @even(i64 %n) {
   %z = icmp eq i64 %n, 0
