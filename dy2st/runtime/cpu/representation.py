@@ -16,6 +16,7 @@ extents and others not. In memory (arguments, results, elements of lists) each c
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -91,14 +92,21 @@ def memory_kind(dtype: DType) -> str:
 
 def in_register(t: Type) -> bool:
     """Say whether a value of this type is one register that owns nothing."""
-    return isinstance(t, ScalarType) or (isinstance(t, TensorType) and t.rank == 0 and is_native(t.dtype))
+    return isinstance(t, ScalarType) or (isinstance(t, TensorType) and not t.shape and is_native(t.dtype))
 
 
 def is_small(t: Type) -> bool:
     """Say whether a value of this type is a tensor of rank 1 or more that stands in registers."""
-    if not isinstance(t, TensorType) or t.rank == 0 or not is_native(t.dtype):
-        return False
-    return not any(isinstance(e, Dim) for e in t.shape) and 0 < math.prod(known_extents(t)) <= MOST_REGISTERS
+    return isinstance(t, TensorType) and bool(t.shape) and _registers(t) > 0
+
+
+@functools.lru_cache(maxsize=4096)
+def _registers(t: TensorType) -> int:
+    """Return how many registers a tensor is; 0 for one that stands in memory."""
+    if not is_native(t.dtype) or any(isinstance(e, Dim) for e in t.shape):
+        return 0
+    count = math.prod(known_extents(t))
+    return count if count <= MOST_REGISTERS else 0
 
 
 def in_registers(t: Type) -> bool:
@@ -126,8 +134,9 @@ def kinds(t: Type) -> tuple[str, ...]:
     if isinstance(t, ScalarType):
         return (_SCALAR[t.kind],)
     if isinstance(t, TensorType):
-        if in_registers(t):
-            return (element_kind(t.dtype),) * math.prod(known_extents(t))
+        count = _registers(t)
+        if count:
+            return (element_kind(t.dtype),) * count
         return ("ptr", "ptr", *["i64"] * t.rank)
     if isinstance(t, ListType):
         return ("ptr",)

@@ -5,6 +5,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.program import Operation
+from dy2st.runtime.cpu import python_api
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
@@ -239,3 +240,17 @@ def test_an_array_of_another_shape_is_not_taken():
     made = native.attempt([np.ones((2, 3), "float32")])
     assert made is not None
     assert made[0].shape == (2, 3)
+
+
+def test_calls_through_ctypes_where_the_builtin_function_cannot_be_made(monkeypatch, rng):
+    def f(x, b, n):
+        return x @ x, b * 2, n + 1, x.sum() > 0, [x, x + 1]
+
+    x, b, n = rng.normal(size=(2, 2)).astype("float32"), rng.normal(size=40), np.array(3)
+    program = program_of(f, x, b, n)
+    monkeypatch.setattr(python_api, "available", lambda: False)
+    monkeypatch.setenv("DY2ST_CACHE_DIR", "")
+    native = agree(program, x, b, n)
+    assert native.attempt([x, b, n]) is None
+    with pytest.raises(ValueError, match="takes 3 inputs"):
+        native.run([x])
