@@ -118,7 +118,7 @@ class _Schedule:
             self._close(self.maker.get(value))
         source = operation.operands[0] if operation.op.name in REDUCTIONS else operation.results[0]
         group = Group(tensor_type(source).shape)
-        if not self._enter(operation, group):
+        if not group.space or not self._enter(operation, group):  # a number of float16 alone has no loops
             return False
         self.open.append(group)
         return True

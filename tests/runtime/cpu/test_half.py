@@ -116,3 +116,12 @@ def test_products_of_matrices(rng):
 
 def test_a_long_sum_keeps_its_digits():
     same_natively(lambda x: x.sum(), np.ones(4096, "float16"))
+
+
+def test_derivatives(rng):
+    def f(x):
+        x.stop_gradient = False
+        h = (x * 2).astype("float16")
+        return paddle.grad((h * h).sum() * 3 + h.max() + paddle.trace(h), x)[0]
+
+    same_natively(f, rng.normal(size=(5, 5)).astype("float32"), calls=None)  # numbers of float16 are `eval`'s
