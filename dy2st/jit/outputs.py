@@ -19,6 +19,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.naming import is_plain_module
+from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.recasting import names
@@ -140,7 +141,9 @@ def restore(values: Iterator[Any], t: Template) -> Any:
     if isinstance(t, NewObject):
         again = object.__new__(t.kind)
         found = zip(t.names, [restore(values, i) for i in t.items], strict=True)
-        again.__dict__.update({n: x for n, x in found if not isinstance(x, Undefined)})
+        for name, x in found:
+            if not isinstance(x, Undefined):
+                put_attribute(again, name, x)
         return again
     if isinstance(t, TextOf):
         operands = [next(values) for _ in t.items]

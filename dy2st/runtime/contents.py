@@ -17,6 +17,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.aliasing import Aliases
+from dy2st.runtime.attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.found_keys import FoundKeys
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.undefined import Undefined
@@ -142,12 +143,12 @@ class Contents:
 
     def show_attribute(self, key: Key, value: Any) -> None:
         """Let an object made in the trace have an attribute, for what Python's own operations read."""
-        held = vars(self.log.objects[key[1]])
-        self.attributes_before.setdefault(key, held.get(key[2], MISSING))
+        held = self.log.objects[key[1]]
+        self.attributes_before.setdefault(key, attributes(held).get(key[2], MISSING))
         if value is MISSING or isinstance(value, Undefined):
-            held.pop(key[2], None)
+            drop_attribute(held, key[2])
         else:
-            held[key[2]] = value
+            put_attribute(held, key[2], value)
 
     def notice(self, x: Any) -> None:
         """Take over what Python's own operations changed in a container made in the trace since its last entry."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.naming import is_plain_module
+from dy2st.runtime.attributes import put_attribute, slots_of
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.checkpointing import under_policy
 from dy2st.runtime.contents import CONTAINERS
@@ -147,7 +148,9 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
             trace.constructing.discard(id(made))
     left = trace.log.take_attributes(made)
     if left:
-        vars(made).update({name: x for name, x in left.items() if not isinstance(x, Undefined)})
+        for name, x in left.items():
+            if not isinstance(x, Undefined):
+                put_attribute(made, name, x)
     if is_plain_object(made):
         trace.made_objects[id(made)] = made
     return made
@@ -160,7 +163,7 @@ def _is_made_by_init(kind: type[Any]) -> bool:
         kind.__new__ is object.__new__
         and kind.__setattr__ is object.__setattr__
         and type(kind).__call__ is type.__call__
-        and kind.__dictoffset__ != 0
+        and (kind.__dictoffset__ != 0 or bool(slots_of(kind)))
         and not (generated is not None and generated.init)
     )
 

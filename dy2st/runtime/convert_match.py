@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dy2st.runtime.attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import attr
 from dy2st.runtime.convert_if import switch
+from dy2st.runtime.keys import may_be, with_key
 from dy2st.runtime.made_in_branch import is_plain_object
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -47,11 +50,11 @@ def _asked(trace: Any, ask: Callable[[Any], Any], subject: Any, chosen: Attribut
     """Return what `ask` finds out; an attribute that is one of several things is `chosen`, each in turn."""
     found: Attributes = dict(chosen or {})
     _collect(trace, subject, found, ())
-    for key, (x, attributes) in found.items():
-        for name, value in attributes.items():
-            if isinstance(value, Variant):
-                return switch(trace, value, lambda v: _asked(
-                    trace, ask, subject, {**(chosen or {}), key: (x, {**attributes, name: v})}))  # noqa: B023  # fmt: skip
+    for key, (x, now) in found.items():
+        for name, value in now.items():
+            if isinstance(value, Variant) or (isinstance(value, Scalar) and may_be(value) is not None):
+                return with_key(trace, value, (), lambda v: _asked(
+                    trace, ask, subject, {**(chosen or {}), key: (x, {**now, name: v})}), None)  # noqa: B023  # fmt: skip
     with _holding(found):
         return ask(subject)
 
@@ -74,12 +77,19 @@ def _collect(trace: Any, x: Any, found: Attributes, around: tuple[Any, ...]) -> 
 @contextmanager
 def _holding(found: Attributes) -> Iterator[None]:
     """Let objects have the given attributes for the length of a `with`."""
-    before = [(vars(x), dict(vars(x))) for x, _ in found.values()]
+    before = [(x, attributes(x)) for x, _ in found.values()]
     try:
-        for x, attributes in found.values():
-            vars(x).update(attributes)
+        for x, now in found.values():
+            _let_have(x, {**attributes(x), **now})
         yield
     finally:
-        for held, real in before:
-            held.clear()
-            held.update(real)
+        for x, real in before:
+            _let_have(x, real)
+
+
+def _let_have(x: Any, wanted: dict[str, Any]) -> None:
+    """Let an object have these attributes and no other ones."""
+    for name in attributes(x).keys() - wanted.keys():
+        drop_attribute(x, name)
+    for name, value in wanted.items():
+        put_attribute(x, name, value)

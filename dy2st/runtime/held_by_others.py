@@ -10,6 +10,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.runtime.aliasing import Held
+from dy2st.runtime.attributes import attributes
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.loans import Loans
 from dy2st.runtime.made_in_branch import reached
@@ -58,7 +59,7 @@ class HeldByOthers(Contents, Recorder):
 
     def attributes_of(self, x: Any) -> dict[str, Any]:
         """Return the attributes of an object as they stand in the trace."""
-        found = dict(vars(x))
+        found = attributes(x)
         for overlay in self.log.overlays:
             for key, value in overlay.items():
                 if key[0] == "attr" and key[1] == id(x):

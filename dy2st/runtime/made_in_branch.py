@@ -17,6 +17,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import is_user_frame
 from dy2st.ir.program import Value
 from dy2st.runtime.aliasing import root
+from dy2st.runtime.attributes import attributes, slots_of
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.templates import (
@@ -67,7 +68,9 @@ def made_content(trace: Any, content: Any, old: set[int], depth: int = 0) -> Tem
 def is_plain_object(x: Any) -> bool:
     """Say whether `x` is an instance of a user's class that is no more than its attributes."""
     kind = type(x)
-    if kind.__flags__ & (1 << 9) == 0 or kind.__new__ is not object.__new__ or not hasattr(x, "__dict__"):
+    if kind.__flags__ & (1 << 9) == 0 or kind.__new__ is not object.__new__:
+        return False
+    if not hasattr(x, "__dict__") and not slots_of(kind):
         return False
     return kind.__module__.partition(".")[0] not in ("dy2st", "builtins", "types", "functools", "numpy")
 
@@ -97,7 +100,7 @@ def old_objects(trace: Any) -> set[int]:
             items = content.values() if isinstance(content, dict) else content
             waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
         elif is_plain_object(x):
-            waiting += filter(_may_hold, vars(x).values())
+            waiting += filter(_may_hold, attributes(x).values())
         else:
             continue
         visited.add(id(x))
@@ -173,5 +176,5 @@ def reached(trace: Any) -> set[int]:
         elif isinstance(x, (*CONTAINERS, tuple)):
             waiting += x.values() if isinstance(x, dict) else x
         elif is_plain_object(x):
-            waiting += vars(x).values()
+            waiting += attributes(x).values()
     return found

@@ -1,6 +1,6 @@
-"""`sorted`, `min` and `max` by keys of the run, `in` on lists of open length, and classes with a `__setattr__`."""
+"""`sorted`, `min` and `max` by keys of the run, `in` on lists of open length, classes with a `__setattr__` or slots."""
 
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, field
 
 from conversion_constructs.cases import NEG, POS, case, f, n
 
@@ -13,6 +13,35 @@ LONG = f(3, 1, 2, 1, 5)
 @dataclass(frozen=True)
 class Frozen:
     value: object
+
+
+@dataclass(slots=True)
+class State:
+    value: object
+    count: int = 0
+    seen: list = field(default_factory=list)
+
+
+class Private:
+    __slots__ = ("__turns", "_value")
+
+    def __init__(self, value):
+        self._value = value
+        self.__turns = 1
+
+    def turn(self):
+        self.__turns += 1
+        if self._value.sum() > 0:
+            self._value = -self._value
+        return self.__turns
+
+
+class Slotted(Private):
+    __slots__ = ("more",)
+
+    @property
+    def value(self):
+        return self._value
 
 
 class Watched:
@@ -111,3 +140,53 @@ def an_attribute_of_none_is_written(x, k):
     if p is None:
         p.value = x
     return x
+
+
+@case(f(-1, 2), f(9, 9), holds="while_loop")
+def a_state_with_slots(x):
+    s = State(x)
+    while s.value.sum() < 9:
+        s.value = s.value + 1
+        s.count += 1
+        s.seen.append(s.value.sum())
+    if s.count > 2:
+        s = State(s.value * 2, s.count, s.seen)
+    return s.value, s.count, s.seen
+
+
+@case(POS, NEG, holds="cond")
+def slots_of_two_classes(x):
+    s = Slotted(x)
+    turns = s.turn()
+    has = hasattr(s, "more")
+    s.more = x * 3 if x.sum() > 0 else x
+    return turns, s.value, has, s.more
+
+
+@case(POS, NEG, holds="cond")
+def a_state_with_slots_is_matched(x):
+    s = State(x, 1 if x.sum() > 0 else 2)
+    match s:
+        case State(count=1):
+            return "one", x
+        case State(value=v, count=2):
+            return "two", v * 2
+
+
+@case(POS)
+def an_attribute_that_is_no_slot(x):
+    s = Slotted(x)
+    s.nothing = 1
+    return x
+
+
+@case(ROW, holds="counted_while")
+def states_with_slots_in_a_list(x):
+    states = []
+    for v in x:
+        states.append(State(v))
+    for s in states:
+        if s.value > 1:
+            s.count += 1
+    states[0].value = x[1] * 5
+    return [s.count for s in states], states[0].value
