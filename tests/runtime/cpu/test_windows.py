@@ -51,3 +51,16 @@ def test_batch_norm_of_a_convolution_needs_no_python(training, rng):
     f(paddle.to_tensor(rng.normal(size=(2, 3, 6, 6)).astype("float32")))
     native = NativePlan(f.concrete_program.main_program)
     assert [call.name for call in native.host_calls] == []
+
+
+@pytest.mark.parametrize("extent", range(1, 9))
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(2, 2, 0), (3, 2, 1), (2, 3, 1), (3, 1, 0), (1, 4, 0)])
+def test_pools_whose_last_window_reaches_over_the_end(kernel, stride, padding, extent, rng):
+    pool = nn.functional.max_pool2d, nn.functional.avg_pool2d
+
+    def f(x):
+        x.stop_gradient = False
+        most, mean = (p(x, kernel, stride, padding, ceil_mode=True) for p in pool)
+        return most, mean, paddle.grad((mean * mean).sum(), x)[0]
+
+    assert same(f, rng.normal(size=(2, 2, extent, 5)).astype("float32")) == []

@@ -41,9 +41,23 @@ def _counts(
     ):
         span = f.value(f"mul i64 {f.value(f'sub i64 {k}, 1')}, {d}")
         room = f.value(f"sub i64 {f.value(f'add i64 {n}, {low + high - 1}')}, {span}")
+        if attributes.get("ceil_mode"):
+            fine = f.value(f"and i1 {fine}, {f.value(f'icmp sgt i64 {n}, 0')}")
+            counts.append(_count_up(w, n, low, room, s))
+            continue
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp sge i64 {room}, 0')}")
         counts.append(f.value(f"sdiv i64 {f.value(f'add i64 {room}, {s}')}, {s}"))
     return counts, fine
+
+
+def _count_up(w: Writer, n: str, low: int, room: str, stride: int) -> str:
+    """Return how many windows there are where a last one may reach over the end; it begins in front of that."""
+    f = w.f
+    rest = f.call("i64", "@llvm.smax.i64", f"i64 {f.value(f'add i64 {room}, {stride - 1}')}", "i64 0")
+    last = f.value(f"udiv i64 {rest}, {stride}")
+    begins = f.value(f"mul i64 {last}, {stride}")
+    outside = f.value(f"icmp sge i64 {begins}, {f.value(f'add i64 {n}, {low}')}")
+    return f.value(f"select i1 {outside}, i64 {last}, i64 {f.value(f'add i64 {last}, 1')}")
 
 
 def _padding(attributes: dict[str, Any]) -> dict[str, list[int]]:
@@ -133,7 +147,7 @@ def _pool_shape(w: Writer, x: Sequence[str], counts: Sequence[str], attributes: 
 def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the largest elements of windows and their places, or the means of windows."""
     attributes = operation.attributes
-    if not _fits(operation) or attributes["ceil_mode"]:
+    if not _fits(operation):
         return host_rule(w, operation, operands)
     t, x = tensor_type(operation.operands[0]), extents(operation.operands[0], operands[0])
     counts, fine = _counts(w, x[2:], attributes["kernel"], attributes)
@@ -163,7 +177,7 @@ def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made
 def mean_gradient(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the transpose of `avg_pool`."""
     attributes = operation.attributes
-    if not _fits(operation) or attributes["ceil_mode"]:
+    if not _fits(operation):
         return host_rule(w, operation, operands)
     t, c = tensor_type(operation.operands[0]), extents(operation.operands[0], operands[0])
     dims = iter(operands[1:])
