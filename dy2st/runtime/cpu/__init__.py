@@ -11,8 +11,11 @@ text that `dy2st code MODEL --stage` prints (stages.py):
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+STARTED = time.time()
+"""When this package was imported: source that was written later is not what runs here (identity.py)."""
 STAGES = ("fused", "loops", "llvm", "asm")
 
 

@@ -11,9 +11,12 @@ import importlib.util
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator
 
 import numpy as np
+
+from dy2st.runtime import cpu
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
@@ -37,18 +40,32 @@ def llvm_folder() -> str | None:
 
 @functools.cache
 def _fixed() -> str:
+    """Return what stays the same while this process runs."""
     package, llvm = os.path.dirname(__file__).removesuffix(os.path.join("runtime", "cpu")), llvm_folder()
     parts = [sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
-    for folder in (
-        *(os.path.join(package, name) for name in _SOURCES),
-        *([os.path.join(llvm, "binding")] if llvm else []),
-    ):
-        parts.extend(sorted(_files(folder)))
+    files = [file for name in _SOURCES for file in _files(os.path.join(package, name))]
+    if any(cpu.STARTED < file.written <= time.time() for file in files):
+        parts.append(f"only this process has what stood there before: {os.getpid()} {cpu.STARTED}")
+    if llvm is not None:
+        files += _files(os.path.join(llvm, "binding"))
+    parts += sorted(map(str, files))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _files(folder: str) -> Iterator[str]:
-    """Yield every file of code in a folder: its name, its size and when it was written."""
+class _File:
+    """A file of code: its name, its size and when it was written, in seconds."""
+
+    __slots__ = ("name", "size", "written")
+
+    def __init__(self, name: str, size: int, written: float):
+        self.name, self.size, self.written = name, size, written
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.size} {self.written!r}"
+
+
+def _files(folder: str) -> Iterator[_File]:
+    """Yield every file of code in a folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -56,7 +73,7 @@ def _files(folder: str) -> Iterator[str]:
                     yield from _files(entry.path)
             elif entry.name.endswith((".py", ".so", ".dylib", ".dll")):
                 said = entry.stat()
-                yield f"{entry.name} {said.st_size} {said.st_mtime_ns}"
+                yield _File(entry.name, said.st_size, said.st_mtime)
 
 
 def _cpu() -> str:

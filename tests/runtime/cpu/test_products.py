@@ -267,10 +267,23 @@ def test_a_changed_source_is_another_identity(tmp_path):
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "a.py").write_text("1")
     (tmp_path / "notes.txt").write_text("1")
-    before = [*identity._files(str(tmp_path))]
+    before = [*map(str, identity._files(str(tmp_path)))]
     assert len(before) == 1
     (tmp_path / "below" / "a.py").write_text("12")
-    assert [*identity._files(str(tmp_path))] != before
+    assert [*map(str, identity._files(str(tmp_path)))] != before
+
+
+@pytest.mark.parametrize(("moment", "is_shared"), [(1.0, False), (-10.0, True), (1e9, True)])
+def test_source_that_changed_after_its_import_makes_code_of_this_process_alone(monkeypatch, moment, is_shared):
+    names = []
+    for process in (1, 2):
+        monkeypatch.setattr(cpu, "STARTED", time.time() - 100)
+        written = cpu.STARTED + moment
+        monkeypatch.setattr(identity, "_files", lambda folder, at=written: [identity._File("a.py", 1, at)])
+        monkeypatch.setattr(identity._File, "__str__", lambda file: file.name)
+        monkeypatch.setattr(os, "getpid", lambda process=process: process)
+        names.append(identity._fixed.__wrapped__())
+    assert (names[0] == names[1]) == is_shared
 
 
 # ---- at the same time ----------------------------------------------------------------------------------------------
