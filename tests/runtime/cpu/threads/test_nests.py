@@ -120,6 +120,30 @@ def test_a_tensor_that_is_written_in_place(rng):
     np.testing.assert_array_equal(native.run([x, n])[0], alone)
 
 
+@pytest.mark.parametrize("shape", [(5, 700, 60), (900, 30, 20), (2, 3, 40000)])
+def test_a_loop_that_broadcasts_and_reduces_what_it_carries(shape, rng):
+    def f(x, s, n):
+        i = 0
+        while i < n:
+            x = x * 0.5 + s.mean(axis=-1).mean(axis=0)
+            s = paddle.exp(-s * s) + x.unsqueeze(-1)
+            i += 1
+        return x, s
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    with paddle.no_grad():
+        static(paddle.zeros([3]), paddle.zeros([2, 3, 4]), paddle.to_tensor(2))
+    program = static.concrete_program.main_program
+    native, plan = NativePlan(program), compile_plan(program)
+    inputs = [rng.normal(size=shape[1]).astype("float32"), rng.normal(size=shape).astype("float32"), np.array(4)]
+    paddle.set_num_threads(1)
+    alone = native.run(inputs)
+    paddle.set_num_threads(4)
+    for one, four, want in zip(alone, native.run(inputs), plan.run(inputs), strict=True):
+        np.testing.assert_array_equal(four, one)
+        np.testing.assert_allclose(one, want, rtol=2e-4, atol=2e-4)
+
+
 @pytest.mark.parametrize("calls", [50, pytest.param(1000, marks=pytest.mark.slow)])
 def test_python_threads_run_at_once_and_give_the_same_bits(calls, rng):
     native, _ = _native(lambda x: F.softmax(x, axis=-1).sum(axis=0), [2, 3])
