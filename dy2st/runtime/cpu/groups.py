@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Value, tensor_type
+from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.elements import load_element
-from dy2st.runtime.cpu.grouping import Group
 from dy2st.runtime.cpu.integers import least
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.axis_maps import Group, even
 from dy2st.runtime.cpu.elementwise import DEAR, LONG
-from dy2st.runtime.cpu.grouping import Group, even
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 from dy2st.runtime.cpu.target import Target

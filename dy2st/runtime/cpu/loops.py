@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 
 from dy2st.ir.printer import ValueNames, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.runtime.cpu.grouping import Group, schedule
+from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.layout import Layout, ends_row, lanes_of, layout
 from dy2st.runtime.cpu.splitting import element_cost, way
 from dy2st.runtime.cpu.target import Target

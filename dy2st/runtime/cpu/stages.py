@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import STAGES
+from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.engine import assembly
-from dy2st.runtime.cpu.grouping import Group, schedule
+from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.loops import loops
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.target import current_target

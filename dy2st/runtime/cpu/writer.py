@@ -15,8 +15,9 @@ import numpy as np
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import Type
+from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.grouping import AxisMap, Group, Step, schedule
+from dy2st.runtime.cpu.grouping import Step, schedule
 from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python

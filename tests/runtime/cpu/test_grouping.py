@@ -1,9 +1,11 @@
 """Which operations share a loop nest."""
 
 import numpy as np
+import pytest
 
 from dy2st.ir.parser import parse
-from dy2st.runtime.cpu.grouping import Group, schedule
+from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
@@ -79,3 +81,30 @@ def test_a_repeated_number_may_be_read_with_two_shapes(rng):
         "return %b, %d",
     )
     compare(p, rng.normal(size=(3, 5)).astype("float32"))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (n, d)
+        for n in ("sum", "mean", "max", "min", "prod")
+        for d in ("float32", "float64", "int32")
+        if n + d != "meanint32"
+    ],
+)
+def test_a_reduction_of_all_that_rows_are_computed_for_is_one_of_rows_first(name, dtype, rng):
+    made = {"int32": "int64"}.get(dtype, dtype) if name in ("sum", "prod") else dtype
+    p = program(
+        f"%0: {dtype}[N, K, 1] = max(%x) {{axis=(2,), keepdim=true}}",
+        "%n: int(N) = dim(%x) {axis=0}",
+        "%k: int(K) = dim(%x) {axis=1}",
+        "%m: int(M) = dim(%x) {axis=2}",
+        f"%1: {dtype}[N, K, M] = broadcast(%0, %n, %k, %m) {{shape=(none, none, none)}}",
+        f"%2: {dtype}[N, K, M] = sub(%x, %1)",
+        f"%3: {made}[] = {name}(%2) {{axis=(0, 1, 2), keepdim=false}}",
+        "return %3",
+        arguments=f"%x: {dtype}[N, K, M]",
+    )
+    assert groups(p) == [["max", "broadcast", "sub", name], [name]]
+    for shape in ((3, 2, 20), (1, 1, 1), (2, 3, 70)):
+        compare(p, (rng.normal(size=shape) * 3).astype(dtype))

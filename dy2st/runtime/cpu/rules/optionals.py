@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType, Type, is_optional, payload
-from dy2st.runtime.cpu.grouping import Group
+from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, as_part, in_register, is_native

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.grouping import AxisMap, Group
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
