@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dy2st.runtime.cpu import elf, engine
+from dy2st.runtime.cpu import elf, engine, loading
 from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.engine import compile_object, load, load_objects, provide
 from dy2st.runtime.cpu.image import NotLinkable
@@ -72,6 +72,12 @@ define i32 @both(i32 %x) {
 define ptr @pointer() {
   ret ptr @abs
 }"""
+CONSTRUCTED = """
+@run = constant ptr @start, section ".init_array"
+define void @start() {
+  ret void
+}"""
+SOMEBODYS_DATA = "@x = external dso_local global i64\ndefine i64 @f() {\n  %v = load i64, ptr @x\n  ret i64 %v\n}"
 THREAD_LOCAL = "@x = thread_local global i64 0\ndefine ptr @place() {\n  ret ptr @x\n}"
 
 
@@ -146,7 +152,9 @@ def test_a_name_that_the_code_has_not():
     ("objects", "said"),
     [
         (lambda: [compiled(CALLEE), compiled(CALLEE)], "twice is defined twice"),
-        (lambda: [compiled(THREAD_LOCAL)], "relocation"),
+        (lambda: [compiled(THREAD_LOCAL)], r"relocation \d+$"),
+        (lambda: [compiled(SOMEBODYS_DATA)], r"relocation \d+ of x"),
+        (lambda: [compiled(CONSTRUCTED)], "section .init_array"),
         (lambda: [b"something else"], "no object file of ELF for x86-64"),
         (lambda: [compiled(CALLEE)[:18] + b"\xb7\0" + compiled(CALLEE)[20:]], "for x86-64"),  # says AArch64
     ],
@@ -164,3 +172,25 @@ def test_llvm_loads_what_no_image_can_be_made_of(monkeypatch):
     assert called(load_objects([compiled(CALLEE), compiled(CALLER)]), "four_times", 3) == 12
     with pytest.raises(KeyError, match="thrice"):
         load_objects([compiled(CALLEE)]).address("thrice")
+
+
+@pytest.mark.parametrize("call", ["mmap", "mprotect"])
+def test_memory_that_the_system_does_not_give(monkeypatch, call):
+    class Refusing:
+        def __init__(self, libc):
+            self.libc = libc
+
+        def __getattr__(self, name):
+            refused = ctypes.c_void_p(-1).value if name == "mmap" else -1
+            return (lambda *_: refused) if name == call else getattr(self.libc, name)
+
+    refusing = Refusing(loading._libc())
+    monkeypatch.setattr(loading, "_libc", lambda: refusing)
+    with pytest.raises(OSError, match="no memory for code"):
+        load(link([compiled(CALLEE)]))
+
+
+@pytest.mark.parametrize("text", ["define nonsense", "define i32 @f() {\n  %x = add i64 1, 2\n  ret i32 %x\n}"])
+def test_text_that_is_wrong_is_refused(text):
+    with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
+        compiled(text)
