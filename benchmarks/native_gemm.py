@@ -60,7 +60,7 @@ Loops, on one thread, least processor time before and after all this: an LSTM in
 | 32 x 64 | 2.62 | 2.25 | 6.23 | 5.72 |
 | 32 x 256 | 37.0 | 31.9 | 95.6 | 86.4 |
 
-At 32 rows the arithmetic alone takes 1.8 and 29 ms, and 4.5 and 71 ms with gradients, at the 118 GFLOP/s of one core.
+At 32 rows the arithmetic alone takes 1.8 and 28 ms, and 4.5 and 71 ms with gradients, at the 118 GFLOP/s of one core.
 
 | dtype | form | m | n | k | ours, us | NumPy, us | ours, GFLOP/s | NumPy, GFLOP/s | NumPy's time / ours |
 |---|---|---|---|---|---|---|---|---|---|"""
