@@ -16,6 +16,7 @@ from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import element_kind
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, forked
+from dy2st.runtime.cpu.threads.state import MOST
 from dy2st.runtime.cpu.writer import Writer
 
 Parameters = Sequence[tuple[str, str]]
@@ -34,11 +35,11 @@ def routine(w: Writer, name: str, parameters: Parameters, write: Callable[[Funct
 
 def split_routine(
     w: Writer, name: str, parameters: Parameters, units: Callable[[Function], tuple[str, str]],
-    write: Callable[[Function], None],
+    write: Callable[[Function], None], most: str | int = MOST,
 ) -> str:  # fmt: skip
     """Return the same for what is split between threads: `write` writes a range of units (threads/fork.py).
 
-    `units` gives how many there are, and how many picoseconds each takes.
+    `units` gives how many there are, and how many picoseconds each takes; `most`, for how many threads there is room.
     """
     symbol, kernels = f"dy2st.r.{name}", w.unit.kernels
     if symbol not in kernels:
@@ -46,7 +47,7 @@ def split_routine(
         write(body)
         body.ret()
         f = Function(symbol, list(parameters), also="nounwind")
-        part = forked(f, body.name, parameters, *units(f))
+        part = forked(f, body.name, parameters, *units(f), most)
         f.ret()
         kernels.add(PARALLEL.name, PARALLEL.text)
         kernels.add(symbol, "\n\n".join((f.text(), body.text(), part.text)))

@@ -16,15 +16,18 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.routines import routine
+from dy2st.runtime.cpu.routines import routine, split_routine
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
 RECORD = 16
 _FEW = 16
 """Up to so many of the first elements are found in one run through the line."""
+
+_COST = 20_000
+"""How many picoseconds an element takes, roughly."""
 
 
 @rule("sort", "argsort")
@@ -69,23 +72,23 @@ def _ordered(
     few = kept.isdigit() and kept != shape[axis] and 0 < int(kept) <= _FEW
     direction = "down" if descending else "up"
     parameters = [("ptr", "%x"), ("ptr", "%y"), ("ptr", "%places"), ("ptr", "%records"),
-                  *(("i64", f"%{n}") for n in ("outer", "count", "inner", "kept"))]  # fmt: skip
+                  *(("i64", f"%{n}") for n in ("outer", "count", "inner", "kept", "room", "threads"))]  # fmt: skip
     if few:
         sorted_ = routine(w, "first.records", [("ptr", "%a"), ("i64", "%count"), ("i64", "%kept")], _insert)
     else:
         sorted_ = sorting_routine(w)
 
     def write(g: Function) -> None:
-        v = Lanes(g, kernels, 1)
-        with g.loop("%outer", hint="outer") as o, g.loop("%inner", hint="inner") as j:
+        v, records = Lanes(g, kernels, 1), g.offset("%records", times(g, "%who", "%room"))
+        with g.loop("%to", start="%from", hint="outer") as o, g.loop("%inner", hint="inner") as j:
             with g.loop("%count", hint="read") as i:
                 element = load_element(g, dtype, _at(g, dtype, "%x", o, i, j, "%count"))
-                record = g.offset("%records", times(g, i, RECORD))
+                record = g.offset(records, times(g, i, RECORD))
                 g.store("i64", _key(v, dtype, element, descending), record)
                 g.store("i64", i, g.offset(record, 8))
-            g.call("void", sorted_, "ptr %records", "i64 %count", "i64 %kept")
+            g.call("void", sorted_, f"ptr {records}", "i64 %count", "i64 %kept")
             with g.loop("%kept", hint="write") as i:
-                place = g.load("i64", g.offset(g.offset("%records", times(g, i, RECORD)), 8))
+                place = g.load("i64", g.offset(g.offset(records, times(g, i, RECORD)), 8))
                 if rooms[0] != "null":
                     element = load_element(g, dtype, _at(g, dtype, "%x", o, place, j, "%count"))
                     store_element(g, dtype, element, _at(g, dtype, "%y", o, i, j, "%kept"))
@@ -93,11 +96,17 @@ def _ordered(
                     g.store("i64", place, _at(g, int64, "%places", o, i, j, "%kept"))
 
     made = "".join(letter for letter, room in zip("yp", rooms, strict=True) if room != "null")
-    name = routine(w, f"order.{dtype.name}.{direction}.{made}{'.few' * few}", parameters, write)
-    block, records = allocate_bytes(w, product(w, [shape[axis], str(2 * RECORD)]))
-    sizes = [product(w, shape[:axis]), shape[axis], product(w, shape[axis + 1 :]), kept]
+    word = f"order.{dtype.name}.{direction}.{made}{'.few' * few}"
+    name = split_routine(w, word, parameters, _units, write, "%threads")
+    room, threads = product(w, [shape[axis], str(2 * RECORD)]), thread_count(w)
+    block, records = allocate_bytes(w, times(f, room, threads))
+    sizes = [product(w, shape[:axis]), shape[axis], product(w, shape[axis + 1 :]), kept, room, threads]
     f.call("void", name, *(f"ptr {p}" for p in (source, *rooms, records)), *(f"i64 {n}" for n in sizes))
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+
+
+def _units(f: Function) -> tuple[str, str]:
+    return "%outer", times(f, "%count", "%inner", _COST)
 
 
 def sorting_routine(w: Writer) -> str:

@@ -27,10 +27,11 @@ NESTS = {
     "rows and columns": lambda x: (lambda y: (y, y.sum(axis=0)))(F.softmax(x, axis=-1) * x),
     "transposed": lambda x: paddle.tanh(x.transpose([1, 0])) + 1,
     "turned": lambda x: paddle.reshape(x.transpose([1, 0]), [-1]),
+    "sorted rows": lambda x: (paddle.sort(x, axis=1), *paddle.topk(x, 1, axis=1), paddle.argsort(x, axis=0)),
     "running sums": lambda x: paddle.cumsum(x, axis=1),
     "counts": lambda x: (x > 0).sum(),
 }
-NOT_EMPTY = ("extrema of all", "rows broadcast", "columns and what becomes of them")
+NOT_EMPTY = ("extrema of all", "rows broadcast", "columns and what becomes of them", "sorted rows")
 SHAPES = [(0, 5), (1, 1), (3, 17), (700, 96), (2, 30000), (30000, 2), (1, 70001)]
 
 
