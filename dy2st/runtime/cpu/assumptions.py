@@ -90,8 +90,11 @@ def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
     return found
 
 
-def assumptions(program: Program, bound: Mapping[str, int]) -> dict[str, Extent]:
-    """Return what symbols stand for, for inputs in which they are `bound`; a call of another pattern has others."""
+def assumptions(program: Program, bound: Mapping[str, int], *, small: bool = True) -> dict[str, Extent]:
+    """Return what symbols stand for, for inputs in which they are `bound`; a call of another pattern has others.
+
+    `small` says whether small tensors that loops carry are to have the extents that they have.
+    """
     aliases = _aliases(program.block)
     known: dict[str, Extent] = {}
     for a, b in meetings(program):
@@ -100,7 +103,7 @@ def assumptions(program: Program, bound: Mapping[str, int]) -> dict[str, Extent]
         equal: dict[int, Extent] = {n: n for n in numbers}
         for name in sorted(names, key=lambda s: ("(" in s, s)):
             _link(symbol(name), equal.setdefault(bound[name], symbol(name)), known)
-    for name in _small(program, bound):
+    for name in _small(program, bound) if small else ():
         if name in carried(program):
             _link(symbol(name), bound[name], known)
     return {name: _final(symbol(name), known) for name in known}

@@ -93,7 +93,9 @@ class Versions:
             if extents not in self._chosen:
                 if len(self._chosen) > _NOTED:
                     self._chosen.clear()
-                self._chosen[extents] = self._choose({} if bound is None else assumptions(self.program, bound))
+                first = not self._made  # who comes with other small tensors comes with many
+                known = {} if bound is None else assumptions(self.program, bound, small=first)
+                self._chosen[extents] = self._choose(known)
             return self._chosen[extents]
 
     def _choose(self, known: dict[str, Extent]) -> NativePlan:
