@@ -19,7 +19,9 @@ from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.shapes import Dim, Extent, Shape, broadcast, symbol
 
-Mark: TypeAlias = "tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]]]"
+Mark: TypeAlias = (
+    "tuple[Operation | None, dict[Any, Value], dict[str, tuple[Value, int]], dict[Dim, tuple[Value, int]]]"
+)
 
 
 Guard: TypeAlias = "Callable[[Builder, OpDef, list[Value], dict[str, Any]], Operation | None]"
@@ -50,6 +52,8 @@ class Builder:
         self.captures: dict[Value, Value] = {}
         self.location: Location | None = parent.location if parent else None
         self._extents: dict[str, tuple[Value, int]] = {}
+        self._composed: dict[Dim, tuple[Value, int]] = {}
+        """Where extents stand that are no symbols, for blocks in which no value tells their symbols."""
         self._scalars: dict[Any, Value] = {}
         for argument in self.block.arguments:
             self._register(argument)
@@ -110,7 +114,12 @@ class Builder:
         if isinstance(extent, int):
             return extent
         if not extent.is_symbol:
-            return self._polynomial(extent)
+            whole = self._composed.get(extent)
+            if whole is None or all(self.knows(symbol(atom)) for monomial, _ in extent.terms for atom in monomial):
+                return self._polynomial(extent)
+            if extent not in self._scalars:
+                self._scalars[extent] = self.emit("dim", [whole[0]], {"axis": whole[1]})
+            return self._scalars[extent]
         name = extent.terms[0][0][0]
         key = ("extent", name)
         if key not in self._scalars:
@@ -173,6 +182,8 @@ class Builder:
             for axis, extent in enumerate(value.type.shape):
                 if isinstance(extent, Dim) and extent.is_symbol:
                     self._extents.setdefault(extent.terms[0][0][0], (value, axis))
+                elif isinstance(extent, Dim):
+                    self._composed.setdefault(extent, (value, axis))
         elif isinstance(value.type, ScalarType) and isinstance(value.type.extent, Dim):
             self.provide(value.type.extent, value)
 
@@ -254,7 +265,8 @@ class Builder:
     def checkpoint(self) -> Mark:
         """Remember where the block ends, for `rollback`."""
         operations = self.block.operations
-        return (operations[-1] if operations else None), dict(self._scalars), dict(self._extents)
+        last = operations[-1] if operations else None
+        return last, dict(self._scalars), dict(self._extents), dict(self._composed)
 
     def since(self, mark: Mark) -> list[Operation]:
         """Return the operations that came after `mark`."""
@@ -265,7 +277,7 @@ class Builder:
         """Forget the operations since `mark`; what a derivative put before an older one stays."""
         count = len(self.since(mark))
         del self.block.operations[len(self.block.operations) - count :]
-        self._scalars, self._extents = dict(mark[1]), dict(mark[2])
+        self._scalars, self._extents, self._composed = dict(mark[1]), dict(mark[2]), dict(mark[3])
         for argument in self.block.arguments:  # those that came since stay
             self._register(argument)
 

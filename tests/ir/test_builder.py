@@ -32,6 +32,14 @@ def test_an_argument_made_since_tells_its_extents_after_rolling_back() -> None:
     assert [(o.op.name, o.operands) for o in b.block.operations] == [("dim", [x])]
 
 
+def test_a_tensor_tells_an_extent_whose_symbol_nothing_tells() -> None:
+    b, extent = Builder(), 2 * symbol("N") + 1
+    x = b.argument(TensorType(float32, (3, extent)))
+    b.extent(extent)
+    b.extent(extent)
+    assert [(o.op.name, o.operands, o.attributes) for o in b.block.operations] == [("dim", [x], {"axis": 1})]
+
+
 def test_an_extent_that_nothing_tells_is_refused() -> None:
     with pytest.raises(TraceError, match="no value in reach tells the extent N"):
         Builder().extent(symbol("N"))
