@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dy2st.dtypes import DType
+from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.grouping import Group, schedule
 from dy2st.runtime.cpu.repeats import repeats_whole
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import are_ints, extents, viewed
 from dy2st.runtime.cpu.rules.views import is_memory, strides
 from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.shapes import Shape
 
 Made = Sequence[Components]
 
@@ -107,11 +113,26 @@ def _copy(w: Writer, made: Value, source: Components, target: list[str], steps: 
 
 @rule("sum_to")
 def sum_to(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a sum over the axes that a broadcast has repeated: nothing, where there are none; else `eval` sums."""
+    """Write a sum over the axes in front that a broadcast has added; where it has repeated others, `eval` sums."""
     value = operation.operands[0]
-    made = tensor_type(operation.results[0])
-    if not are_ints(operation.operands[1:]) or in_register(tensor_type(value)) or tensor_type(value).rank != made.rank:
+    t, made = tensor_type(value), tensor_type(operation.results[0])
+    if not are_ints(operation.operands[1:]) or in_register(t) or t.rank < made.rank:
         return host_rule(w, operation, operands)
-    target = _target(operation, operands)
-    same = _same(w, extents(value, operands[0]), target)
-    return w.guarded(operation, operands, same, lambda: [viewed(w, value, operands[0], operands[0][1], target)])
+    target, lead = _target(operation, operands), t.rank - made.rank
+    same = _same(w, extents(value, operands[0])[lead:], target)
+    if not lead:
+        return w.guarded(operation, operands, same, lambda: [viewed(w, value, operands[0], operands[0][1], target)])
+    group = _sum_in_front(t.dtype, t.shape[:lead], made.shape)
+    if group is None:
+        return host_rule(w, operation, operands)
+    return w.guarded(operation, operands, same, lambda: w.unit.group_rule(w, group, [operands[0]]))
+
+
+def _sum_in_front(dtype: DType, front: Shape, shape: Shape) -> Group | None:
+    """Return a loop nest that adds a tensor up along its first axes; None where there is none."""
+    b = Builder()
+    x = b.argument(TensorType(dtype, (*front, *shape)))
+    axes = {"axis": tuple(range(len(front))), "keepdim": False}
+    b.block.results = b.operation(lookup("sum"), [x], axes).results
+    step, *others = schedule(b.block)
+    return step if isinstance(step, Group) and not others else None
