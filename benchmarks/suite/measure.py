@@ -55,8 +55,8 @@ def measure(row: Row, packages: tuple[str, ...], effort: Effort) -> dict[str, An
             for side in sides:
                 side.prepare()
             _refuse_what_differs(sides, row.tolerance)
-            for _ in range(effort.most_samples):
-                for side in sides:
+            for turn in range(effort.most_samples):
+                for side in sides if turn % 2 == 0 else reversed(sides):
                     side.sample()
         finally:
             for side in sides:

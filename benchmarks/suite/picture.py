@@ -49,5 +49,5 @@ def _bar(y: int, name: str, peer: str, ratio: float, goal: float) -> list[str]:
         f'<text x="{LABELS - 8}" y="{y + 13}" text-anchor="end">{name}</text>',
         f'<rect x="{start:.1f}" y="{y + 2}" width="{max(end - start, 1):.1f}" height="{BAR - 6}" fill="{colour}"/>',
         f'<line x1="{at}" y1="{y}" x2="{at}" y2="{y + BAR - 2}" stroke="{LINES}" stroke-dasharray="2"/>',
-        f'<text x="{LABELS + PLOT + 6}" y="{y + 13}" fill="{LINES}">{ratio:.2f} {peer}</text>',
+        f'<text x="{LABELS + PLOT + 6}" y="{y + 13}" fill="{LINES}">{ratio:.2g} {peer}</text>',
     ]

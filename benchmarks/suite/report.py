@@ -50,6 +50,12 @@ def ratio(sides: Results) -> float | None:
     return sides[OURS]["median"] / best[1] if best and "median" in sides[OURS] else None
 
 
+def processor_ratio(sides: Results) -> float | None:
+    """Return our processor time, of all threads, over the least of a peer; other load of the machine counts less."""
+    others = [side["processor"] for side in peers_of(sides).values() if "processor" in side]
+    return sides[OURS]["processor"] / min(others) if others and "processor" in sides[OURS] else None
+
+
 def page(results: Results) -> str:
     """Write the whole page."""
     measured = [(row, results["rows"][row.name]) for row in ROWS if row.name in results["rows"]]
@@ -99,7 +105,7 @@ def _times(measured: list[tuple[Row, Results]]) -> str:
         of_best = ratio(sides)
         bound = f"{row.goal:g}x" + (f", {seconds(row.limit)}" if row.limit else "")
         cells = (_time(sides.get(label), label in row.sides or label == SINGLE) for label in (OURS, *COLUMNS))
-        lines.append(_line(row.title, *cells, "" if of_best is None else f"{of_best:.2f}", bound))
+        lines.append(_line(row.title, *cells, _two_digits(of_best), bound, _two_digits(processor_ratio(sides))))
     return "\n".join(lines) + "\n\n" + _notes(measured)
 
 
@@ -190,6 +196,10 @@ def _growth(growth: Results) -> str:
         why = f" ({line['why']})" if "why" in line else ""
         lines.append(_line(line["title"], first, last + why, power, f"{line['expected']:g}"))
     return "\n".join(lines) + "\n\nProcessor time of all threads; fitted over the upper half of the sizes.\n"
+
+
+def _two_digits(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
 
 
 def _line(*cells: str) -> str:
