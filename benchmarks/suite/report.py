@@ -97,8 +97,8 @@ def _listed(facts: dict[str, str]) -> str:
 
 def _times(measured: list[tuple[Row, Results]]) -> str:
     lines = [
-        _line("workload", OURS, *COLUMNS.values(), "ours / best peer", "goal"),
-        _line(*["---"] * (4 + len(COLUMNS))),
+        _line("workload", OURS, *COLUMNS.values(), "ours / best peer", "goal", "processor time, ours / best"),
+        _line(*["---"] * (5 + len(COLUMNS))),
     ]
     for row, result in measured:
         sides = result["sides"]
