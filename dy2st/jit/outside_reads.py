@@ -64,6 +64,9 @@ class OutsideReads(Leaves):
             self.needs.add(value)
         return value
 
+    def shape_outside(self, t: Tensor) -> list[Any]:
+        return list(t._payload.shape) if t.fixed_shape else self.shape_of(t)
+
     def _rng_argument(self, name: str) -> Value:
         value = super()._rng_argument(name)
         self.slots.setdefault(id(value), (name, value, None))

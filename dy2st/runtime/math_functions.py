@@ -74,6 +74,7 @@ def isfinite(trace: Any, x: Any) -> Any:
 
 
 LARGEST = 709.782712893384  # exp of more is no float64
+LARGEST_HALVED = 710.4758600739439  # nor half of exp of more
 MATH: dict[Any, Callable[..., Any]] = {
     math.sqrt: _of("sqrt", lambda x: x < 0),
     math.exp: _of("exp", lambda x: (x > LARGEST) & (x < math.inf), _too_large),
@@ -88,6 +89,14 @@ MATH: dict[Any, Callable[..., Any]] = {
     math.atan: _of("atan"),
     math.tanh: _of("tanh"),
     math.erf: _of("erf"),
+    math.lgamma: _of("lgamma", lambda x: (x <= 0) & (x == x // 1)),
+    math.asin: _of("asin", lambda x: abs(x) > 1),
+    math.acos: _of("acos", lambda x: abs(x) > 1),
+    math.sinh: _of("sinh", lambda x: (abs(x) > LARGEST_HALVED) & (abs(x) < math.inf), _too_large),
+    math.cosh: _of("cosh", lambda x: (abs(x) > LARGEST_HALVED) & (abs(x) < math.inf), _too_large),
+    math.asinh: _of("asinh"),
+    math.acosh: _of("acosh", lambda x: x < 1),
+    math.atanh: _of("atanh", lambda x: abs(x) >= 1),
     math.fabs: fabs,
     math.isnan: isnan,
     math.isinf: isinf,

@@ -148,6 +148,10 @@ class Recorder:
             extents.append(extent if known else Scalar(self.builder.emit("dim", [value], {"axis": axis})))
         return extents
 
+    def shape_outside(self, t: Tensor) -> list[Any]:
+        """Return the extents of a tensor that comes from outside of the Program."""
+        return list(t._payload.shape)
+
     def item(self, t: Tensor) -> Scalar:
         """Return the one element of a tensor as a symbolic number."""
         return Scalar(self.builder.emit("item", [self.value_of(t)]))

@@ -74,10 +74,10 @@ class Tensor(TensorMethods):
     @property
     def shape(self) -> list[Any]:
         """The extents, as a list; inside a trace an unknown extent is a symbolic int."""
-        payload = self._payload
+        payload, trace = self._payload, current().trace
         if isinstance(payload, Value):
-            return current().trace.shape_of(self) if current().trace is not None else _declared_shape(payload)
-        return list(payload.shape)
+            return trace.shape_of(self) if trace is not None else _declared_shape(payload)
+        return list(payload.shape) if trace is None else trace.shape_outside(self)
 
     @property
     def ndim(self) -> int:

@@ -495,3 +495,26 @@ def test_a_list_outside_that_is_appended_to_and_changed_otherwise(change):
         return found
 
     assert three(lambda f: paddle.jit.to_static(f, full_graph=True)) == three(lambda f: f)
+
+
+def test_extents_of_tensors_outside_are_read_at_each_call():
+    kept = {"rows": paddle.ones([3, 2])}
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x: Any) -> Any:
+        rows = kept["rows"]
+        return rows.sum() / rows.shape[0] * x, len(rows), rows @ paddle.ones([2, 1])
+
+    found = []
+    for n in (3, 6):
+        kept["rows"] = paddle.ones([n, 2])
+        mean, length, product = step(tensor(1))
+        found.append((mean.tolist(), length, product.tolist()))
+    assert found == [([2.0], 3, [[2.0]] * 3), ([2.0], 6, [[2.0]] * 6)]
+    assert len(step.program_cache) == 1
+
+
+def test_batches_of_tensors_outside_are_multiplied():
+    kept = [paddle.ones([3, 2, 2])[:2], paddle.ones([2, 2, 2])]
+    f = paddle.jit.to_static(lambda x: (kept[0] @ kept[1]) @ paddle.stack([x, x]), full_graph=True)
+    assert f(paddle.ones([2, 1])).tolist() == [[[4.0], [4.0]]] * 2

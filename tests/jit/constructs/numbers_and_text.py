@@ -79,6 +79,24 @@ def special_floats(x):
     return math.isnan(v), math.isinf(v * 1e308 * 1e10), math.isfinite(v), math.isnan(math.inf - math.inf)
 
 
+@case(f(0.5), f(1.5), f(0.0), f(-2.0))
+def functions_of_math(x):
+    v = float(x[0])
+    return math.asinh(v), math.sinh(v), math.cosh(v), math.acosh(v + 3), math.atanh(v / 4), math.lgamma(v)
+
+
+@case(f(0.5), f(1.5), f(-1.0))
+def functions_of_math_with_a_domain(x):
+    v = float(x[0])
+    return math.asin(v), math.acos(v)
+
+
+@case(f(1.0), f(800.0), f(-710.5), f(float("inf")))
+def functions_of_math_that_overflow(x):
+    v = float(x[0])
+    return math.sinh(v), math.cosh(v)
+
+
 @case((POS, n(3)), (POS, n(4)), (POS, n(-1)), (POS, n(9)))
 def a_number_in_a_range(x, k):
     v = int(k)
