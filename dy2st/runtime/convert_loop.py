@@ -29,7 +29,7 @@ from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
-from dy2st.runtime.templates import Const, NewList, Number, Template, types_of
+from dy2st.runtime.templates import Const, ListOf, NewList, Number, Template, types_of
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
 
 Thunk = Callable[[], Any]
@@ -152,6 +152,8 @@ class Loop:
         self.attributes = loop_attributes(checkpoint)
         self.before = tuple(get())
         self.keys: list[Key] = []
+        self.known = trace.loans.state()
+        """What is known of loans before the loop."""
         self.lent: dict[Any, list[Any]] = {}
         """Who holds by value what a turn leaves in a slot."""
         self.entering: dict[Any, Any] = dict(enumerate(self.before))
@@ -250,6 +252,7 @@ class Loop:
     def _attempt(self, child: Builder, turn: Thunk) -> tuple[bool, Any]:
         trace = self.trace
         self.writes: dict[Key, Any] = {}
+        self._lend_entering()
         entries: list[Value] = []
         objects: dict[Any, Any] = {}
         with trace.inside(child, self.writes):
@@ -293,6 +296,12 @@ class Loop:
                 stable = False
         return stable, after
 
+    def _lend_entering(self) -> None:
+        """Note what enters by value: the elements of a list whose length only the run tells in the loop."""
+        for slot, content in self.entering.items():
+            if isinstance(slot, tuple) and isinstance(content, list) and isinstance(self.templates.get(slot), ListOf):
+                self.trace.loans.freeze(tuple(content), [self.trace.log.owner(slot)])
+
     def _owners(self, left: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
         """Return who holds what the slots were left with, where others do."""
         loans = self.trace.loans
@@ -300,7 +309,8 @@ class Loop:
 
     def _are_one_of(self, made: dict[Any, Any]) -> None:
         """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
-        entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}  # before the loop
+        with self.trace.loans.quiet():
+            entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}  # before the loop
         self.trace.aliases.joined(made, entering, *self.seen)
         self.trace.aliases.keep_distinct(made, entering, *self.seen)
 
@@ -332,8 +342,9 @@ class Loop:
                 results += encode(trace, self.left[slot], template)
         child.block.results = [child.use(v) for v in results]
         initial: list[Value] = []
-        for slot, template in self.templates.items():
-            initial += encode(trace, self.entering[slot], template)
+        with trace.loans.at(self.known):
+            for slot, template in self.templates.items():
+                initial += encode(trace, self.entering[slot], template)
         b: Builder = trace.builder
         turn = child.block.arguments[:offset]
         child.block.arguments[:] = [*turn, *self.entries, *child.captures.values()]

@@ -15,6 +15,7 @@ from dy2st.runtime.convert_loop import fold, for_
 from dy2st.runtime.list_methods import as_symbolic
 from dy2st.runtime.scalar import Number, Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
+from dy2st.runtime.templates import Items, number_kind
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.variant import SymbolicList
 
@@ -61,10 +62,14 @@ def _columns(trace: Any, keys: Any) -> list[Tensor]:
     """Return a vector for each component of the keys in a list of tuples."""
     content = trace.content(keys)
     assert isinstance(content, SymbolicList)
+    if not isinstance(content.element, Items):
+        raise needs_value("sorted() by keys of different lengths, in an order of the run")
     made: list[Tensor] = []
     for i, template in enumerate(content.element.items):
-        numbers = trace.content(collected(trace, iterable_of(trace, keys), of=lambda k: k[i]))  # noqa: B023 (called at once)
-        dtype = float64 if template.kind == "float" else int64
+        whole = number_kind(template) in ("int", "bool")
+        of = (lambda k: k[i]) if whole else lambda k: trace.callable(float)(k[i])  # noqa: B023 (called at once)
+        numbers = trace.content(collected(trace, iterable_of(trace, keys), of=of))
+        dtype = int64 if whole else float64
         made.append(trace.wrap(trace.emit("list_to_tensor", [numbers.value], {"dtype": dtype}), True))
     return made
 

@@ -19,9 +19,6 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import Variant
 
-DEEPEST = 50
-"""Containers inside of each other that are looked through."""
-
 
 class HeldByOthers(Contents, Recorder):
     """Record writes such that all who hold what is written see them; refuse those of which the trace cannot know."""
@@ -44,7 +41,8 @@ class HeldByOthers(Contents, Recorder):
         self.loans.wrote(x)
 
     def store_same(self, x: Any, content: Any) -> None:
-        self.loans.quietly(lambda: self.store(x, content))
+        with self.loans.quiet():
+            self.store(x, content)
 
     def lend(self, x: Any) -> None:
         super().lend(x)
@@ -82,7 +80,7 @@ class HeldByOthers(Contents, Recorder):
             "change a copy of it",
         )
 
-    def held(self, key: Any, x: Any, depth: int = 0) -> Any:
+    def held(self, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any:
         """Return the tensors and variants that a local variable, or what stands under a key of the log, leads to."""
         if isinstance(x, (Tensor, Variant)):
             skipped = isinstance(key, tuple) and (
@@ -90,17 +88,20 @@ class HeldByOthers(Contents, Recorder):
                 or (key[0] == "attr" and self._is_outside(x))  # it belongs to its attribute, which gets another one
             )
             return None if skipped else x
+        if id(x) in around:
+            return None
+        around = (*around, id(x))
         content = self.content(x) if isinstance(x, CONTAINERS) else x
         if isinstance(content, Variant):
             return Held(x, {0: content})
         items: dict[Any, Any] = {}
-        if isinstance(content, (dict, list, tuple, deque)) and depth < DEEPEST:
+        if isinstance(content, (dict, list, tuple, deque)):
             pairs = content.items() if isinstance(content, dict) else enumerate(content)
-            items = {k: self.held(None, i, depth + 1) for k, i in pairs}
+            items = {k: self.held(None, i, around) for k, i in pairs}
         if isinstance(x, (*CONTAINERS, tuple)):
             return Held(x, items) if isinstance(x, CONTAINERS) else items
         if id(x) in self.made_objects:
-            return {k: self.held(None, i, depth + 1) for k, i in self.attributes_of(x).items()}
+            return {k: self.held(None, i, around) for k, i in self.attributes_of(x).items()}
         return None
 
     def _is_outside(self, x: Any) -> bool:

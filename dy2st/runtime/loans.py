@@ -13,7 +13,7 @@ StructureError, so that the function runs eagerly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,12 +39,14 @@ class Loan:
     A place is an index from the front, or the tag of a variant.
     """
 
-    __slots__ = ("builder", "key", "owners", "place", "root")
+    __slots__ = ("appended", "builder", "key", "owners", "place", "root")
 
     def __init__(self, owners: list[Any], place: Any, root: Any, builder: Builder):
         self.owners, self.place, self.root, self.builder = owners, place, root, builder
         self.key = place
         """What the element was asked for by."""
+        self.appended = 0
+        """How often the owner had got longer by then."""
 
 
 State = tuple[frozenset[Loan], frozenset[Loan]]
@@ -63,6 +65,8 @@ class Loans:
         """Loans at whose place something may have changed since they were read."""
         self._lost: set[Loan] = set()
         """Loans whose place has changed."""
+        self._appended: dict[int, int] = {}
+        """How often the trace has made an owner longer."""
         self._given_up = False
         self._shared: set[int] = set()
         """Owners that hold what another one holds as well, by id."""
@@ -78,6 +82,7 @@ class Loans:
         """Note that `root` was made of the element at a place of an owner, which was asked for by `key`."""
         loan = Loan([owner], place, root, self.trace.builder)
         loan.key = place if key is None else key
+        loan.appended = self._appended.get(id(owner), 0)
         self._begin(loan, list(parts_of(self.trace, root)))
 
     def put(self, owner: Any, place: Any, x: Any) -> None:
@@ -117,9 +122,15 @@ class Loans:
     def is_at(self, owner: Any, key: Any, x: Any) -> bool:
         """Say whether `x` is the element that was taken from an owner by this key."""
         loan = self.parts[id(x)][1] if id(x) in self.parts else None
-        if loan is None or loan.root is not x or loan.owners[0] is not owner:
+        if loan is None or loan.root is not x or loan.owners[0] is not owner or loan.key is not key:
             return False
-        return loan.key is key and self._has_place(loan)
+        from_front = isinstance(key, int) and key >= 0  # where other keys lead to changes with the length
+        here = loan.builder is self.trace.builder and loan.appended == self._appended.get(id(owner), 0)
+        return (from_front or here) and self._has_place(loan)
+
+    def appended(self, owner: Any) -> None:
+        """Note that an owner has got longer."""
+        self._appended[id(owner)] = self._appended.get(id(owner), 0) + 1
 
     def owners_of(self, x: Any) -> list[Any]:
         """Return who holds what is in `x` by value."""
@@ -141,8 +152,10 @@ class Loans:
     def read(self, x: Any) -> None:
         """Bring a part up to date before it is read."""
         loan = self.parts[id(x)][1]
+        if self._silent:
+            return
         self._used.append(loan)
-        if loan not in self._dirty or self._silent:
+        if loan not in self._dirty:
             return
         if not self._has_place(loan):
             raise _refused("read after what may be the same one was changed")
@@ -207,7 +220,7 @@ class Loans:
         for i, (part, known) in list(self.parts.items()):
             if known is loan and part is not root:
                 self.parts[i] = part, cut
-        with self._quietly():
+        with self.quiet():
             if isinstance(root, Variant) and isinstance(found, Variant):
                 trace.log.set(("data", id(root)), root, Variant(found.value, found.alternatives))
             elif isinstance(root, CONTAINERS) and isinstance(found, CONTAINERS):
@@ -265,17 +278,13 @@ class Loans:
             self._keeping = before
 
     @contextmanager
-    def _quietly(self) -> Iterator[None]:
+    def quiet(self) -> Iterator[None]:
+        """Read and write for the length of a `with` what changes nothing that a run would see."""
         before, self._silent = self._silent, True
         try:
             yield
         finally:
             self._silent = before
-
-    def quietly(self, write: Callable[[], Any]) -> None:
-        """Do a write that changes nothing that a run would see."""
-        with self._quietly():
-            write()
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
     def mark(self) -> Any:
@@ -319,7 +328,8 @@ class Loans:
         written, moved = set(self._written[marks[1] :]), set(self._moved[marks[2] :])
         for loan in self._used[marks[0] :]:
             owners = set(map(id, loan.owners))
-            if _is_around(loan.builder, outer) and (owners & moved or (loan.place is None and owners & written)):
+            old = written if loan.owners == [ANYONE] else owners & written
+            if _is_around(loan.builder, outer) and (owners & moved or (loan.place is None and old)):
                 raise _refused("used in a loop that changes the list")
         after = {loan for i in written for loan in self._of.get(i, ())}
         self._dirty = set(before[0]) | after | (self._dirty - set(outside))

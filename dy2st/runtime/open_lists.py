@@ -6,6 +6,7 @@ from typing import Any
 
 from dy2st.runtime.list_methods import LIST_METHODS
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.variant import SymbolicList
 
 
@@ -19,19 +20,30 @@ def _change(trace: Any, obj: Any, content: SymbolicList, name: str, *args: Any) 
     if name == "__setitem__" and not isinstance(args[0], slice):
         _set_element(trace, obj, content, *args)
         return None
+    if name in ("append", "extend"):
+        _add(trace, obj, content, name, args[0])
+        return None
     changed, result = LIST_METHODS[name](trace, content, *args)
-    if name not in ("append", "extend"):
-        trace.store(obj, changed)
-        return result
-    with trace.loans.keeping():
-        trace.store(obj, changed)
-    if not trace.loans.has_parts(args[0]):
-        return result
-    if name == "append":
-        trace.loans.put(obj, Scalar(trace.emit("list_len", [content.value])), args[0])
-    else:
-        trace.loans.share(obj, args[0])
+    trace.store(obj, changed)
     return result
+
+
+def _add(trace: Any, obj: Any, content: SymbolicList, name: str, more: Any) -> None:
+    """Do `append` or `extend`: the elements that are there keep their places."""
+    loans, added = trace.loans, trace.content(more)
+    if name == "extend" and not isinstance(added, SymbolicList):
+        more = added = list(trace.iterate(more))
+    changed, _ = LIST_METHODS[name](trace, content, more)
+    with loans.keeping():
+        trace.store(obj, changed)
+    loans.appended(obj)
+    if name == "extend" and isinstance(added, SymbolicList):
+        if holds_objects(added.element):
+            loans.share(obj, more)
+        return
+    for i, x in enumerate(added if name == "extend" else [more]):
+        if loans.has_parts(x):
+            loans.put(obj, Scalar(trace.emit("list_len", [content.value])) + i, x)
 
 
 def _set_element(trace: Any, obj: Any, content: SymbolicList, key: Any, value: Any) -> None:

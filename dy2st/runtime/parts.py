@@ -11,14 +11,13 @@ from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.variant import Variant
 
-DEEPEST = 50
-"""Containers inside of each other that are looked through."""
 
-
-def parts_of(trace: Any, x: Any, depth: int = 0) -> Iterator[Any]:
-    """Give the containers and objects made in the trace, and the variants of such, that `x` is or holds."""
-    if depth > DEEPEST or id(x) in trace.external:
+def parts_of(trace: Any, x: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Give the containers and objects made in the trace, and the variants of such, that `x` is or holds, each once."""
+    seen = set() if seen is None else seen
+    if id(x) in seen or id(x) in trace.external:
         return
+    seen.add(id(x))
     if isinstance(x, Variant):
         if any(map(holds_objects, x.alternatives)):
             yield x.whole
@@ -28,11 +27,11 @@ def parts_of(trace: Any, x: Any, depth: int = 0) -> Iterator[Any]:
         content = x if content is MISSING else content
         if isinstance(content, CONTAINERS):
             for item in content.values() if isinstance(content, dict) else content:
-                yield from parts_of(trace, item, depth + 1)
+                yield from parts_of(trace, item, seen)
     elif isinstance(x, tuple):
         for item in x:
-            yield from parts_of(trace, item, depth + 1)
+            yield from parts_of(trace, item, seen)
     elif is_plain_object(x):
         yield x
         for item in trace.attributes_of(x).values():
-            yield from parts_of(trace, item, depth + 1)
+            yield from parts_of(trace, item, seen)

@@ -87,10 +87,21 @@ def moved_in_a_loop(x):
     return len(row), len(rows[0])
 
 
+def read_by_its_own_name_in_a_loop_that_changes_it(x):
+    first = [x[0]]
+    groups, total = [first], 0
+    for v in x:
+        total += len(first)
+        groups[0].append(v)
+        if v > 1.5:
+            groups.append([v])
+    return total
+
+
 @pytest.mark.parametrize(
     "function",
     [after_the_others_moved, in_two_lists, in_a_slice, in_a_copy, in_a_longer_list, one_of_two, found_by_a_loop,
-     read_when_a_copy_is_old, moved_in_a_loop],
+     read_when_a_copy_is_old, moved_in_a_loop, read_by_its_own_name_in_a_loop_that_changes_it],
 )  # fmt: skip
 def test_a_lost_place_is_refused_and_runs_eagerly(function):
     x = np.array([1, 2, 3], "float32")

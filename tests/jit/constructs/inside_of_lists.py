@@ -217,3 +217,40 @@ def a_list_in_a_dict_grows_or_is_made_anew(x):
     else:
         d["h"] = []
     return d, len(d["h"])
+
+
+@case(ROW, holds="counted_while")
+def a_list_is_put_where_another_has_come(x):
+    rows = open_list(x)
+    row = rows[-1]
+    rows.append([x[0]])
+    rows[-1] = row
+    return [len(r) for r in rows], rows[3], rows[2]
+
+
+@case(ROW, holds="counted_while")
+def extended_by_lists(x):
+    rows = open_list(x)
+    rows += [[x[0]], [x[1]]]
+    rows.extend([[x[2]]])
+    rows[3].append(x[1])
+    rows[-1].append(x[0])
+    return [len(r) for r in rows]
+
+
+class Node:
+    def __init__(self, value, parent=None):
+        self.value, self.parent, self.below = value, parent, []
+        if parent is not None:
+            parent.below.append(self)
+
+
+@case((ROW, n(1)), (ROW, n(2)), holds="cond")
+def objects_that_lead_to_each_other(x, i):
+    root = Node(x[0])
+    nodes = [Node(x[j], root) for j in range(3)]
+    for node in nodes:
+        Node(x[0] * 2, node)
+        Node(x[1], node)
+    nodes[int(i)].value = x[2] * 5
+    return [node.value for node in nodes]

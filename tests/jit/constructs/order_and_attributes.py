@@ -190,3 +190,8 @@ def states_with_slots_in_a_list(x):
             s.count += 1
     states[0].value = x[1] * 5
     return [s.count for s in states], states[0].value
+
+
+@case(ROW, holds="argsort")
+def sorted_by_numbers_of_two_kinds(x):
+    return sorted([x[0], 2, x[2]], key=lambda v: v if isinstance(v, int) else float(v))[0]
