@@ -23,7 +23,7 @@ from collections import Counter
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.passes.base import Pass, innermost_first
+from dy2st.passes.base import Pass, each_block
 
 _DTYPES = ("float32", "float64")
 
@@ -34,11 +34,8 @@ class AccumulateProducts(Pass):
     name = "accumulate_products"
 
     def apply(self, program: Program) -> bool:
-        changed = False
-        for function in program.functions.values():
-            for block in innermost_first(function):
-                changed |= block is not function and _accumulate(block)
-        return changed
+        entries = list(program.functions.values())  # what is carried is an argument of a block inside
+        return each_block(program, lambda block: block not in entries and _accumulate(block))
 
 
 def _accumulate(block: Block) -> bool:

@@ -21,7 +21,7 @@ from collections import Counter
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.passes.base import Pass, innermost_first
+from dy2st.passes.base import Pass, each_block
 from dy2st.shapes import Shape
 
 _DTYPES = ("float32", "float64")
@@ -33,11 +33,7 @@ class Attend(Pass):
     name = "attend"
 
     def apply(self, program: Program) -> bool:
-        changed = False
-        for function in program.functions.values():
-            for block in innermost_first(function):
-                changed |= _attend(block)
-        return changed
+        return each_block(program, _attend)
 
 
 def _attend(block: Block) -> bool:

@@ -7,7 +7,7 @@ the same errors, the same effects in the same order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from dy2st.errors import InvalidProgram
@@ -23,6 +23,12 @@ class Pass(ABC):
     @abstractmethod
     def apply(self, program: Program) -> bool:
         """Change the Program in place; say whether anything changed."""
+
+
+def each_block(program: Program, change: Callable[[Block], bool]) -> bool:
+    """Change each block of a Program, those inside of others first; say whether anything changed."""
+    blocks = [block for function in program.functions.values() for block in innermost_first(function)]
+    return sum(change(block) for block in blocks) > 0
 
 
 def run_pipeline(program: Program, passes: Sequence[Pass], verify: bool = False) -> bool:

@@ -13,7 +13,7 @@ Before                                          After
 from __future__ import annotations
 
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.passes.base import Pass, innermost_first
+from dy2st.passes.base import Pass, each_block
 from dy2st.passes.effects import Effects
 from dy2st.passes.rewrite import inline, may_inline
 
@@ -25,11 +25,7 @@ class MergeConds(Pass):
 
     def apply(self, program: Program) -> bool:
         effects = Effects(program)
-        changed = False
-        for function in program.functions.values():
-            for block in innermost_first(function):
-                changed |= _merge(block, effects)
-        return changed
+        return each_block(program, lambda block: _merge(block, effects))
 
 
 def _merge(block: Block, effects: Effects) -> bool:

@@ -16,7 +16,7 @@ from collections import Counter
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
-from dy2st.passes.base import Pass, innermost_first
+from dy2st.passes.base import Pass, each_block
 
 _PLAIN = {"transpose_x": True, "transpose_y": False}
 
@@ -27,11 +27,7 @@ class SumBatches(Pass):
     name = "sum_batches"
 
     def apply(self, program: Program) -> bool:
-        changed = False
-        for function in program.functions.values():
-            for block in innermost_first(function):
-                changed |= _sum(block)
-        return changed
+        return each_block(program, _sum)
 
 
 def _sum(block: Block) -> bool:

@@ -11,6 +11,7 @@ text that `dy2st code MODEL --stage` prints (stages.py):
 
 from __future__ import annotations
 
+import importlib
 import time
 from typing import Any
 
@@ -19,33 +20,16 @@ STARTED = time.time()
 STAGES = ("fused", "loops", "llvm", "asm")
 
 
+_LATE = {
+    "NativePlan": "native", "kept_code": "versions", "link": "elf", "llvm_folder": "identity",
+    "lowered": "making", "native_code": "versions", "product": "making", "stage": "stages",
+}  # fmt: skip
+"""The modules that hold these names; they are loaded at the first use."""
+
+
 def __getattr__(name: str) -> Any:
-    if name == "NativePlan":
-        from dy2st.runtime.cpu.native import NativePlan
-
-        return NativePlan
-    if name in ("native_code", "kept_code"):
-        from dy2st.runtime.cpu import versions
-
-        return getattr(versions, name)
-    if name == "link":
-        from dy2st.runtime.cpu.elf import link
-
-        return link
-    if name == "llvm_folder":
-        from dy2st.runtime.cpu.identity import llvm_folder
-
-        return llvm_folder
-    if name in ("lowered", "product"):
-        from dy2st.runtime.cpu import making
-
-        return getattr(making, name)
     if name == "library_binary":
-        from dy2st.runtime.cpu.library import binary
-
-        return binary
-    if name == "stage":
-        from dy2st.runtime.cpu.stages import stage
-
-        return stage
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return importlib.import_module("dy2st.runtime.cpu.library").binary
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"dy2st.runtime.cpu.{_LATE[name]}"), name)

@@ -74,17 +74,23 @@ class NotKept(Exception):
     """What was asked for only if it is there is not there."""
 
 
+def _kept(key: str) -> Product | None:
+    """Return the product that is kept under a key; None where there is none, or none that can be read."""
+    data = cache.read(key)
+    try:
+        return None if data is None else from_bytes(data)
+    except (ValueError, KeyError, TypeError):  # written by somebody else: it is made again
+        return None
+
+
 def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
     """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be kept."""
     if recipe is None:
         return make(), False
     key = hashlib.sha256(f"{identity()}\0{recipe}".encode()).hexdigest()
-    kept = cache.read(key)
+    kept = _kept(key)
     if kept is not None:
-        try:
-            return from_bytes(kept), True
-        except (ValueError, KeyError, TypeError):
-            pass  # written by somebody else: it is made again
+        return kept, True
     product = make()
     data = product.to_bytes()
     if len(data) <= _MOST_BYTES:
