@@ -3,7 +3,8 @@
 A Program that was traced from inputs of unknown extents does not know what `x * w` repeats: `x`, `w` or neither, and a
 loop nest cannot be written for that. A call tells: where two extents meet, they are equal, or one of them is 1. Only
 symbols that meet another extent somewhere are asked for, so the code serves every shape of the same pattern. Extents
-of small tensors that a loop carries are taken as they are: so they stay in registers from turn to turn.
+of small tensors that a loop carries are taken as they are: so they stay in registers from turn to turn. So are those
+of weights whose products are cut into parts (widths.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.representation import is_small
+from dy2st.runtime.cpu.widths import cut_widths
 from dy2st.shapes import Dim, Extent, Shape, met, symbol
 
 Meeting = tuple[Extent, Extent]
@@ -93,7 +95,8 @@ def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
 def assumptions(program: Program, bound: Mapping[str, int], *, small: bool = True) -> dict[str, Extent]:
     """Return what symbols stand for, for inputs in which they are `bound`; a call of another pattern has others.
 
-    `small` says whether small tensors that loops carry are to have the extents that they have.
+    `small` says whether small tensors that loops carry, and weights that are cut, are to have the extents that they
+    have.
     """
     aliases = _aliases(program.block)
     known: dict[str, Extent] = {}
@@ -106,12 +109,14 @@ def assumptions(program: Program, bound: Mapping[str, int], *, small: bool = Tru
     for name in _small(program, bound) if small else ():
         if name in carried(program):
             _link(symbol(name), bound[name], known)
+    for name in sorted(_cut(program) & bound.keys()) if small else ():
+        _link(symbol(name), bound[name], known)
     return {name: _final(symbol(name), known) for name in known}
 
 
 def is_asked_for(program: Program) -> bool:
     """Say whether code depends on the extents of inputs."""
-    return bool(meetings(program) or carried(program))
+    return bool(meetings(program) or carried(program) or _cut(program))
 
 
 def carried(program: Program) -> set[str]:
@@ -132,6 +137,11 @@ def _small(program: Program, bound: Mapping[str, int]) -> list[str]:
         if names and is_small(TensorType(tensor_type(argument).dtype, known)):
             found.update(dict.fromkeys(names))
     return list(found)
+
+
+def _cut(program: Program) -> set[str]:
+    aliases = _aliases(program.block)
+    return cut_widths(program, lambda extent: _symbols(extent, aliases))
 
 
 def _link(extent: Extent, to: Extent, known: dict[str, Extent]) -> None:

@@ -239,3 +239,30 @@ func main(%ct: float32[N, M], %k: int(W)) {
         np.testing.assert_allclose(versions.run([ct, k])[0], wanted, rtol=1e-5, atol=1e-6)
         assert not versions.version([ct, k]).host_calls
     assert len(versions.assumed) == 3
+
+
+def cut_in_four(x, h, w):
+    for _ in range(2):
+        z, n = x @ w, h.shape[1]
+        h = paddle.tanh(z[:, :n]) * z[:, n : 2 * n] + z[:, 2 * n : 3 * n] * h + z[:, 3 * n :]
+    return h
+
+
+def test_weights_whose_products_are_cut_keep_their_extents():
+    x, h, w = ones(2, 3), ones(2, 4), ones(3, 16)
+    program = traced(cut_in_four, x, h, w)
+    assert assumed(program, x, h, w) == {"x_0": "h_0", "h_1": "4", "w_1": "16"}
+    splits = traced(lambda x, w: sum(paddle.split(x @ w, 4, -1)), x, w)
+    assert assumed(splits, x, w) == {"w_1": "16"}
+    prefixes = traced(lambda x, n: x[: n.shape[0]] * 2, x, ones(1))
+    assert assumed(prefixes, x, ones(1)) == {}, "x is no weight"
+
+
+def test_other_weights_that_are_cut_have_a_version_for_all(rng):
+    program = traced(cut_in_four, ones(2, 3), ones(2, 4), ones(3, 16))
+    versions = Versions(program)
+    for rows, n in ((2, 4), (5, 4), (2, 3), (1, 5), (0, 5), (3, 1)):
+        x, h, w = (rng.normal(size=s).astype("float32") for s in ((rows, 3), (rows, n), (3, 4 * n)))
+        want = compile_plan(program).run([x, h, w])[0]
+        np.testing.assert_allclose(versions.run([x, h, w])[0], want, rtol=2e-5, atol=1e-6)
+    assert [len(known) for known in versions.assumed][:2] == [3, 1]
