@@ -127,8 +127,8 @@ def _is_small(value: Value) -> bool:
         return True
     if not isinstance(value.type, TensorType):
         return False
-    size = product(value.type.shape)
-    return isinstance(size, int) and size <= _LARGEST
+    shape = value.type.shape  # of [0, n] the size is known, the shape is not
+    return all(isinstance(extent, int) for extent in shape) and cast("int", product(shape)) <= _LARGEST
 
 
 def constant_of(value: Value) -> Any:

@@ -140,3 +140,12 @@ def test_a_folded_constant_owns_its_memory() -> None:
     assert b.tolist() == [[1, 2], [3, 4]]
     assert b.base is None
     assert a is not b
+
+
+def test_zeros_of_unknown_shape_stay_though_there_are_none_of_them() -> None:
+    stays(
+        FOLD,
+        """%x: float32[0, n]
+        %y: float32[0, n] = zeros_like(%x)
+        return %y""",
+    )

@@ -15,17 +15,12 @@ from dy2st.runtime.cpu.signals import Kept
 _WORD = 8
 
 
-@functools.cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
-
-
 class Context:
     """The memory of one run at a time, and what became of that run."""
 
     def __init__(self, calls: Calls, constants: int, library: int):
         self._memory = (ctypes.c_uint64 * (CONTEXT_BYTES // _WORD))()
-        self._free = _libc().free
+        self._free = support.freer()
         self.address = ctypes.addressof(self._memory)
         turns = ctypes.c_uint64.from_buffer(self._memory, TURN)
         self.run = Run(calls, functools.partial(support.allocate, self.address), turns)

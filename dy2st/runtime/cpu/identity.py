@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dy2st.runtime import cpu
+from dy2st.runtime.cpu.guarded_blocks import are_guarded
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
@@ -26,7 +27,7 @@ _PER_CPU = ("mhz", "bogomips", "processor", "apicid", "core id", "physical id")
 
 def identity() -> str:
     """Return a text that differs where native code may differ."""
-    return f"{_fixed()} {os.environ.get('DY2ST_CPU', '')}"
+    return f"{_fixed()} {os.environ.get('DY2ST_CPU', '')}{' guarded' * are_guarded()}"
 
 
 def llvm_folder() -> str | None:

@@ -18,8 +18,9 @@ from dy2st.passes.decompose import Decompose
 from dy2st.passes.sum_batches import SumBatches
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
+from dy2st.runtime.cpu.guarded_blocks import OLD, are_guarded
 from dy2st.runtime.cpu.math.scaling import better_definitions
-from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, LIVE, OK, PEAK
+from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
 from dy2st.runtime.cpu.rules.small import small
@@ -44,7 +45,7 @@ def lower(program: Program, target: Target) -> Unit:
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):
             module.add(line.partition("@")[2].partition("(")[0], line)
-    for name, text in FUNCTIONS.items():
+    for name, text in ({**GUARDED, **OLD} if are_guarded() else FUNCTIONS).items():
         unit.kernels.add(name, text)
     for name, block in program.functions.items():
         unit.module.add(f"dy2st.f.{name}", _function(unit, name, block))

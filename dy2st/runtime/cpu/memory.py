@@ -40,6 +40,30 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @llvm.umin.i32(i32, i32)
 declare double @llvm.fabs.f64(double)"""
 
+_ROUNDED = f"""\
+  %log = lshr i64 %class, 2
+  %part = and i64 %class, 3
+  %quarters = add i64 %part, 4
+  %shift = sub i64 %log, 2
+  %content = shl i64 %quarters, %shift
+  %padded = add i64 %content, {HEAD + 63}
+  %total = and i64 %padded, -64"""
+_EXACT = f"  %total = add i64 %bytes, {HEAD}"
+
+_TO_THE_LIST = f"""\
+  %place = getelementptr i8, ptr %block, i64 8
+  %class = load i64, ptr %place
+  %lists = getelementptr i8, ptr %context, i64 {FREE}
+  %list = getelementptr ptr, ptr %lists, i64 %class
+  %first = load ptr, ptr %list
+  %next = getelementptr i8, ptr %block, i64 16
+  store ptr %first, ptr %next
+  store ptr %block, ptr %list
+  call void @dy2st.count(ptr %context, i64 %class, i64 -1)"""
+_TO_THE_SYSTEM = """\
+  call void @dy2st.leave(ptr %context, ptr %block)
+  call void @dy2st.guarded.old(ptr %block)"""
+
 _TEXT = f"""\
 ; the size class of a number of bytes: four classes to each power of two
 define i64 @dy2st.class(i64 %bytes) {{
@@ -98,13 +122,7 @@ take:
   call void @dy2st.count(ptr %context, i64 %class, i64 1)
   ret ptr %first
 make:
-  %log = lshr i64 %class, 2
-  %part = and i64 %class, 3
-  %quarters = add i64 %part, 4
-  %shift = sub i64 %log, 2
-  %content = shl i64 %quarters, %shift
-  %padded = add i64 %content, {HEAD + 63}
-  %total = and i64 %padded, -64
+SIZE
   %where = getelementptr i8, ptr %context, i64 {ALLOCATE}
   %allocate = load ptr, ptr %where
   %block = call ptr %allocate(i64 64, i64 %total)
@@ -136,15 +154,7 @@ none:
 
 define void @dy2st.free(ptr %context, ptr %block) {{
 entry:
-  %place = getelementptr i8, ptr %block, i64 8
-  %class = load i64, ptr %place
-  %lists = getelementptr i8, ptr %context, i64 {FREE}
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  %next = getelementptr i8, ptr %block, i64 16
-  store ptr %first, ptr %next
-  store ptr %block, ptr %list
-  call void @dy2st.count(ptr %context, i64 %class, i64 -1)
+GO
   ret void
 }}
 
@@ -226,6 +236,7 @@ def _parts(text: str) -> dict[str, str]:
     return parts
 
 
-FUNCTIONS = _parts(_TEXT)
+FUNCTIONS = _parts(_TEXT.replace("SIZE", _ROUNDED).replace("GO", _TO_THE_LIST))
 """The functions on blocks, by name."""
-PRELUDE = "\n\n".join(FUNCTIONS.values())
+GUARDED = _parts(_TEXT.replace("SIZE", _EXACT).replace("GO", _TO_THE_SYSTEM))
+"""The same where every block has exactly its bytes, and goes back to the system at once (guarded_blocks.py)."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 
 from dy2st.runtime.cpu.engine import Code, compile_text, provide
+from dy2st.runtime.cpu.guarded_blocks import BLOCKS, are_guarded
 from dy2st.runtime.cpu.large_blocks import LARGE
-from dy2st.runtime.cpu.memory import DECLARED, PRELUDE
+from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED
 
 _TEXT = """
 declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
@@ -38,14 +40,22 @@ define void @dy2st.export.push(ptr %plate, ptr %context) {
 """
 
 
-@functools.cache
 def _code() -> Code:
+    return _made(are_guarded())
+
+
+@functools.cache
+def _made(guarded: bool) -> Code:
     libc = ctypes.CDLL(None)
     provide("dy2st.external.capsule_pointer", lambda: _address(ctypes.pythonapi.PyCapsule_GetPointer))
     provide("dy2st.external.free", lambda: _address(libc.free))
     provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
     provide("dy2st.external.madvise", lambda: _address(libc.madvise))
-    return compile_text("\n".join((DECLARED, PRELUDE, LARGE, _TEXT)))
+    functions, blocks = (GUARDED, BLOCKS) if guarded else (FUNCTIONS, LARGE)
+    return compile_text("\n".join((DECLARED, *functions.values(), blocks, _TEXT)))
+
+
+provide("dy2st.guarded.old", lambda: _made(True).address("dy2st.export.old"))
 
 
 def _address(function: object) -> int:
@@ -53,8 +63,8 @@ def _address(function: object) -> int:
 
 
 @functools.cache
-def _allocate() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
-    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(_code().address("dy2st.export.allocate"))
+def _allocate(code: int) -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code)
 
 
 @functools.cache
@@ -64,7 +74,7 @@ def _push() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
 
 def allocate(context: int, size: int) -> int:
     """Return the address of a new block of a context; MemoryError when there is no memory."""
-    block = _allocate()(context, size)
+    block = _allocate(_code().address("dy2st.export.allocate"))(context, size)
     if not block:
         raise MemoryError(f"no memory for {size} bytes")
     return int(block)
@@ -73,6 +83,13 @@ def allocate(context: int, size: int) -> int:
 def allocator() -> int:
     """Return the address of the function that memory for blocks comes from, `void *(alignment, bytes)`."""
     return _code().address("dy2st.export.new")
+
+
+def freer() -> Callable[[ctypes.c_void_p], object]:
+    """Return the function that gives the memory of a block back to the system."""
+    if are_guarded():
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_code().address("dy2st.export.old"))
+    return ctypes.CDLL(None).free
 
 
 def push(plate: int, context: int) -> None:

@@ -1,4 +1,4 @@
-"""Random functions of tensors act the same eagerly and as native code (tests/jit/test_random_programs.py)."""
+"""Random functions (tests/jit/test_random_programs.py) act the same eagerly and as native code between forbidden pages."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.jit.test_random_programs import check
 
 
 @pytest.fixture(autouse=True)
-def natively(monkeypatch):
+def natively(guarded, monkeypatch):
     monkeypatch.setenv("DY2ST_BACKEND", "native")
 
 

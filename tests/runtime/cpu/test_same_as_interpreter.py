@@ -1,8 +1,5 @@
 """Native code against the interpreter: every op on its samples, forced CPUs, edges of rows, memory around buffers."""
 
-import ctypes
-import mmap
-
 import numpy as np
 import pytest
 
@@ -13,7 +10,7 @@ from dy2st.ir.types import INT
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
 from tests.ops.test_registry import built, cases
-from tests.runtime.cpu.native import runnable
+from tests.runtime.cpu.native import Guarded, runnable
 
 SIZES = (0, 1, 2, 15, 16, 17, 255)
 
@@ -44,7 +41,7 @@ def program_of(f, *inputs):
 
 @pytest.mark.parametrize(("op", "sample"), cases())
 @pytest.mark.parametrize("symbolic", [True, False], ids=["symbolic", "known"])
-def test_every_op(op, sample, symbolic):
+def test_every_op(op, sample, symbolic, guarded):
     program = Program({"main": built(op, sample, symbolic)})
     operands = [x.copy() if isinstance(x, np.ndarray) else x for x in sample.operands]
     compare(NativePlan(program).run(operands), compile_plan(program).run(operands))
@@ -70,19 +67,6 @@ def test_a_chain_on_every_cpu_and_row_length(cpu, dtype, monkeypatch, rng):
         compare(native.run(inputs), plan.run(inputs))
 
 
-def guarded(array):
-    """The same elements right in front of memory that nobody may touch."""
-    page = mmap.PAGESIZE
-    room = max(page, -(-array.nbytes // page) * page)
-    area = mmap.mmap(-1, room + page)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(area))
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.mprotect(ctypes.c_void_p(address + room), ctypes.c_size_t(page), 0) == 0
-    made = np.frombuffer(area, array.dtype, array.size, room - array.nbytes).reshape(array.shape)
-    made[...] = array
-    return made
-
-
 @pytest.mark.parametrize("length", SIZES)
 def test_nothing_is_read_behind_an_input(length, rng):
     def f(x, b, i):
@@ -101,7 +85,7 @@ def test_nothing_is_read_behind_an_input(length, rng):
     program = program_of(f, *(rng.normal(size=s).astype("float32") for s in ((5, 4), (4,))), np.array([0, 2]))
     native, plan = NativePlan(program), compile_plan(program)
     inputs = [rng.normal(size=s).astype("float32") for s in ((5, length), (length,))] + [np.array([1, -1, 0])]
-    compare(native.run([guarded(x) for x in inputs]), plan.run(inputs))
+    compare(native.run([Guarded(x).array for x in inputs]), plan.run(inputs))
 
 
 def test_special_values_are_numpys():

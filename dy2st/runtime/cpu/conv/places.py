@@ -38,7 +38,7 @@ class Vector:
     def __init__(self, f: Function, tile: Tile, described: str):
         self._f, self._tile = f, tile
         self.planes = f.offset("%planes", f.load("i64", described))
-        self._lanes = f.value(f"load {_numbers(tile)}, ptr {f.load('ptr', f.offset(described, 8))}, align 64")
+        self._lanes = f.value(f"load {_numbers(tile)}, ptr {f.load('ptr', f.offset(described, 8))}, align {tile.size}")
         self.result = f.load("i64", f.offset(described, 16))
         self.count = f.load("i64", f.offset(described, 24))
 
@@ -132,7 +132,8 @@ def _number_lanes(f: Function, tile: Tile, places: Places) -> None:
         place = f.value(f"add {numbers} {row}, {f.load(numbers, x)}")
         first = f.value(f"extractelement {numbers} {place}, i32 0")
         here = f.offset("%lanes", times(f, i, 64))
-        f.do(f"store {numbers} {f.value(f'sub {numbers} {place}, {spread(f, _integers(tile), first)}')}, ptr {here}")
+        moved = f.value(f"sub {numbers} {place}, {spread(f, _integers(tile), first)}")
+        f.do(f"store {numbers} {moved}, ptr {here}, align {tile.size}")
         described = f.offset("%vectors", times(f, i, VECTOR_BYTES))
         wide = f.value(f"zext i32 {first} to i64") if integer == "i32" else first
         f.store("i64", times(f, wide, tile.size), described)
