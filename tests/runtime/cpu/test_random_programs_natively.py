@@ -1,4 +1,4 @@
-"""Random functions (tests/jit/test_random_programs.py) act the same eagerly and as native code between forbidden pages."""
+"""Random functions act the same eagerly and natively, between forbidden pages (tests/jit/test_random_programs.py)."""
 
 import pytest
 
