@@ -33,6 +33,8 @@ class Process:
     """Makes Programs of functions; `dy2st/__init__.py` sets it, because that is done far above."""
     worker: Any = None
     """In a worker process of a DataLoader: which one it is."""
+    other_grad: tuple[Any, Any] = (None, None)
+    """A context in which nothing runs, and the same one with gradients on or off: what `with_grad` made last."""
 
 
 class Context(NamedTuple):
@@ -56,6 +58,7 @@ class Context(NamedTuple):
 
 _CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (a tuple)
 current = _CURRENT.get
+make_current = _CURRENT.set
 _made: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 _PLACES = {name: i for i, name in enumerate(Context._fields)}
 
@@ -72,7 +75,12 @@ def with_grad(grad: bool) -> tuple[Context, Context]:
     """Turn gradients on or off, as `switch(grad=...)` does in three times the time; return what was and is current."""
     before = after = _CURRENT.get()
     if before[2] is not grad:
-        after = _made(Context, (*before[:2], grad, *before[3:]))
+        process = before[7]
+        known, after = process.other_grad
+        if known is not before:
+            after = _made(Context, (*before[:2], grad, *before[3:]))
+            if before[0] is None and before[4] is None:
+                process.other_grad = before, after
         _CURRENT.set(after)
     return before, after
 

@@ -20,7 +20,6 @@ from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tape import call
-from dy2st.runtime.templates import TensorLike
 from dy2st.runtime.tensor import Tensor
 
 
@@ -42,16 +41,13 @@ class ConcreteProgram:
         """The Python values among the arguments, by place."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
-        self._one_tensor = isinstance(traced.output, TensorLike)
         self._bare = are_bare(traced.writes) and not traced.same
         """Whether what is written back need not be made tensors of first."""
-        self._runner: tuple[Any, Any] = (None, None)
-        """The array module of the last quiet run, and what ran the Program."""
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.writes or traced.grad_free or traced.raised or traced.failed or traced.same or traced.actions
         self.quiet = not (needs or self._random or acts)
-        """Whether `run_quietly` may serve a call that is recognised."""
+        """Whether a call is nothing but a run of the Program: nothing is written and no gradient is wanted."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
         self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type))
@@ -100,17 +96,6 @@ class ConcreteProgram:
         """Note that a call of its kind found something changed."""
         self.refused += 1
         self.refusal = self.changed()
-
-    def run_quietly(self, raw: Sequence[Any], xp: Any) -> Any:
-        """Do what `run_on` does, for payloads, where nothing is written and no gradient is wanted."""
-        on, runner = self._runner
-        if on is not xp:
-            runner = self.compiled.runner(xp)
-            self._runner = (xp, runner)
-        results = runner.run(raw)
-        if self._one_tensor:
-            return Tensor(results[0])
-        return restore(iter([_wrapped(v) for v in results]), self.traced.output)
 
     def differing(self, made: Flattened) -> list[str]:
         """Return the places of numbers and objects that differ from those of the call that was traced."""

@@ -1,23 +1,33 @@
 """Calls that were seen before: one function of straight Python recognises the arguments and the state of a Program.
 
-    def inputs(args, keywords):         # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
-        v0 = args[0]
-        if v0.__class__ is not c3: return None
-        v2 = v0._payload
-        if v2.__class__ is not c4 or v2.dtype is not c5 or v2.ndim != 2 or v0.stop_gradient is not True: return None
-        v4 = args[1]
-        if v4.__class__ is not int or v4 != c6: return None
-        v6 = c7._parameters.get('w', MISSING)
-        ...
-        return [v2, v6._payload]
+    def call(args, keywords):           # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
+        try:
+            v0 = args[0]
+            if v0.__class__ is not c3: return UNSEEN
+            if v0.stop_gradient is not True: return UNSEEN
+            v3 = v0._payload
+            v4 = args[1]
+            if v4.__class__ is not int or v4 != c6: return UNSEEN
+            v6 = c7._parameters.get('w', MISSING)
+            ...
+        except Exception:
+            return UNSEEN
+        direct = c8.direct
+        results = direct.call(v3, v7)                       # native code, which looks at arrays itself
+        if results.__class__ is list:
+            program.calls += 1
+            return Tensor(results[0])
+        ...                                                 # v3.dtype is not c9 ..., then the way for all inputs
 
-It gives what the Program runs on, or None: then the call is looked up by its key (`signature.flatten`) and by the
-guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their own)
-it asks the guards themselves. What raises (an attribute that is no longer there) is no call that was seen before.
+It makes the call, or says that it is another one: then the call is looked up by its key (`signature.flatten`) and by
+the guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their
+own) it asks the guards themselves. What raises (an attribute that is no longer there) is no call that was seen before.
+It is all one function, under the name of the user's, because a frame more takes as long as ten of its lines.
 """
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -28,14 +38,20 @@ import numpy as np
 from dy2st.ir.types import TensorType
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
+from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Flattened, bound_places, shares_memory
 from dy2st.nn.layer import Layer
+from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.places import namespace_of
+from dy2st.runtime.templates import Items, NewList, Number, Template, TensorLike
 from dy2st.runtime.tensor import Tensor
 from dy2st.static.input_spec import InputSpec
 
 Recogniser = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+UNSEEN = object()
+"""What a recogniser returns of another call."""
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 2000
 """A Program that reads more than this takes the slow way."""
@@ -49,10 +65,7 @@ def recogniser(
     signature: Any, args: Sequence[Any], keywords: dict[str, Any], made: Flattened, program: ConcreteProgram,
     specs: dict[str, InputSpec],
 ) -> Recogniser | None:  # fmt: skip
-    """Return a function that gives (inputs, leaves, containers) of a call like this one, None of any other.
-
-    Of a program that is quiet (nothing is written, and no gradient is wanted) it gives the payloads of the inputs.
-    """
+    """Return a function that makes a call like this one and returns what it gives, `UNSEEN` for any other."""
     try:
         return _Writer(made, program, specs).function(bound_places(signature, args, keywords))
     except NoWords:
@@ -65,8 +78,10 @@ class _Writer:
     def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec]):
         self.made, self.program, self.specs = made, program, specs
         self.names: dict[str, Any] = {"MISSING": MISSING, "same": same, "shares_memory": shares_memory,
-                                      "Tensor": Tensor}  # fmt: skip
+                                      "Tensor": Tensor, "UNSEEN": UNSEEN, "program": program}  # fmt: skip
         self.lines: list[str] = []
+        self.payload_tests: list[str] = []
+        """Looks at arrays, which native code takes itself."""
         self.leaves: list[str] = []
         self.payloads: list[str] = []
         self.containers: list[str] = []
@@ -82,22 +97,51 @@ class _Writer:
         tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
         if len(tensors) > 1 and self.program.traced.written_leaves:
             self.refuse(f"shares_memory(({', '.join(tensors)}))")
-        state, payloads = self.state()
-        if self.program.quiet:
-            result = f"[{', '.join(self.payloads + payloads)}]"
-        else:
-            inputs = ", ".join(self.leaves + state)
-            result = f"([{inputs}], [{', '.join(self.leaves)}], [{', '.join(self.containers)}])"
+        run = self.run(*self.state())
         if len(self.lines) > MOST_LINES:
             raise NoWords
-        body = "".join(f"            {line}\n" for line in [*self.lines, f"return {result}"])
-        source = (
-            f"def make({', '.join(self.names)}):\n    def inputs(args, keywords):\n        try:\n{body}"
-            "        except Exception:\n            return None\n    return inputs\n"
-        )
+        body = "".join(f"        {line}\n" for line in [*_guarded(self.lines), *run])
+        source = f"def make({', '.join(self.names)}):\n    def call(args, keywords):\n{body}    return call\n"
         scope: dict[str, Any] = {}
         exec(compile(source, "<recognised call>", "exec"), scope)
         return scope["make"](**self.names)
+
+    # ---- the run ---------------------------------------------------------------------------------------------------
+    def run(self, state: list[str], payloads: list[str]) -> list[str]:
+        """Return the lines that run the Program on what was found, and make what the call gives."""
+        given = [*self.made.leaves, *(t for _, t in self.program.traced.state)]
+        xp = next((namespace_of(x._payload) for x in given if isinstance(x, Tensor)), np)
+        if not self.program.quiet:
+            self.lines += self.payload_tests
+            groups = ", ".join(f"[{', '.join(group)}]" for group in (self.leaves + state, self.leaves, self.containers))
+            return ["program.calls += 1", f"return program.run_on({groups}, {self.constant(xp)})"]
+        runner = self.program.compiled.runner(xp)
+        inputs = ", ".join(self.payloads + payloads)
+        name, output = self.constant(runner), self.output()
+        if not isinstance(runner, Automatic):
+            self.lines += self.payload_tests
+            return ["program.calls += 1", f"results = {name}.run([{inputs}])", f"return {output}"]
+        return [
+            f"direct = {name}.direct",
+            f"results = direct.call({inputs})",
+            "if results.__class__ is list:",
+            "    program.calls += 1",
+            f"    return {output}",
+            *_guarded(self.payload_tests),
+            "program.calls += 1",
+            f"results = {name}.again([{inputs}]) if results is False else direct.ended(results, [{inputs}])",
+            f"return {output}",
+        ]
+
+    def output(self) -> str:
+        """Return the expression of what a call gives."""
+        template = self.program.traced.output
+        text = _made_of(template, itertools.count())
+        if text is not None:
+            return text
+        self.names["restore"] = restore
+        values = "[v if isinstance(v, (bool, int, float)) else Tensor(v) for v in results]"
+        return f"restore(iter({values}), {self.constant(template)})"
 
     # ---- writing ---------------------------------------------------------------------------------------------------
     def constant(self, x: Any) -> str:
@@ -111,7 +155,7 @@ class _Writer:
         return name
 
     def refuse(self, test: str) -> None:
-        self.lines.append(f"if {test}: return None")
+        self.lines.append(f"if {test}: return UNSEEN")
 
     # ---- arguments -------------------------------------------------------------------------------------------------
     def argument(self, name: str, text: str, x: Any) -> None:
@@ -193,15 +237,15 @@ class _Writer:
     def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> str:
         """Check that the tensor in `v` is of the kind of `x`; return the name of its payload."""
         array = x._payload
+        self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}")
         p = self.variable(f"{v}._payload")
         tests = [
             f"{p}.__class__ is not {self.constant(type(array))}",
             f"{p}.dtype is not {self.constant(array.dtype)}",
             f"{p}.ndim != {array.ndim}",
-            f"{v}.stop_gradient is not {x.stop_gradient}",
             *(f"{p}.shape[{i}] != {e}" for i, e in extents.items()),
         ]
-        self.refuse(" or ".join(tests))
+        self.payload_tests.append(f"if {' or '.join(tests)}: return UNSEEN")
         return p
 
     # ---- state -----------------------------------------------------------------------------------------------------
@@ -272,3 +316,29 @@ class _Writer:
             self.refuse(f"{owner}.{registry} != {self.constant(content)}" if content else f"{owner}.{registry}")
         for registry, content in zip(("_parameters", "_buffers"), guard.content[len(registries) :], strict=True):
             self.refuse(f"tuple({owner}.{registry}) != {self.constant(content)}" if content else f"{owner}.{registry}")
+
+
+def _guarded(lines: Sequence[str]) -> list[str]:
+    """Return lines of which what raises means another call."""
+    return ["try:", *(f"    {line}" for line in lines), "except Exception:", "    return UNSEEN"] if lines else []
+
+
+def _made_of(template: Template, numbers: Iterator[int]) -> str | None:
+    """Return the expression of an object of this template, made of `results` in turn; None where there are no words."""
+    if isinstance(template, TensorLike):
+        return f"Tensor(results[{next(numbers)}])"
+    if isinstance(template, Number):
+        return f"results[{next(numbers)}]"
+    if isinstance(template, NewList):
+        return _made_of(template.content, numbers)
+    if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
+        return None
+    items = [_made_of(item, numbers) for item in template.items]
+    if template.keys is None:
+        whole = "".join(f"{item}, " for item in items)
+        text = f"({whole})" if template.kind is tuple else f"[{whole}]"
+    elif all(type(key) in (str, int) for key in template.keys):
+        text = f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(template.keys, items, strict=True))}}}"
+    else:
+        return None
+    return None if None in items else text

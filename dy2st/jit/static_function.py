@@ -9,11 +9,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
 from dy2st.ir.checkpoint import KEEP_ALL
-from dy2st.ir.context import Context, current
+from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
 from dy2st.jit.as_eager import leave_as_eager
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
@@ -22,8 +20,8 @@ from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
-from dy2st.jit.fast_call import Recogniser, recogniser
-from dy2st.jit.named_calls import named_call
+from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
+from dy2st.jit.named_calls import named_after, named_call
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.retracing import MANY, warn_of_tracing
 from dy2st.jit.signature import (
@@ -38,8 +36,6 @@ from dy2st.jit.trace import Trace
 from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.errors import user_traceback
-from dy2st.runtime.places import namespace_of
-from dy2st.runtime.tensor import Tensor
 from dy2st.static.input_spec import InputSpec
 from dy2st.transformers import convert
 
@@ -47,6 +43,9 @@ MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""
 MOST_REFUSED = 16
 """After so many kinds of call that cannot become Programs, a function is not traced any more."""
+
+_Seen = tuple[tuple[ConcreteProgram, Recogniser], ...]
+_NOTHING: tuple[None, Process, int, _Seen] = (None, Process(), -1, ())
 
 
 class StaticFunction:
@@ -79,8 +78,10 @@ class StaticFunction:
         self._open_state: set[tuple[int, str]] = set()
         self._closed_state: set[tuple[int, str]] = set()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
-        self._seen: dict[Any, tuple[tuple[ConcreteProgram, Recogniser, Any], ...]] = {}
+        self._seen: dict[Any, _Seen] = {}
         """What recognises calls, by the number of arguments, the gradient mode and the names of keywords."""
+        self._latest: tuple[Context | None, Process, int, _Seen] = _NOTHING
+        """The context of the last call without keywords, its number of arguments, and what recognises such calls."""
         self._history = History()
         self._eager: set[Any] = set()
         """Kinds of call that run eagerly."""
@@ -123,27 +124,26 @@ class StaticFunction:
     # ---- calls -----------------------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         context = current()
-        if context.trace is not None:
-            return context.trace.callable(self)(*args, **keywords)
-        if context.process.to_static_enabled:
-            for program, recognise, xp in self._seen.get(
-                (len(args), context.grad, context.amp, context.checkpoint, *keywords), ()
-            ):
-                inputs = recognise(args, keywords)
-                if inputs is None:
-                    continue
-                self._last = program
-                program.calls += 1
+        known, process, count, seen = self._latest
+        if context is not known or len(args) != count or keywords:
+            if context.trace is not None:
+                return context.trace.callable(self)(*args, **keywords)
+            process, seen = context.process, self._alike(context, args, keywords)
+        if process.to_static_enabled:
+            for program, call in seen:
                 try:
-                    if program.quiet:
-                        return self._named(program.run_quietly, inputs, xp)
-                    return self._named(program.run_on, inputs[0], inputs[1], inputs[2], xp)
+                    found = call(args, keywords)
                 except Exception as error:
+                    self._last = program
                     leave_as_eager(self.dygraph_function, error, args, keywords)
                     error.__traceback__ = user_traceback(error.__traceback__)
                     raise  # a bare `raise` adds no frame of this file
+                if found is not UNSEEN:
+                    self._last = program
+                    return found
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
+        self._latest = _NOTHING
         try:
             values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
@@ -156,15 +156,21 @@ class StaticFunction:
                     args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
                 return self.dygraph_function(*args, **keywords)
             if program.calls:
-                self._remember(
-                    (len(args), context.grad, context.amp, context.checkpoint, *keywords), program, args, keywords, made
-                )
+                self._remember(_kind(context, args, keywords), program, args, keywords, made)
             program.calls += 1
             return self._named(program.run, made.leaves, made.containers)
         except Exception as error:
             leave_as_eager(self.dygraph_function, error, args, keywords)
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
+
+    def _alike(self, context: Context, args: Any, keywords: Any) -> _Seen:
+        """Return what may recognise a call: the kinds with as many arguments that were seen in the same modes."""
+        key = _kind(context, args, keywords)
+        seen = self._seen.get(key, ())
+        if seen and not keywords and context.layer is None and context.saved is None:
+            self._latest = context, context.process, len(args), seen
+        return seen
 
     def _bound(self, args: Any, keywords: Any) -> dict[str, Any] | None:
         """Return the arguments of a call by name; None where they do not fit."""
@@ -176,13 +182,12 @@ class StaticFunction:
     def _remember(self, key: Any, program: ConcreteProgram, args: Any, keywords: Any, made: Flattened) -> None:
         """Let the next call like this one be recognised."""
         known = self._seen.get(key, ())
-        if program.kinds_of_call >= MOST_KINDS or any(p is program for p, _, _ in known):
+        if program.kinds_of_call >= MOST_KINDS or any(p is program for p, _ in known):
             return
         program.kinds_of_call += 1
         recognise = recogniser(self._signature, args, keywords, made, program, self._specs())
         if recognise is not None:
-            xp = next((namespace_of(x._payload) for x in made.leaves if isinstance(x, Tensor)), np)
-            self._seen[key] = (*known, (program, recognise, xp))
+            self._seen[key] = (*known, (program, named_after(self._function, recognise)))
 
     @property
     def dygraph_function(self) -> Callable[..., Any]:
@@ -373,3 +378,8 @@ def _modes(context: Context) -> Any:
     if context.amp is None and context.checkpoint == KEEP_ALL:
         return None
     return repr(context.amp), context.checkpoint
+
+
+def _kind(context: Context, args: Any, keywords: Any) -> Any:
+    """Return what calls have in common that one function may recognise."""
+    return (len(args), context.grad, context.amp, context.checkpoint, *keywords)

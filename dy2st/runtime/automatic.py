@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from dy2st.ir.program import Block, Program
@@ -52,8 +52,35 @@ class NativeVersion(Protocol):
         ...
 
 
+class Direct(Protocol):
+    """One version of native code, as a caller runs it that has the inputs one by one."""
+
+    call: Callable[..., Any]
+    """Gives the list of results; False, before anything is done, for inputs that it does not take as they are; or a
+    number for `ended`."""
+
+    def ended(self, made: int, inputs: Sequence[Any]) -> list[Any]:
+        """Return the results after all, or raise the error of the run."""
+        ...
+
+
+class _NotYet:
+    """Stands in for native code until some has run."""
+
+    def call(self, *_: Any) -> bool:
+        return False
+
+    def ended(self, made: int, inputs: Sequence[Any]) -> list[Any]:
+        raise AssertionError(f"nothing ran on {len(inputs)} inputs that could end with {made}")
+
+
 class Native(Runnable, Protocol):
     """Native code of a Program."""
+
+    @property
+    def latest(self) -> Direct | None:
+        """The version that ran last."""
+        ...
 
     @property
     def plans(self) -> Sequence[NativeVersion]:
@@ -78,6 +105,8 @@ class Automatic:
         self._chosen: Runnable | None = None
         self.native: Native | None = None
         """The native code that runs the Program; None while, or where, the interpreter does."""
+        self.direct: Direct = _NotYet()
+        """What may be called with inputs one by one, before `again`."""
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
@@ -88,6 +117,14 @@ class Automatic:
             if self._chosen is not None:
                 self.run = chosen.run  # from now on there is nothing to choose
         return chosen.run(inputs)
+
+    def again(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run, where `direct` did not take the inputs; next time it is what has run these."""
+        results = self.run(inputs)
+        native = self.native
+        if native is not None and native.latest is not None:
+            self.direct = native.latest
+        return results
 
     def report(self) -> Report:
         """Return how the Program runs."""

@@ -8,23 +8,36 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from dy2st.ir.context import Context, as_before, current, with_grad
+from dy2st.ir.context import as_before, current, make_current, with_grad
+
+_new = object.__new__
 
 
 class _GradMode:
     """Gradients on or off for the length of a `with`, or in a decorated function (or generator)."""
 
+    __slots__ = ("_changes",)
     mode: bool
-    _changes: list[tuple[Context, Context]]
-    """Of each `with` that is around: what was current before, and what it made current."""
+    _changes: Any
+    """Of the innermost `with`: what was current before and what it made current; then the same of those around it."""
 
     def __enter__(self) -> None:
-        self._changes.append(with_grad(self.mode))
+        before = current()
+        known, after = before.process.other_grad
+        if known is before and after.grad is self.mode:  # as it mostly is; a call takes as long as all of this
+            make_current(after)
+        else:
+            before, after = with_grad(self.mode)
+        self._changes = before, after, self._changes
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        as_before(*self._changes.pop())
+        before, after, self._changes = self._changes
+        if current() is after:
+            make_current(before)
+        else:
+            as_before(before, after)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function with gradients on or off while it runs."""
@@ -71,11 +84,12 @@ class no_grad(_GradMode):  # noqa: N801 (Paddle's name)
     True
     """
 
+    __slots__ = ()
     mode = False
 
     def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
-        made = object.__new__(cls)
-        made._changes = []
+        made = _new(cls)
+        made._changes = ()
         return made if func is None else made(func)
 
 
@@ -88,11 +102,12 @@ class enable_grad(_GradMode):  # noqa: N801 (Paddle's name)
     True
     """
 
+    __slots__ = ()
     mode = True
 
     def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
-        made = object.__new__(cls)
-        made._changes = []
+        made = _new(cls)
+        made._changes = ()
         return made if func is None else made(func)
 
 
@@ -110,11 +125,11 @@ class set_grad_enabled(_GradMode):  # noqa: N801 (Paddle's name)
     """
 
     def __init__(self, mode: bool):
-        self.mode, self._changes = bool(mode), []
+        self.mode, self._changes = bool(mode), ()
         self._at_call, _ = with_grad(self.mode)
 
     def __enter__(self) -> None:
-        self._changes.append((self._at_call, with_grad(self.mode)[1]))
+        self._changes = self._at_call, with_grad(self.mode)[1], self._changes
 
 
 def is_grad_enabled() -> bool:

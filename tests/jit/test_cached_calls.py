@@ -188,3 +188,90 @@ def test_calls_under_auto_cast_are_recognised_as_such() -> None:
         with paddle.amp.auto_cast(level="O2", dtype="float16"):
             assert static(x, w).dtype is (x @ w).sum().dtype
     assert recognised(static) == 2
+
+
+@pytest.fixture
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+
+
+@pytest.mark.usefixtures("native")
+def test_native_code_of_a_recognised_call_takes_only_arrays_of_its_kind() -> None:
+    def centred(x: Any) -> Any:
+        return x * x - x.mean()
+
+    static = paddle.jit.to_static(centred, full_graph=True)
+    rows = np.arange(12, dtype="float32").reshape(3, 4)
+    given = (rows, rows[:, ::2], rows[:0], rows[:1], rows[0], rows.astype("float64"), rows.T, rows, rows[1:])
+    with np.errstate(all="ignore"):
+        for _ in range(4):
+            for array in given:
+                wanted = centred(T(array))
+                found = static(T(array))
+                assert found.dtype is wanted.dtype
+                np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-6)
+    assert recognised(static) == 3  # two numbers of axes, and another dtype
+
+
+@pytest.mark.usefixtures("native")
+def test_the_error_of_a_native_run_of_a_recognised_call_is_that_of_the_interpreter() -> None:
+    static = paddle.jit.to_static(lambda x, i: paddle.gather(x, i), full_graph=True)
+    for _ in range(4):
+        assert static(T([1.0, 2.0]), T([1])).tolist() == [2.0]
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            static(T([1.0, 2.0]), T([7]))
+    assert static(T([1.0, 2.0]), T([0])).tolist() == [1.0]
+    assert static.concrete_program.calls == 7
+
+
+STRUCTURES = (
+    lambda x: (x, [x + 1, (x * 2,)]),
+    lambda x: {"sum": x.sum(), 3: [x]},
+    lambda x: (),
+    lambda x: [],
+    lambda x: (len(x), x + 1, "word", None),
+    lambda x: {(1, 2): x * 2},
+)
+
+
+@pytest.mark.parametrize("function", STRUCTURES)
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_what_a_recognised_call_gives_has_the_structure_of_the_function(
+    function: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plain(x: Any) -> Any:
+        if isinstance(x, paddle.Tensor):
+            return x.tolist()
+        if isinstance(x, dict):
+            return {k: plain(v) for k, v in x.items()}
+        return type(x)(map(plain, x)) if isinstance(x, (list, tuple)) else x
+
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    static = paddle.jit.to_static(function, full_graph=True)
+    x = T([1.0, 2.0])
+    results = [static(x) for _ in range(4)]
+    assert [plain(found) for found in results] == [plain(function(x))] * 4
+
+
+def test_calls_are_recognised_in_each_mode_by_turns() -> None:
+    static = paddle.jit.to_static(scaled, full_graph=True)
+    x = T([2.0], stop_gradient=False)
+    for _ in range(5):
+        assert static(x, 3.0).stop_gradient is False
+        with paddle.no_grad():
+            assert static(x, 3.0).stop_gradient is True
+            assert static(x, k=3.0).tolist() == [6.0]
+    assert recognised(static) == 3
+
+
+def test_no_call_is_recognised_where_programs_are_turned_off() -> None:
+    static = paddle.jit.to_static(scaled, full_graph=True)
+    for _ in range(3):
+        static(T([2.0]), 3.0)
+    paddle.jit.enable_to_static(False)
+    try:
+        static(T([2.0]), 3.0)
+    finally:
+        paddle.jit.enable_to_static(True)
+    assert static.concrete_program.calls == 3

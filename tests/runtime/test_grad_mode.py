@@ -1,5 +1,7 @@
 """Gradients on and off: by `with`, by decorator, from now on; other changes of the context stay."""
 
+import threading
+
 import pytest
 
 import dy2st as paddle
@@ -32,6 +34,29 @@ def test_one_object_may_be_entered_again():
 def test_an_error_leaves_gradients_as_they_were():
     with pytest.raises(ValueError, match="inside"), paddle.no_grad():
         raise ValueError("inside")
+    assert paddle.is_grad_enabled()
+
+
+def test_other_threads_keep_their_mode():
+    found: list[bool] = []
+
+    def work():
+        for _ in range(200):
+            with paddle.enable_grad():
+                found.append(paddle.is_grad_enabled())
+
+    with paddle.no_grad():
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        here = []
+        for _ in range(200):
+            with paddle.no_grad():
+                here.append(paddle.is_grad_enabled())
+        for thread in threads:
+            thread.join()
+    assert set(found) == {True}
+    assert set(here) == {False}
     assert paddle.is_grad_enabled()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,7 +82,9 @@ class NativePlan:
             [0, self._stack.ctypes.data, *python_api.addresses(), support.given_back()] if self._direct else [0, 0],
             np.uint64,
         )
-        self._call = self._function() if self._direct else None
+        self.call: Callable[..., Any] = self._function() if self._direct else _takes_nothing
+        """Runs on inputs one by one. It gives the list of results; False, before anything is done, where it does not
+        take an input as it is; or what `ended` makes results of."""
         self._interpreted: Plan | None = None
         self.elsewhere = 0
         """How many runs the interpreter took over."""
@@ -143,22 +145,26 @@ class NativePlan:
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        if self._call is not None:
-            made = self._call(*inputs)
-            if type(made) is list:
-                return made
-            if made is not False:
-                return self._ended(made & 3, self._contexts[made >> 2], inputs)
-        return self._by_rows(inputs)
+        made = self.call(*inputs)
+        if type(made) is list:
+            return made
+        return self._by_rows(inputs) if made is False else self.ended(made, inputs)
 
     def attempt(self, inputs: Sequence[Any]) -> list[Any] | None:
         """Run on inputs that the builtin function takes as they are; None, before anything is done, for others."""
-        if self._call is None:
-            return None
-        made = self._call(*inputs)
+        made = self.call(*inputs)
         if type(made) is list:
             return made
-        return None if made is False else self._ended(made & 3, self._contexts[made >> 2], inputs)
+        return None if made is False else self.ended(made, inputs)
+
+    @property
+    def latest(self) -> NativePlan:
+        """The version that ran last: this one."""
+        return self
+
+    def ended(self, made: int, inputs: Sequence[Any]) -> list[Any]:
+        """Do what follows a run for which `call` gave a number: raise its error, or run on the interpreter."""
+        return self._ended(made & 3, self._contexts[made >> 2], inputs)
 
     def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
         """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""
@@ -226,6 +232,11 @@ class NativePlan:
             except NoNativeForm:
                 return None
         return row
+
+
+def _takes_nothing(*_: Any) -> bool:
+    """Stand in for the builtin function of code that has none."""
+    return False
 
 
 def refuse_another_count(program: Program, inputs: Sequence[Any]) -> None:

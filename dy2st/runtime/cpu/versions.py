@@ -60,6 +60,8 @@ class Versions:
         self._chosen: dict[tuple[tuple[str, int], ...], NativePlan] = {}
         """Which version runs inputs with these extents; as many are noted as it takes to look once a shape."""
         self._tried: tuple[NativePlan, ...] = ()
+        self.latest: NativePlan | None = None
+        """The version that ran last."""
 
     @property
     def plans(self) -> tuple[NativePlan, ...]:
@@ -81,8 +83,10 @@ class Versions:
         for plan in self._tried:
             made = plan.attempt(inputs)
             if made is not None:
+                self.latest = plan
                 return made
-        return self.version(inputs).run(inputs)
+        self.latest = self.version(inputs)
+        return self.latest.run(inputs)
 
     def version(self, inputs: Sequence[Any]) -> NativePlan:
         """Return the version for these inputs, made where there is none."""
