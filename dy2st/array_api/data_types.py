@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -13,6 +12,7 @@ from dy2st.functions import defaults
 from dy2st.functions.assigning import clone
 from dy2st.functions.operands import cast_to, default_dtype
 from dy2st.functions.placement import to
+from dy2st.records import record
 from dy2st.runtime import places
 from dy2st.runtime.tensor import Tensor
 
@@ -59,7 +59,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return reduce(lambda t, n: dtypes.promote_number(t, n, default_dtype()), numbers, reduce(dtypes.promote, others))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FloatInfo:
     """The limits of a float dtype; of a complex one those of its parts."""
 
@@ -83,7 +83,7 @@ def iinfo(type: Any, /) -> Any:
     return defaults.iinfo(type.dtype if isinstance(type, Tensor) else type)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Info:
     """What the namespace can do."""
 

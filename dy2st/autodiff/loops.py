@@ -17,7 +17,6 @@ The sum for a list, and for a tensor of which a turn reads parts, enters the tur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from dy2st.autodiff.activity import active_carried
@@ -33,6 +32,7 @@ from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import INT, ListType, TensorType, Type, optional, tangent_type
 from dy2st.ops.cotangent import zeros_of
+from dy2st.records import record
 
 
 class Form(Enum):
@@ -54,7 +54,7 @@ def form_of(ct: Value | None, like: Value) -> Form:
     return Form.OPTIONAL if may_miss(ct, like) else Form.DENSE
 
 
-@dataclass
+@record
 class Turn:
     """The backward body while it is built."""
 
@@ -68,7 +68,7 @@ class Turn:
     """The cotangents of `taken` after the turn; for an invariant that did not enter, what this turn adds."""
 
 
-@dataclass
+@record
 class Slot:
     """What the backward loop carries for operand `i`: before the loop, before and after a turn."""
 

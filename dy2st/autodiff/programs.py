@@ -8,7 +8,6 @@ jvp(program, wrt)   (arguments, then tangents of `wrt`) -> (results, then their 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import dy2st.autodiff.calls  # these fill the table of control rules
 import dy2st.autodiff.custom
@@ -22,13 +21,14 @@ from dy2st.ir.clone import clone_block, clone_program
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import Type, optional, tangent_type
 from dy2st.ops.control import visible_symbols
+from dy2st.records import record
 
 assert dy2st.autodiff.calls
 assert dy2st.autodiff.custom
 assert dy2st.autodiff.loops
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pullback:
     """What `vjp` gives.
 

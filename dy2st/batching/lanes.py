@@ -9,7 +9,6 @@ APART     a list with a value for each lane: for what differs between lanes in m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from dy2st.batching.leaves import Rebuilder
@@ -17,6 +16,7 @@ from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type, over_leaves
+from dy2st.records import record
 from dy2st.shapes import Dim, Extent, symbol
 
 NUMBERS: dict[str, DType] = {"int": int64, "float": float64, "bool": bool_}
@@ -31,7 +31,7 @@ class Form(Enum):
     APART = "apart"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Lane:
     """What a value of one lane became."""
 

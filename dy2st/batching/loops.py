@@ -14,7 +14,6 @@ the tapes of reverse mode (`tapes.py`) are read by the turns that wrote them alo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dy2st.batching.branches import any_of, borrower, can_be_masked, choose, enter, in_form, mask_of, wider
 from dy2st.batching.lanes import Form, Lane, form_type, known_outside
@@ -23,6 +22,7 @@ from dy2st.batching.tapes import is_read_tape, is_written_tape
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.records import record
 
 
 @rule("while_loop", "counted_while")
@@ -151,7 +151,7 @@ def _masked(
     return _turning(at, operation, lanes, _Turn(side, forms, moves, mask))
 
 
-@dataclass
+@record
 class _Turn:
     """The body of a masked loop."""
 

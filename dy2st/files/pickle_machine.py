@@ -18,15 +18,15 @@ from __future__ import annotations
 import mmap
 import pickletools
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.errors import FileFormatError
+from dy2st.records import record
 
 MAX_PROTOCOL = 4
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Global:
     """A function or class that a pickle names."""
 

@@ -13,13 +13,13 @@ import mmap
 import os
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dy2st.errors import FileFormatError
 from dy2st.files.pickle_machine import Global, Machine
+from dy2st.records import record
 
 MAX_DEPTH = 100
 MAX_AXES = 64
@@ -29,7 +29,7 @@ _DTYPES = ("b1", "i1", "u1", "i2", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c1
 """u2 is how Paddle stores bfloat16."""
 
 
-@dataclass
+@record
 class Named:
     """A tensor that was pickled with its name."""
 
@@ -37,14 +37,14 @@ class Named:
     array: np.ndarray
 
 
-@dataclass
+@record
 class _Array:
     """An array under construction: its state is its shape and its bytes."""
 
     value: np.ndarray | None = None
 
 
-@dataclass
+@record
 class _DType:
     code: str
     order: str = "="

@@ -23,7 +23,6 @@ import mmap
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ import numpy as np
 from dy2st.dtypes import of_array
 from dy2st.errors import FileFormatError
 from dy2st.files import atomic, strict_json
+from dy2st.records import record
 
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000
@@ -47,7 +47,7 @@ _COMPLEX, _HEADER_HASH, _DATA_HASH = "complex", "header_sha256", "data_sha256"
 _OURS = ("format", "version", _COMPLEX, _HEADER_HASH, _DATA_HASH)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Entry:
     """Where a tensor lies: bytes `begin` to `end` of the data."""
 

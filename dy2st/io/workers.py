@@ -8,17 +8,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, TimeoutError
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dy2st.ir.context import current
+from dy2st.records import record
 
 Fetch = Callable[[Any, Any], Any]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class WorkerInfo:
     """Which worker process this is: `id` of `num_workers`, with its copy of the dataset."""
 
@@ -73,7 +73,7 @@ def _taken(batch: Future[Any], timeout: float) -> Any:
     return found
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Failure:
     """An exception in a worker: its class where it can be made anew from a text, and its traceback as text."""
 

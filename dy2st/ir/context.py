@@ -7,13 +7,13 @@ to a thread or task (the default place and generator) is in `process`, one objec
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dy2st.ir.checkpoint import KEEP_ALL
+from dy2st.records import record
 
 
-@dataclass
+@record
 class Process:
     """Settings that every thread shares."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
-from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TypeVar
 
 from dy2st.errors import TraceError
 from dy2st.ir.context import current
 from dy2st.naming import is_plain_module
+from dy2st.records import field, record
 
 Error = TypeVar("Error", bound=TraceError)
 
@@ -19,7 +19,7 @@ MOST_CALLS = 50
 """A location remembers no more calls than this."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Location:
     """A place in the user's source: file, line and the function's name.
 

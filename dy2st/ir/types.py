@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dy2st.dtypes import DType
+from dy2st.records import record
 from dy2st.shapes import Extent, Shape
 
 Constant = None | bool | int | float | str
@@ -28,7 +28,7 @@ class Type:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TensorType(Type):
     """A tensor of known dtype and rank; extents are ints or symbolic."""
 
@@ -43,7 +43,7 @@ class TensorType(Type):
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ScalarType(Type):
     """A Python number. `kind` is "int", "float" or "bool"; `extent` says which extent an int is known to be."""
 
@@ -54,7 +54,7 @@ class ScalarType(Type):
         return self.kind if self.extent is None else f"{self.kind}({self.extent})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ListType(Type):
     """A growable list whose elements share one type."""
 
@@ -64,7 +64,7 @@ class ListType(Type):
         return f"list<{self.element}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TupleType(Type):
     """A fixed sequence of values."""
 
@@ -74,7 +74,7 @@ class TupleType(Type):
         return f"tuple<{', '.join(map(str, self.items))}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UnsetType(Type):
     """The type of a variable that was not assigned, or of a cotangent that is not there."""
 
@@ -82,7 +82,7 @@ class UnsetType(Type):
         return "unset"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ConstType(Type):
     """The type whose only value is a Python constant: None, a string, a number."""
 
@@ -98,7 +98,7 @@ class ConstType(Type):
         return "none" if self.value is None else f"const({json.dumps(self.value)})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VariantType(Type):
     """One of several alternatives, told apart by a run-time tag (the index in `alternatives`)."""
 

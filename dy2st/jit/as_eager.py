@@ -7,12 +7,12 @@ written then, so the function runs once more, eagerly and unseen, up to where it
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from dy2st.ir.context import current, replaced
+from dy2st.records import replace
 from dy2st.runtime.generator import default_generator
 
 _UNWRITTEN = "__dy2st_unwritten__"
@@ -29,7 +29,7 @@ def leave_as_eager(function: Callable[..., Any], error: Exception, args: Any, ke
         return
     delattr(error, _UNWRITTEN)
     default_generator()  # the process that is replaced for a moment must have it
-    process = dataclasses.replace(current().process, to_static_enabled=False)
+    process = replace(current().process, to_static_enabled=False)
     with replaced(process=process), contextlib.redirect_stdout(None), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.suppress(Exception):  # it is the one that is on its way already

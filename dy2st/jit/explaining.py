@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import SIMPLE, Guard
 from dy2st.jit.signature import Branch, Fixed, Flattened, Leaf, rebuild
 from dy2st.jit.value_keys import VALUES
+from dy2st.records import field, record
 from dy2st.runtime.tensor import Tensor
 
 MOST_EVENTS = 32
 MOST_SHOWN = 8
 
 
-@dataclass
+@record
 class History:
     """What became of the calls of one function, apart from those that Programs count."""
 

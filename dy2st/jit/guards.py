@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from dy2st.dtypes import DType
+from dy2st.records import record
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
 
@@ -32,7 +32,7 @@ def _fits(now: Any, before: Any) -> bool:
     return now is before or (isinstance(now, Tensor) and type(now) is type(before)) or same(now, before)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StateSlot:
     """An argument of the Program that is read from a real object: an attribute, or a tensor itself."""
 
@@ -49,7 +49,7 @@ class StateSlot:
         return self.owner if self.name is None else getattr(self.owner, self.name)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class GlobalSlot(StateSlot):
     """An argument that is read from a global variable; the owner is the module's dict."""
 
@@ -58,7 +58,7 @@ class GlobalSlot(StateSlot):
         return self.owner.get(self.name)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ItemSlot(StateSlot):
     """An argument that is read from a list or dict; the name is the place in it."""
 
@@ -72,7 +72,7 @@ class ItemSlot(StateSlot):
         return self.owner[self.name]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ArgumentSlot:
     """The owner of a write that is an argument of the call: a tensor ("leaf"), or a list or dict ("container")."""
 
@@ -84,7 +84,7 @@ class ArgumentSlot:
         return leaves[self.index] if self.kind == "leaf" else containers[self.index]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Guard:
     """Something that was read while tracing and must be the same for the Program to be right."""
 
@@ -120,7 +120,7 @@ class Guard:
         return f".{self.name} of a {type(self.owner).__name__}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class GlobalGuard(Guard):
     """A global variable that was read; the owner is the module's dict."""
 
@@ -132,7 +132,7 @@ class GlobalGuard(Guard):
         return f"the global '{self.name}'"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class KindGuard(Guard):
     """A Python number that is an argument: its type must stay; the value is that type."""
 
@@ -147,7 +147,7 @@ class KindGuard(Guard):
         return False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ContentGuard:
     """The content of a container that was read while tracing."""
 
@@ -172,7 +172,7 @@ class ContentGuard:
         return f"the content of a {type(self.owner).__name__}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ViewGuard:
     """A tensor that was read as a view of another one, which the Program reads as well."""
 
@@ -197,7 +197,7 @@ class ViewGuard:
         return "what a tensor is a view of"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ArrayGuard:
     """The elements of a NumPy array that the Program has as a constant."""
 
@@ -219,7 +219,7 @@ class ArrayGuard:
         return "an array from outside"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LayerGuard:
     """The sublayers, hooks and names of parameters and buffers that a layer had while tracing."""
 

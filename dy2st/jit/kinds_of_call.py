@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.types import ScalarType, TensorType
@@ -14,10 +13,11 @@ from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.signature import rebuild
 from dy2st.jit.static_function import StaticFunction
 from dy2st.nn.layer import Layer
+from dy2st.records import record
 from dy2st.static.input_spec import InputSpec
 
 
-@dataclass
+@record
 class KindOfCall:
     """Arguments that stand for a kind of call: samples, and what is declared of them by leaf name."""
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +30,7 @@ from dy2st.ir.program import Block, Program
 from dy2st.ir.types import INT, TensorType, is_differentiable, matches
 from dy2st.jit.argument_data import is_pair, signature_from_json, signature_to_json, tree_from_json, tree_to_json
 from dy2st.jit.template_data import template_from_json, template_to_json
+from dy2st.records import field, record
 from dy2st.runtime.templates import Template, types_of
 
 KIND = "layer"
@@ -42,7 +42,7 @@ RANDOM = ("seed", "draw")
 Json = Any
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StateTensor:
     """A tensor that the Programs read: its dotted name below the layer, what it is there, its elements."""
 
@@ -54,7 +54,7 @@ class StateTensor:
     """The name of the tensor that this is, where one tensor has two names."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Target:
     """What a write goes to. `kind` is "attribute", "elements", "gradient", "random" or "seed" (these have no name)."""
 
@@ -62,7 +62,7 @@ class Target:
     name: str | None = None
 
 
-@dataclass
+@record
 class SavedCall:
     """One kind of call: which function of the Program runs it, and what arguments and results are."""
 
@@ -81,7 +81,7 @@ class SavedCall:
         return len(types_of(self.output))
 
 
-@dataclass
+@record
 class SavedMethod:
     """A function that can be called: its signature and the kinds of calls that were traced."""
 
@@ -89,7 +89,7 @@ class SavedMethod:
     calls: list[SavedCall] = field(default_factory=list[SavedCall])
 
 
-@dataclass
+@record
 class SavedLayer:
     """All that a file holds."""
 

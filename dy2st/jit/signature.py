@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dy2st import dtypes
 from dy2st.errors import ConversionError
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.value_keys import is_its_attributes, key_of
+from dy2st.records import record
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import Pulled, is_own
 from dy2st.shapes import Extent, symbol
@@ -156,28 +156,28 @@ def _leaf(x: Any, name: str, made: Flattened) -> Leaf:
     return Leaf(len(made.leaves) - 1)
 
 
-@dataclass
+@record
 class Leaf:
     """Input number `index`."""
 
     index: int
 
 
-@dataclass
+@record
 class Moving:
     """Iterator number `index`."""
 
     index: int
 
 
-@dataclass
+@record
 class Fixed:
     """A Python value that the Program depends on."""
 
     value: Any
 
 
-@dataclass
+@record
 class Branch:
     """A container of arguments."""
 

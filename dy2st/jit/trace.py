@@ -6,7 +6,6 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.errors import Dy2stError, InvalidProgram, StructureError
@@ -25,6 +24,7 @@ from dy2st.jit.outside_reads import OutsideReads
 from dy2st.jit.rebound import Rebound
 from dy2st.jit.refusals import refuse_generator
 from dy2st.jit.same_tensors import arguments_among
+from dy2st.records import field, record
 from dy2st.runtime import convert_if
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
@@ -40,7 +40,7 @@ from dy2st.runtime.variant import Variant
 from dy2st.transformers import convert, is_converted_code
 
 
-@dataclass
+@record
 class Traced:
     """What tracing gives."""
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -30,10 +29,11 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import OpDef, register
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.records import field, record
 from dy2st.shapes import Extent
 
 
-@dataclass
+@record
 class Sample:
     """Operands (arrays, Python numbers, lists) and attributes of one call, for tests."""
 

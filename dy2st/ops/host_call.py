@@ -7,7 +7,6 @@ A function gets NumPy arrays and gives some back. Its derivative is a function t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.elementwise import Tangents
+from dy2st.records import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Host:
     """A Python function that a Program calls, and the one that gives its cotangents."""
 
@@ -106,7 +106,7 @@ class HostTangent(Op):
         return iter(())
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class _Chosen:
     """The backward function, of whose results those for some inputs are wanted."""
 

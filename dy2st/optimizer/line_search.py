@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from dy2st.records import record
 
-@dataclass(frozen=True)
+
+@record(frozen=True)
 class Point:
     """A step length, the value there, the gradient (a vector) and the slope along the direction."""
 

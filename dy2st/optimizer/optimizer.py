@@ -9,7 +9,6 @@ the results are written by `runtime.inplace.write`, which makes them state of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from dy2st.nn.clip import ClipGradBase
 from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer import state as saving
 from dy2st.optimizer.lr import LRScheduler
+from dy2st.records import record
 from dy2st.regularizer import L2Decay, WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
@@ -28,7 +28,7 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_gradients import gradient_parts
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Slot:
     """A piece of state that a rule keeps for each parameter: of its shape, or one number in float64 (`scalar`)."""
 

@@ -6,11 +6,12 @@ Compiled code then names the user's file, line and columns by itself, and traceb
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
 
+from dy2st.records import record
 
-@dataclass(frozen=True)
+
+@record(frozen=True)
 class Place:
     """A span of the user's text."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.pysrc import tree
+from dy2st.records import field, record
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Scope:
     """One scope: what it binds and what it declares to be bound elsewhere."""
 

@@ -13,18 +13,18 @@ import linecache
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 from dy2st.errors import ConversionError
+from dy2st.records import record
 
 _FUTURE = sum({getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names})
 
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Found:
     """The source of one function."""
 

@@ -9,15 +9,15 @@ that the function runs eagerly (`Tracer.before_write`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from dy2st.records import record
 from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Held:
     """A container and what it holds at some point of the trace."""
 

@@ -8,13 +8,13 @@ the rest  as their operands come, all in the widest dtype among them; with level
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st import dtypes
 from dy2st.dtypes import DType, promote
 from dy2st.ir.opdef import lookup
 from dy2st.ops.base import Op
+from dy2st.records import record
 from dy2st.runtime.tensor import Tensor
 
 LOW = ("conv", "conv_input_grad", "matmul")
@@ -26,7 +26,7 @@ HIGH = (
 _UNTOUCHED = ("cast", "detach")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class AutoCast:
     """One setting of `auto_cast`; its repr is part of the key of cached Programs."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
 from dy2st.passes.silence import silenced
+from dy2st.records import record
 from dy2st.runtime.automatic import Automatic, Runnable
 from dy2st.runtime.backend import ready
 from dy2st.runtime.plan import compile_plan
@@ -149,7 +149,7 @@ class Compiled:
         return CompiledPullback(self._like(made.forward), self._like(made.backward), seeded, made.found)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CompiledPullback:
     """The forward Program with residuals behind its results, and the backward Program that takes them."""
 

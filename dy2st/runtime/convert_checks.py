@@ -9,7 +9,6 @@ built-in exceptions with a text; what else belongs to the exception (its class, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -18,6 +17,7 @@ from dy2st.ir.location import error_at
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType
 from dy2st.ops.control import RAISABLE
+from dy2st.records import field, record
 from dy2st.runtime.caught import RunError
 from dy2st.runtime.convert_if import if_exp, predicate
 from dy2st.runtime.faults import place_of
@@ -92,7 +92,7 @@ def _thrown(error: Any, cause: Thunk | None) -> None:
 # ---- what a Program raises -------------------------------------------------------------------------------------------
 
 
-@dataclass
+@record
 class Raised:
     """An exception that a Program raises, as the user's code made it."""
 
@@ -150,7 +150,7 @@ class Raised:
         return again.with_traceback(self.error.__traceback__)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Filled:
     """A text with values of the run in it."""
 
@@ -166,7 +166,7 @@ class Filled:
         return Text(self.template, [next(values) for _ in range(self.count)])
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Given:
     """A tensor or a number of the run."""
 
@@ -180,7 +180,7 @@ class Given:
         return Scalar(value) if isinstance(value.type, ScalarType) else trace.wrap(value)
 
 
-@dataclass
+@record
 class Parts:
     """The arguments of an exception, taken apart."""
 

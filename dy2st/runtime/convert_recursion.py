@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.errors import NeedsPythonValue, StructureError
@@ -18,6 +17,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ops.control import outward
+from dy2st.records import field, record
 from dy2st.runtime.convert_if import Diverged, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_template, old_objects
@@ -46,7 +46,7 @@ DEEPEST = 200
 """Calls of one function inside of each other, in line, after which a trace gives up."""
 
 
-@dataclass
+@record
 class Active:
     """A call that is being traced."""
 
@@ -55,7 +55,7 @@ class Active:
     builder: Builder
 
 
-@dataclass
+@record
 class Recursion:
     """A function of the Program: what it takes, and what it gives back as far as is known."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.errors import Dy2stError, StructureError
@@ -22,6 +21,7 @@ from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import Type
 from dy2st.ops.control import outward, visible_symbols
+from dy2st.records import record
 from dy2st.runtime.caught import RunError, guarded, kinds_raised
 from dy2st.runtime.convert_checks import Raised
 from dy2st.runtime.convert_if import Diverged, if_, join_blocks, seen_template
@@ -36,7 +36,7 @@ Thunk = Callable[[], Any]
 Handler = Callable[[BaseException], None]
 
 
-@dataclass
+@record
 class Site:
     """A `raise` in the body of a `try`: the exception, and what it hands over."""
 

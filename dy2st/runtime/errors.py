@@ -9,12 +9,12 @@ Python prints the user's source with carets. A call of a function of the Program
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import NoReturn, TypeVar
 
 from dy2st.ir.location import Location
+from dy2st.records import record
 
 E = TypeVar("E", bound=BaseException)
 
@@ -99,7 +99,7 @@ def _frames_of(location: Location) -> list[tuple[FrameType, int]]:
     return [(_frame(spot, code), spot.line) for code, spot in spots]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Spot:
     """A part of a line; without columns, the whole line."""
 

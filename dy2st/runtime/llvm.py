@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
+from dy2st.records import record
 from dy2st.runtime import cpu
 
 
-@dataclass
+@record
 class _Known:
     there: bool | None = None
 

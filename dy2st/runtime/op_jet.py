@@ -7,17 +7,17 @@ operands, results, extents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.autodiff.jet import Given, Pusher, found_in
 from dy2st.ir.program import Value
 from dy2st.ops.base import Op
+from dy2st.records import record
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.op_derivation import OpDerivation, Place, attribute_key, shape_pattern
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OpJet:
     """`compiled` takes the arguments that `uses` names, then coefficients; gives those that `found` names."""
 

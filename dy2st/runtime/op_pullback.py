@@ -7,7 +7,6 @@ takes what it uses of: operands, results, extents, cotangents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from dy2st.autodiff.reverse import pull_back
 from dy2st.errors import AutodiffError
 from dy2st.ops.base import Op
+from dy2st.records import record
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.op_derivation import TEMPLATED, OpDerivation, Place, attribute_key, shape_pattern
 
@@ -41,7 +41,7 @@ def ghost(x: Any) -> Any:
     return Ghost(x.shape, x.dtype) if hasattr(x, "shape") else x
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OpPullback:
     """`compiled` takes the arguments that `uses` names, then the cotangents; gives those of operands `found`."""
 

@@ -7,18 +7,18 @@ operands, results, extents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.autodiff.forward import Tangents, push_forward
 from dy2st.errors import AutodiffError
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.base import Op
+from dy2st.records import record
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.op_derivation import OpDerivation, Place, attribute_key, shape_pattern
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OpPushforward:
     """`compiled` takes the arguments that `uses` names, then tangents; gives those of results `found`."""
 

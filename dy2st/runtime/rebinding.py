@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from dy2st.errors import TraceError
 from dy2st.ir.location import user_location
+from dy2st.records import record
 from dy2st.runtime.undefined import Undefined
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ Get = Callable[[], Any]
 Set = Callable[[Any], None]
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Place:
     """Where a variable is kept: in a cell, or under its name in the globals of a module."""
 

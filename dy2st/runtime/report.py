@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+
+from dy2st.records import field, record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Report:
     """How one Program runs.
 

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from dy2st.records import record
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import unpack
 from dy2st.runtime.templates import holds_objects
@@ -16,7 +16,7 @@ from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator
 from dy2st.runtime.variant import SymbolicList
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SymbolicIterable:
     """A sequence of `length` items of which `get(i)` is the i-th; `must_roll` where Python cannot run through it."""
 

@@ -12,7 +12,6 @@ its own (`Items`, or `ListOf` when the length differs).
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.formatting import Part
@@ -27,6 +26,7 @@ from dy2st.ir.types import (
     Type,
     VariantType,
 )
+from dy2st.records import record
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.text import Text
@@ -41,7 +41,7 @@ class Template:
     """Base of the templates; they are immutable and compared by value."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Const(Template):
     """One Python object, the same every time."""
 
@@ -54,7 +54,7 @@ class Const(Template):
         return 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Unset(Template):
     """A variable that was not assigned."""
 
@@ -67,7 +67,7 @@ class Unset(Template):
         return 1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TensorLike(Template):
     """A tensor of this type."""
 
@@ -75,7 +75,7 @@ class TensorLike(Template):
     stop_gradient: bool
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Number(Template):
     """A symbolic Python number; `choices` are the values that it can have, where they are known and few."""
 
@@ -83,7 +83,7 @@ class Number(Template):
     choices: tuple[Any, ...] | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Items(Template):
     """A tuple, or the content of a list or dict, item by item. `kind` is the Python type, `keys` those of a dict."""
 
@@ -92,14 +92,14 @@ class Items(Template):
     keys: tuple[Any, ...] | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class NewList(Template):
     """A list (or dict) that is made anew, with content of this template."""
 
     content: Template
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class NewObject(Template):
     """An instance of a user's class that is made anew: its attributes, by name."""
 
@@ -108,14 +108,14 @@ class NewObject(Template):
     items: tuple[Template, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ListOf(Template):
     """The content of a list of unknown length."""
 
     element: Template
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TextOf(Template):
     """A text with values of the run in it: its parts (see `formatting.Part`), and what the values are."""
 
@@ -123,7 +123,7 @@ class TextOf(Template):
     items: tuple[Template, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OneOf(Template):
     """A variant; alternative 0 is `Unset`."""
 

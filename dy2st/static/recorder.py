@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from dy2st.ir.context import current, replaced
 from dy2st.ir.location import Location, user_location
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType
+from dy2st.records import record
 from dy2st.runtime.log import Key, WriteLog
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.tracing import Tracer
@@ -47,7 +47,7 @@ class CountedLog(WriteLog):
         super().set(key, owner, value)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class State:
     """A variable that is kept in the scope between runs."""
 
@@ -59,7 +59,7 @@ class State:
     """The holder of the eager tensor whose elements it has, where there is one."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ForTest:
     """What `clone(for_test=True)` has in place of a value: operations of its own and the value they give."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from dy2st.naming import Names
 from dy2st.pysrc import tree
+from dy2st.records import field, record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """The variables of one `if`, `while` or `for` that becomes a call of the helper."""
 
@@ -19,7 +19,7 @@ class Plan:
     foreign: tuple[str, ...]  # of `names`: globals and variables of unconverted functions, which may be missing
 
 
-@dataclass
+@record
 class Context:
     """One conversion."""
 

@@ -11,19 +11,19 @@ import ast
 import threading
 import types
 import weakref
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dy2st.errors import ConversionError
 from dy2st.naming import is_plain_module
 from dy2st.pysrc import origin, source, templates, tree
+from dy2st.records import field, record, replace
 from dy2st.transformers import private_names
 from dy2st.transformers.codegen import LazyText, compile_function
 from dy2st.transformers.pipeline import PASSES
 from dy2st.transformers.preview import new_context
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Converted:
     """A converted function, waiting for a helper."""
 

@@ -7,7 +7,6 @@ into the node that uses it, `broadcast` and its like are passed through.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dy2st.ir.location import Location
 from dy2st.ir.printer import label, operation_to_text, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.records import field, record
 from dy2st.viz.layers import arrange
 from dy2st.viz.panels import Edge, Node, Panel, count
 
@@ -36,7 +36,7 @@ _HIDDEN_ATTRIBUTES = {"carried", "types", "type", "tags", "message", "template"}
 _LONGEST_TEXT = 34
 
 
-@dataclass
+@record
 class Names:
     """What people call the arguments and results of a block."""
 

@@ -6,7 +6,8 @@ Sizes are in pixels. A node of control flow holds one panel a sub-block and can 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from dy2st.records import field, record
 
 FONT = 12
 LETTER = 6.9
@@ -14,7 +15,7 @@ SMALL = 5.9
 """Widths that are reserved for a letter of the title and of the lines below it."""
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Node:
     """A box with a title, lines of small text, and what is shown when the pointer rests on it."""
 
@@ -38,7 +39,7 @@ class Node:
         return 24 + 14 * len(self.lines)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Edge:
     """A value that goes from one node of a panel to another; fractions say where it leaves and enters."""
 
@@ -51,7 +52,7 @@ class Edge:
     """The points between: numbers past those of the nodes."""
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Panel:
     """A block: nodes in rows, top to bottom, and the edges between them."""
 

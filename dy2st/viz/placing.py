@@ -7,9 +7,9 @@ pooling neighbours that would overlap).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from dy2st.records import field, record
 from dy2st.viz.layers import segments
 from dy2st.viz.panels import Node, Panel
 
@@ -21,7 +21,7 @@ POINT = 8.0
 SWEEPS = 10
 
 
-@dataclass
+@record
 class Place:
     """The top left corner of a box within the panel around it, and its size."""
 
@@ -31,7 +31,7 @@ class Place:
     height: float
 
 
-@dataclass
+@record
 class Placed:
     """A panel's size and what stands in it; `x`, `y` are its corner within the node around it."""
 

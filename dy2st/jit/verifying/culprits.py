@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,13 +22,14 @@ from dy2st.jit.verifying.outcome import live_results, seed_of
 from dy2st.jit.verifying.report import Culprit, Difference
 from dy2st.jit.verifying.snapshot import Snapshot
 from dy2st.nn.layer import Layer
+from dy2st.records import record, replace
 from dy2st.runtime import backward
 from dy2st.runtime.compiled import Compiled, CompiledPullback
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.tensor import Tensor
 
 
-@dataclass
+@record
 class Call:
     """A call that can be repeated: the function both ways, its arguments, and the state before."""
 
@@ -42,7 +41,7 @@ class Call:
 
     def eager(self) -> Any:
         """Run as Python, with everything under `to_static` inside of it as Python too."""
-        process = dataclasses.replace(current().process, to_static_enabled=False)
+        process = replace(current().process, to_static_enabled=False)
         with replaced(process=process):
             return self.plain(*self.inputs, **self.keywords)
 

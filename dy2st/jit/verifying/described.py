@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying.reachable import reachable
+from dy2st.records import record
 from dy2st.runtime.tensor import Tensor
 
 _CALLABLE = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial, StaticFunction)
@@ -19,7 +19,7 @@ _TOLERANCE = {"float16": 2e-2, "bfloat16": 4e-2, "float32": 1e-4, "complex64": 1
 """How far apart two results of the same arithmetic may be, beside the largest element."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Thing:
     """One object: its kind in words, and its value where that is compared: an array, or plain data."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
@@ -21,6 +20,7 @@ from dy2st.ir.program import Block, Operation, Program
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op
 from dy2st.ops.host_call import Host
+from dy2st.records import field, record
 from dy2st.runtime import dispatch, pairs
 from dy2st.runtime.tensor import Tensor
 
@@ -28,7 +28,7 @@ LARGEST = 1 << 22
 """Results of more elements than this are remembered by every so many elements."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Event:
     """One operation that ran: the user's line, the op's name, and copies of its results that are tensors."""
 
@@ -37,7 +37,7 @@ class Event:
     arrays: tuple[np.ndarray, ...]
 
 
-@dataclass
+@record
 class EagerEvents:
     """A `with` that notes every operation of eager mode in this thread.
 

@@ -7,12 +7,12 @@ import inspect
 import io
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.ir.location import Location, user_location
 from dy2st.jit.verifying.described import Thing, described
+from dy2st.records import field, record
 from dy2st.runtime import backward
 from dy2st.runtime.errors import user_lines
 from dy2st.runtime.generator import default_generator
@@ -20,7 +20,7 @@ from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
 
 
-@dataclass
+@record
 class Outcome:
     """What one run left behind, as data."""
 

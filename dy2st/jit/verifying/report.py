@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dy2st.errors import Mismatch
 from dy2st.ir.location import Location
+from dy2st.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Difference:
     """One thing that is not the same: what kind of thing, which one, and what each way gave."""
 
@@ -26,7 +25,7 @@ class Difference:
         return f"{self.kind} {self.name}: eager {self.eager}, static {self.static}".replace("  ", " ")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Culprit:
     """The first line of the user's code that gives something else in a Program, and how that was found out."""
 
@@ -39,7 +38,7 @@ class Culprit:
         return f"{where}\n    {source}\n  {self.reason}" if source else f"{where}\n  {self.reason}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Verification:
     """The outcome of `verify`: true where both ways agree; prints what differs and the first line that does.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from dy2st.jit.verifying.outcome import Outcome, observed
 from dy2st.jit.verifying.report import Culprit, Difference, Verification
 from dy2st.jit.verifying.snapshot import Snapshot, make_optimizer_state
 from dy2st.nn.layer import Layer
+from dy2st.records import replace
 from dy2st.runtime.generator import default_generator
 
 KINDS = ("exception", "prints", "warnings", "result", "state", "random numbers", "gradients")
@@ -102,7 +102,7 @@ def _compared(
         refusal = got.error
         if isinstance(refusal, (ConversionError, TraceError)) and type(want.error) is not type(refusal):
             return [Difference("conversion", "", "runs", str(refusal))], _refused(refusal)
-        found = [dataclasses.replace(d, name=turn + d.name) for d in _differences(want, got, rtol, atol)]
+        found = [replace(d, name=turn + d.name) for d in _differences(want, got, rtol, atol)]
         if found:
             return found, find(call, found, partial(close, rtol=rtol, atol=atol)) or _seen(found[0], want, got)
     return [], None

@@ -7,9 +7,8 @@ over the first or the last axes fit into one nest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.records import field, record
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 from dy2st.shapes import Extent, Shape
@@ -18,7 +17,7 @@ AxisMap = tuple[int | None, ...]
 RELABELLED = ("reshape", "expand_dims", "squeeze")
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Group:
     """Operations that run as one loop nest over `space`."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+from dy2st.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Definition:
     """One function, constant or declaration of a module: its symbol, its text and what it needs."""
 

@@ -6,12 +6,12 @@ Booleans are `i1` in registers and bytes in memory.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dy2st.dtypes import DType, float16, int64
 from dy2st.ir.types import TensorType
+from dy2st.records import record
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, known_extents, memory_kind
@@ -49,7 +49,7 @@ def elements_of(f: Function, t: TensorType, components: Components) -> list[str]
     return made
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Place:
     """Elements from number `first` on, `stride` elements apart, of a row that begins at `base`."""
 

@@ -14,9 +14,9 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from dy2st.records import field, record
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.image import Binary, Image, NotLinkable
@@ -31,7 +31,7 @@ _loaded: list[Any] = []
 _provided: dict[str, Callable[[], int]] = {}
 
 
-@dataclass
+@record
 class Code:
     """Loaded code: `address(name)` is where a function of it stands."""
 

@@ -5,9 +5,8 @@ While a run reads the arrays of a list, it holds them: who made the list may cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dy2st.ir.types import ListType, Type, UnsetType, VariantType
+from dy2st.records import record
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.entry_values import Values, is_plain
@@ -30,7 +29,7 @@ def is_made(t: Type) -> bool:
     return is_read(t)
 
 
-@dataclass
+@record
 class Taken:
     """A list of Python's that a run reads: its type and object, and blocks of the native list and of what is held."""
 

@@ -11,7 +11,6 @@ import itertools
 import struct
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from dy2st.ir.location import Location
 from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
 from dy2st.ops.bundle import Bundle
+from dy2st.records import record
 from dy2st.runtime.cpu.memory import ELSEWHERE, HEAD, MARK, OK, RAISED
 from dy2st.runtime.cpu.replay import Outcome
 from dy2st.runtime.cpu.representation import as_part, in_register, in_registers, kinds, known_extents
@@ -27,7 +27,7 @@ from dy2st.runtime.errors import located
 _FORMAT = {"i64": "q", "double": "d", "float": "f", "i1": "?", "i8": "b", "i16": "h", "i32": "i", "ptr": "Q"}
 
 
-@dataclass
+@record
 class HostCall:
     """What a number in native code stands for: a function of Python values, and the types of both sides."""
 

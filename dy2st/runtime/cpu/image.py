@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dy2st.records import record
 
 
 class NotLinkable(Exception):
     """An object holds what an image cannot."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Image:
     """Machine code that runs at any address, once its slots are filled."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
+from dy2st.records import field, record
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.emit import Module
 from dy2st.runtime.cpu.engine import compile_object, object_key
@@ -27,7 +27,7 @@ _LARGE = 20_000
 """A text of fewer letters is not worth being compiled in parts at the same time."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Batch:
     """An object file, and what each of its functions is made of."""
 
@@ -35,7 +35,7 @@ class Batch:
     keys: dict[str, str]
 
 
-@dataclass
+@record
 class _Known:
     batches: dict[str, Batch] = field(default_factory=dict[str, Batch])
     by_function: dict[str, str] = field(default_factory=dict[str, str])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.dtypes import DType, int64
+from dy2st.records import record
 from dy2st.runtime.cpu import math
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function, Module
@@ -14,7 +14,7 @@ from dy2st.runtime.cpu.math import half
 from dy2st.runtime.cpu.representation import element_kind
 
 
-@dataclass
+@record
 class Lanes:
     """Where registers of `count` elements are computed."""
 

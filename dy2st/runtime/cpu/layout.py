@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import Group, even
 from dy2st.runtime.cpu.elementwise import DEAR, LONG
 from dy2st.runtime.cpu.reductions import REDUCTIONS
@@ -13,7 +12,7 @@ from dy2st.runtime.cpu.representation import in_register
 from dy2st.runtime.cpu.target import Target
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Work:
     """What a sweep through a row does."""
 
@@ -28,7 +27,7 @@ class Work:
         return bool(self.ends or self.columns or self.stores)
 
 
-@dataclass
+@record
 class Layout:
     """How a group's values are told apart and ordered, before a line of code is written."""
 

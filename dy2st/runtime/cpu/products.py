@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dy2st.records import field, record
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.identity import identity
 from dy2st.runtime.cpu.image import Binary, Image
@@ -22,7 +22,7 @@ _MOST_BYTES = 64 * 2**20
 """Larger products are made anew: reading them takes longer than what they save."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Product:
     """Machine code, what there is to say of it, and the arrays that it reads."""
 

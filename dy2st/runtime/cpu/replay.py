@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -16,10 +15,11 @@ import numpy as np
 from dy2st.ir.clone import clone_program
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Program
+from dy2st.records import record
 from dy2st.runtime.plan import compile_plan
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Outcome:
     """What an effect gave, or the error that it raised."""
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from dy2st.dtypes import DType, float16
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
+from dy2st.records import record
 from dy2st.shapes import Dim, symbol
 
 _ELEMENT = {
@@ -157,7 +157,7 @@ def zeros(t: Type) -> Components:
     return tuple(map(zero, kinds(t)))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Owner:
     """Where in a row of components a counted block stands, and what of: a tensor's memory (None) or a list."""
 

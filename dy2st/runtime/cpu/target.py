@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from dataclasses import dataclass, replace
 from typing import Any
+
+from dy2st.records import record, replace
 
 _FORCED = {
     "avx512": ("x86-64-v4", "", 64),
@@ -23,7 +24,7 @@ _FORCED = {
 _STRICT_BYTES = 32
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Target:
     """What code generation needs to know of a CPU; `vector_bytes` is 0 where it is to use no vectors."""
 

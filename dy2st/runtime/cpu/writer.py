@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import Type
+from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import Step, schedule
@@ -32,7 +32,7 @@ GroupRule = Callable[..., Sequence[Components]]
 """Writes the run of a group: (writer, group, operands), and where results are to stand in memory that is there."""
 
 
-@dataclass
+@record
 class Unit:
     """What the functions of one Program share while they are written."""
 

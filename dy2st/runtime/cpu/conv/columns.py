@@ -8,8 +8,8 @@ performance convolutional neural networks for document processing", 2006).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from dy2st.records import record
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, source
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -35,7 +35,7 @@ def scatter(tile: Tile) -> Definition:
     return _walk(tile, "scatter", _scatter_run)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Run:
     """Columns that share a row of the image: `count` places, of which [low, high) lie inside."""
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
+from dy2st.records import record, replace
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -22,7 +22,7 @@ _COST = 300
 _FIELDS = ("batch", "channels", *axis_fields("in", "kernel", "out", "stride", "low", "high"))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Window:
     """A window, or as many beside each other as there are lanes: where it begins in the padded input."""
 

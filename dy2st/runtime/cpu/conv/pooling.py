@@ -7,8 +7,8 @@ with a vector of one lane (pool_windows.py).
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
+from dy2st.records import replace
 from dy2st.runtime.cpu.conv.extents import fill_zeros
 from dy2st.runtime.cpu.conv.pool_windows import (
     Walk,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from dy2st.records import record
 from dy2st.runtime.cpu.target import Target
 
 ELEMENTS = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64"}
 SIZES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Tile:
     """`rows` rows by up to `vectors` vectors of `lanes` elements are one kernel's sums."""
 

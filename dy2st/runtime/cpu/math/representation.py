@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from dy2st.records import record
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Form:
     """The layout of a binary floating-point kind."""
 

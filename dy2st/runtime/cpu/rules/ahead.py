@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.records import record
 from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components
@@ -26,7 +26,7 @@ _ROWS = 128
 """So many rows keep two threads busy; a turn that has them by itself gains nothing from the next one's."""
 
 
-@dataclass
+@record
 class Window:
     """The products of some turns: slots for their block, the number of the first, how many, and of the next window."""
 

@@ -8,13 +8,13 @@ Floats count so as long as they are whole numbers without rounding. Where number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dy2st.dtypes import float32, float64
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
+from dy2st.records import record
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, minus, most, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
@@ -31,7 +31,7 @@ _LARGE, _MOST_TURNS, _LONGEST_STEP = 2**61, 2**40, 2**20
 _INTS = ("i32", "i64")
 
 
-@dataclass
+@record
 class Counting:
     """A loop that counts: by how much each turn changes what is carried, and until what number which counter runs."""
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.records import record
 from dy2st.runtime.cpu.integers import compare, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components, is_small
@@ -26,7 +26,7 @@ _ROWS = 32
 """So many rows are put by; a turn that has them by itself adds them at once."""
 
 
-@dataclass
+@record
 class Rows:
     """A matrix as its rows lie: where it begins, and how many elements they are apart."""
 
@@ -34,7 +34,7 @@ class Rows:
     apart: str
 
 
-@dataclass
+@record
 class Later:
     """Slots for the blocks of the rows that were put by, and for how many there are."""
 

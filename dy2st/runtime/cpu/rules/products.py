@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.records import record, replace
 from dy2st.runtime.cpu.batches import batch_function
 from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.representation import Components, Strided
@@ -21,7 +21,7 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 Made = Sequence[Components]
 
 
-@dataclass
+@record
 class Matrix:
     """A batch of matrices in memory: rows (or columns, where `transposed`), `apart` elements from each other."""
 

@@ -6,10 +6,10 @@ A tensor is read as [outer, count, inner] with the axis in the middle; numbers s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.records import record
 from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
@@ -31,7 +31,7 @@ _COST = 500
 """How many picoseconds an element takes, roughly."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Scan:
     """A run along an axis."""
 

@@ -7,11 +7,11 @@ front of the table's, the table, and the axes behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Value, tensor_type
+from dy2st.records import record
 from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
@@ -24,7 +24,7 @@ from dy2st.runtime.cpu.rules.views import Axis, front_of, parts_of, sliced, stri
 from dy2st.runtime.cpu.writer import Writer
 
 
-@dataclass
+@record
 class Table:
     """Element numbers in memory, made of what tensors say; their axes are those of the tensors, or one of a mask."""
 
@@ -40,7 +40,7 @@ class Table:
         return self.shape[0]
 
 
-@dataclass
+@record
 class Scattered:
     """Elements of a tensor: axes in front of a table's, the table, axes behind it; numbers begin at `first`."""
 
@@ -113,7 +113,7 @@ def scattered(
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@record(frozen=True)
 class Term:
     """Places on one axis: integers in memory, and the axis that they are places of."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.records import record
 from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native, is_small
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import extents, index_leading, number_of, product, viewed
@@ -128,7 +128,7 @@ def parts_of(
     return made
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Axis:
     """An axis of what is read or written: its extent, and how many elements it is apart."""
 
@@ -136,7 +136,7 @@ class Axis:
     stride: str
 
 
-@dataclass
+@record
 class Region:
     """A part of a tensor by ints and slices: its first element's number, its extents, how far its axes are apart."""
 

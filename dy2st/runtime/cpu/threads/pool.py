@@ -14,16 +14,16 @@ import platform
 import re
 import sys
 import threading
-from dataclasses import dataclass, field
 from typing import Any
 
+from dy2st.records import field, record
 from dy2st.runtime.cpu.engine import Code, compile_text, provide
 from dy2st.runtime.cpu.threads.module import pool_text
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
 from dy2st.runtime.cpu.threads.usable import usable_threads
 
 
-@dataclass
+@record
 class _Wanted:
     """How many threads there are to be; None where nobody has said."""
 
