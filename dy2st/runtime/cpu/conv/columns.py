@@ -13,7 +13,7 @@ from dy2st.records import record
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, source
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, span_mask
+from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
 
@@ -125,15 +125,12 @@ def valid_run(f: Function, start: str, count: str, extent: str, stride: str) -> 
     return low, most(f, high, low)
 
 
-def gather_run(f: Function, tile: Tile, run: Run, exact: bool = False) -> None:
-    """Write the elements inside and zeros elsewhere; behind them, where not `exact`, what is written over later."""
+def gather_run(f: Function, tile: Tile, run: Run) -> None:
+    """Write the elements inside and zeros elsewhere; behind them, what is written over later."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
 
     def store(value: str, i: str) -> None:
-        if exact:
-            masked_store(f, tile, value, f.offset(run.block, i, t), lane_mask(f, lanes, minus(f, run.count, i)))
-        else:
-            f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
+        f.do(f"store {v} {value}, ptr {f.offset(run.block, i, t)}, align {tile.size}")
 
     dense, halved = compare(f, "eq", run.stride, 1), compare(f, "eq", run.stride, 2)
     apart = negation(f, any_of(f, dense, halved))

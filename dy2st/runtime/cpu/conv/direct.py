@@ -25,9 +25,13 @@ _KERNEL = (
 """Strides in bytes."""
 _ROWS = {1: (8, 4), 2: (8, 4), 3: (8, 6, 4, 2)}
 """How many filters the kernels of so many vectors take: the fewest that are as many as are left, or all."""
+_BLOCK = 8
+"""Filters are shared between threads in multiples of so many."""
+_UNITS = 16
+"""So many units keep several threads busy: where there are fewer groups of vectors, filters are cut into blocks."""
 _COST = 320
 """Picoseconds that a vector of places takes for an element of a filter."""
-_TOGETHER = 1 << 19
+_TOGETHER = 1 << 20
 """The bytes of planes up to which images are laid out together."""
 
 
@@ -48,9 +52,11 @@ class Layout:
         self.planes = Planes(f, tile, extents)
         self.places = Places(f, tile, self.planes)
         image = times(f, self.planes.image, tile.size)
-        fitting = f.value(f"udiv i64 {_TOGETHER}, {most(f, image, 1)}")
-        self.images = most(f, least(f, fitting, extents.batch), 1)
-        """How many images are laid out together."""
+        fitting = most(f, f.value(f"udiv i64 {_TOGETHER}, {most(f, image, 1)}"), 1)
+        turns = most(f, f.value(f"udiv i64 {minus(f, plus(f, extents.batch, fitting), 1)}, {fitting}"), 1)
+        even = f.value(f"udiv i64 {minus(f, plus(f, extents.batch, turns), 1)}, {turns}")
+        self.images = most(f, even, 1)
+        """How many images are laid out together: about as many each time."""
         self.taps = scratch
         self.lanes = f.offset(scratch, self.planes.taps_bytes)
         self.vectors = f.offset(self.lanes, self.places.lanes_bytes)
@@ -87,30 +93,51 @@ def direct(tile: Tile) -> Definition:
     w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
     needs: list[Definition] = [fill, describe, body]
     with layout.chunks(fill, describe) as (_, w, c, count):
+        groups = f.value(f"udiv i64 {plus(f, count, step - 1)}, {step}")
+        block, blocks = filter_blocks(f, extents.filters, groups, _BLOCK, _UNITS)
         arguments = (
             ("ptr", w), ("i64", w_row), ("ptr", layout.data), ("ptr", layout.taps), ("ptr", layout.vectors), ("ptr", c),
-            ("i64", c_row), ("i64", extents.filters), ("i64", extents.depth), ("i64", count),
+            ("i64", c_row), ("i64", extents.filters), ("i64", extents.depth), ("i64", count), ("i64", groups),
+            ("i64", block),
         )  # fmt: skip
-        units = f.value(f"udiv i64 {plus(f, count, step - 1)}, {step}")
-        cost = times(f, extents.filters, extents.depth, step * _COST)
-        needs.append(forked(f, body.name, arguments, units, cost))
+        cost = times(f, block, extents.depth, step * _COST)
+        needs.append(forked(f, body.name, arguments, times(f, groups, blocks), cost))
     f.ret()
     return Definition(f.name, f.text(), tuple(needs))
 
 
+def filter_blocks(f: Function, filters: str, groups: str, least_block: int, units: int) -> tuple[str, str]:
+    """Write how many filters are a block, and how many blocks there are, for `units` with so many groups of places."""
+    wanted = f.value(f"udiv i64 {units + least_block - 1}, {most(f, groups, 1)}")
+    some = f.value(f"udiv i64 {filters}, {times(f, most(f, wanted, 1), least_block)}")
+    block = times(f, most(f, some, 1), least_block)
+    return block, f.value(f"udiv i64 {minus(f, plus(f, filters, block), 1)}, {block}")
+
+
+def even_share(f: Function, number: str, groups: str, count: str) -> tuple[str, str]:
+    """Write where the vectors of a group begin and how many they are, of groups that differ by one at most."""
+    first, end = (f.value(f"udiv i64 {times(f, n, count)}, {groups}") for n in (number, plus(f, number, 1)))
+    return first, minus(f, end, first)
+
+
 def _groups(tile: Tile) -> Definition:
-    """Return the function that computes the results of some groups of as many vectors as a kernel takes."""
-    step = tile.vectors
-    parameters = (*_KERNEL, ("i64", "%count"), *RANGE)
+    """Return the function that computes some units: the results of a block of filters for a group of vectors."""
+    parameters = (*_KERNEL, ("i64", "%count"), ("i64", "%groups"), ("i64", "%block"), *RANGE)
     f = Function(f"dy2st.conv.{tile.dtype}.direct.groups", parameters, linkage="internal", also="noinline nounwind")
-    rows = [_rows(tile, n) for n in range(1, step + 1)]
-    first, stop = times(f, "%from", step), least(f, times(f, "%to", step), "%count")
-    with f.loop(stop, step=step, start=first) as i:
-        vectors = f.offset("%vectors", times(f, i, VECTOR_BYTES))
-        operands = [f"{kind} {vectors if name == '%vectors' else name}" for kind, name in _KERNEL]
-        left = least(f, minus(f, stop, i), step)
+    rows = [_rows(tile, n) for n in range(1, tile.vectors + 1)]
+    with f.loop("%to", start="%from") as unit:
+        before = f.value(f"udiv i64 {unit}, %groups")
+        first, here = even_share(f, minus(f, unit, times(f, before, "%groups")), "%groups", "%count")
+        done = times(f, before, "%block")
+        own = {
+            "%vectors": f.offset("%vectors", times(f, first, VECTOR_BYTES)),
+            "%w": f.offset("%w", times(f, done, "%w_row")),
+            "%c": f.offset("%c", times(f, done, "%c_row")),
+            "%filters": least(f, minus(f, "%filters", done), "%block"),
+        }
+        operands = [f"{kind} {own.get(name, name)}" for kind, name in _KERNEL]
         for n, function in enumerate(rows, 1):
-            with f.when(compare(f, "eq", left, n)):
+            with f.when(compare(f, "eq", here, n)):
                 f.call("void", f"@{function.name}", *operands)
     f.ret()
     return Definition(f.name, f.text(), tuple(rows))

@@ -10,7 +10,7 @@ largest number, spreads to the rest of its tile. Where a result is not finite, a
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.conv.direct import Layout, applies, direct
+from dy2st.runtime.cpu.conv.direct import Layout, applies, direct, even_share, filter_blocks
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, describe_vectors
 from dy2st.runtime.cpu.conv.planes import fill_planes
@@ -29,9 +29,13 @@ _LEAST_TILES, _LEAST_CHANNELS = 96, 32
 """From so many tiles, and so many channels and filters, on it is faster (measured)."""
 _COST = 160
 """Picoseconds that a vector of tiles takes for an element of a part."""
+_FILTER_COST = 6000
+"""Picoseconds that it takes to transform the filter of a channel."""
+_BLOCK, _UNITS = 32, 6
+"""Filters are cut into blocks of so many or more where there are fewer groups of tiles than units."""
 _BODY = (
     ("ptr", "%planes"), ("ptr", "%taps"), ("ptr", "%vectors"), ("i64", "%count"), ("ptr", "%u"), ("ptr", "%rooms"),
-    ("ptr", "%c"), ("ptr", "%tiles"), ("ptr", "%shape"),
+    ("ptr", "%c"), ("ptr", "%tiles"), ("ptr", "%shape"), ("i64", "%groups"), ("i64", "%block"),
 )  # fmt: skip
 
 
@@ -76,7 +80,7 @@ def winograd(tile: Tile) -> Definition:
     layout = Layout(f, tile, extents, f.offset(rooms, times(f, sizes.room, _TEAM)))
     needs = [fill, describe, body, again, part]
     arguments = (("ptr", "%w"), ("ptr", "%scratch"), ("i64", extents.filters), ("i64", extents.channels))
-    needs.append(forked(f, part.name, arguments, extents.filters, times(f, extents.channels, 1000)))
+    needs.append(forked(f, part.name, arguments, extents.filters, times(f, extents.channels, _FILTER_COST)))
     with f.loop(str(_TEAM)) as who:
         f.store("i64", "0", f.offset(rooms, times(f, who, sizes.room)))
     layout.planes.write_taps(layout.taps)
@@ -90,13 +94,14 @@ def winograd(tile: Tile) -> Definition:
         f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {layout.data}", f"i64 {extents.image}", f"ptr {row}",
                f"i64 {images}")  # fmt: skip
         count = times(f, images, layout.places.vectors)
+        groups = f.value(f"udiv i64 {plus(f, count, GROUP - 1)}, {GROUP}")
+        block, blocks = filter_blocks(f, extents.filters, groups, _BLOCK, _UNITS)
         arguments = (
             ("ptr", layout.data), ("ptr", layout.taps), ("ptr", layout.vectors), ("i64", count), ("ptr", "%scratch"),
-            ("ptr", rooms), ("ptr", c), ("ptr", row), ("ptr", "%shape"),
+            ("ptr", rooms), ("ptr", c), ("ptr", row), ("ptr", "%shape"), ("i64", groups), ("i64", block),
         )  # fmt: skip
-        units = f.value(f"udiv i64 {plus(f, count, GROUP - 1)}, {GROUP}")
-        cost = times(f, extents.filters, extents.channels, GROUP * PARTS * _COST)
-        needs.append(forked(f, body.name, arguments, units, cost, _TEAM))
+        cost = times(f, block, extents.channels, GROUP * PARTS * _COST)
+        needs.append(forked(f, body.name, arguments, times(f, groups, blocks), cost, _TEAM))
     with f.loop(str(_TEAM)) as who:
         infinite = f.load("i64", f.offset(rooms, times(f, who, sizes.room)))
         with f.when(compare(f, "ne", infinite, 0)):
@@ -131,7 +136,7 @@ class _Sizes:
 
 
 def _body(tile: Tile) -> Definition:
-    """Return the function that computes the results of some groups of vectors of tiles."""
+    """Return the function that computes some units: the results of a block of filters for a group of vectors."""
     f = Function(f"dy2st.conv.{tile.dtype}.winograd.groups", (*_BODY, *RANGE), linkage="internal",
                  also="noinline nounwind")  # fmt: skip
     image, multiply, result = images_part(tile), panels(tile), results_part(tile)
@@ -142,21 +147,21 @@ def _body(tile: Tile) -> Definition:
     m = f.offset(v, sizes.images)
     u_part, u_row = times(f, extents.filters, extents.channels, tile.size), times(f, extents.channels, tile.size)
     with f.loop("%to", start="%from") as unit:
-        first = times(f, unit, GROUP)
-        here = least(f, minus(f, "%count", first), GROUP)
+        before = f.value(f"udiv i64 {unit}, %groups")
+        first, here = even_share(f, minus(f, unit, times(f, before, "%groups")), "%groups", "%count")
+        done = times(f, before, "%block")
+        filters = least(f, minus(f, extents.filters, done), "%block")
         vectors = f.offset("%vectors", times(f, first, VECTOR_BYTES))
         f.call("void", f"@{image.name}", "ptr %planes", "ptr %taps", f"ptr {vectors}", f"i64 {here}", f"ptr {v}",
                f"i64 {extents.channels}")  # fmt: skip
+        u = f.offset("%u", times(f, done, u_row))
         with f.loop(str(PARTS)) as part:
-            a = f.offset("%u", times(f, part, u_part))
-            b, c = (
-                f.offset(v, times(f, part, extents.channels, width)),
-                f.offset(m, times(f, part, extents.filters, width)),
-            )
+            a = f.offset(u, times(f, part, u_part))
+            b, c = (f.offset(base, times(f, part, n, width)) for base, n in ((v, extents.channels), (m, filters)))
             f.call("void", f"@{multiply.name}", f"ptr {a}", f"i64 {u_row}", f"i64 {tile.size}", f"ptr {b}",
-                   f"i64 {width}", f"ptr {c}", f"i64 {width}", f"i64 {extents.filters}",
+                   f"i64 {width}", f"ptr {c}", f"i64 {width}", f"i64 {filters}",
                    f"i64 {times(f, here, tile.lanes)}", f"i64 {extents.channels}", "i1 false", "i1 false")  # fmt: skip
-        f.call("void", f"@{result.name}", f"ptr {m}", f"i64 {first}", f"i64 {here}", "ptr %c", f"ptr {room}",
-               "ptr %tiles", "ptr %shape")  # fmt: skip
+        f.call("void", f"@{result.name}", f"ptr {m}", f"i64 {first}", f"i64 {here}", "ptr %c", f"i64 {done}",
+               f"i64 {filters}", f"ptr {room}", "ptr %tiles", "ptr %shape")  # fmt: skip
     f.ret()
     return Definition(f.name, f.text(), (image, multiply, result))

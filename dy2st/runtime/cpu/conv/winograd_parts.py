@@ -85,9 +85,9 @@ def images_part(tile: Tile) -> Definition:
 
 
 def results_part(tile: Tile) -> Definition:
-    """Return the function that writes A^T m A of the tiles of a group to the results, and whether all are finite."""
-    parameters = (("ptr", "%m"), ("i64", "%first"), ("i64", "%count"), ("ptr", "%c"), ("ptr", "%infinite"),
-                  ("ptr", "%tiles"), ("ptr", "%shape"))  # fmt: skip
+    """Return the function that writes A^T m A of a group's tiles for some filters, and whether all are finite."""
+    parameters = (("ptr", "%m"), ("i64", "%first"), ("i64", "%count"), ("ptr", "%c"), ("i64", "%before"),
+                  ("i64", "%filters"), ("ptr", "%infinite"), ("ptr", "%tiles"), ("ptr", "%shape"))  # fmt: skip
     f = Function(f"dy2st.conv.{tile.dtype}.winograd.results", parameters, linkage="internal", also="noinline nounwind")
     tiles, real = Extents(f, tile, "%tiles"), Extents(f, tile)
     lanes, across = tile.lanes, tiles.shape["out2"]
@@ -98,7 +98,7 @@ def results_part(tile: Tile) -> Definition:
         image = f.value(f"udiv i64 {number}, {vectors}")
         start = times(f, f.value(f"urem i64 {number}, {vectors}"), lanes)
         end = least(f, plus(f, start, lanes), tiles.places)
-        plane = times(f, image, real.filters, real.places)
+        plane = times(f, plus(f, times(f, image, real.filters), "%before"), real.places)
         f.store("i64", start, at)
         head, body, done = f.label("lines"), f.label("line"), f.label("written")
         f.start(head)
@@ -122,7 +122,7 @@ def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, s
     """Write the loop over the filters for tiles beside each other: two lines of results, twice as long."""
     (plane, y, x), (m, count), v, lanes = place, read, tile.vector, tile.lanes
     width = GROUP * lanes * tile.size
-    part = times(f, real.filters, width)
+    part = times(f, "%filters", width)
     height, long = real.shape["out1"], real.shape["out2"]
     left = least(f, times(f, count, 2), minus(f, long, times(f, x, 2)))
     masks = [lane_mask(f, lanes, minus(f, left, lanes * half)) for half in (0, 1)]
@@ -135,7 +135,7 @@ def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, s
         rest = f.value(f"fsub {v} {r[1]}, {r[2]}")
         return [f.value(f"fadd {v} {r[0]}, {middle}"), f.value(f"fsub {v} {rest}, {r[3]}")]
 
-    with f.loop(real.filters) as n:
+    with f.loop("%filters") as n:
         here = f.offset(m, times(f, n, width))
         parts = [f.value(f"load {v}, ptr {f.offset(here, times(f, part, i))}, align {tile.size}") for i in range(PARTS)]
         columns = [narrowed([parts[4 * i + j] for i in range(4)]) for j in range(4)]

@@ -39,6 +39,8 @@ def same_bits(function, *arrays):
         ((1, 300, 2, 2), (400, 300, 3, 3), 1),
         ((16, 200, 2, 2), (200, 200, 3, 3), 1),
         ((4, 64, 30, 30), (64, 64, 1, 1), 1),
+        ((2, 64, 16, 16), (136, 64, 3, 3), 1),  # a few groups of tiles: split by filters too
+        ((1, 64, 8, 8), (132, 64, 3, 3), 1),  # a few vectors of places
     ],
 )
 def test_convolutions_and_their_gradients(x, w, stride, rng):
