@@ -37,6 +37,8 @@ from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
 from dy2st.ops.base import Op
 from dy2st.ops.list_slots import ListTake
+from dy2st.passes.attend import bring_together
+from dy2st.passes.base import innermost_first
 
 __all__ = ["CONTROL", "Cotangents", "Frontier", "accumulate", "close_cond", "pull_back", "set_flag"]
 
@@ -52,8 +54,11 @@ def pull_back(
 
     Through `blocked` values no cotangent passes.
     """
+    roots = list(roots)
     unwind_here(b, block)
     hoist(b, block)
+    for inner in innermost_first(block):
+        bring_together(inner, (*roots, *cts, *blocked))
     return pull_block(b, block, roots, cts, blocked)
 
 
@@ -233,10 +238,14 @@ def transpose_rule(
     """Emit the cotangents of the operands of one op; those in `so_far` (lists) are added to."""
     op = operation.op
     assert isinstance(op, Op)
+    wanted = [v in active and is_differentiable(v.type) for v in operation.operands]
+    direct = op.pull(b, operation.operands, cts, wanted, **operation.attributes)
+    if direct is not None:
+        return direct
     trace = LinearTrace(b, operation)
     tangents = [
-        trace.tangent(tangent_type(v.type)) if v in active and is_differentiable(v.type) else None
-        for v in operation.operands
+        trace.tangent(tangent_type(v.type)) if flows else None
+        for v, flows in zip(operation.operands, wanted, strict=True)
     ]
     out = op.jvp(trace, operation.operands, tangents, operation.results, **operation.attributes)
     outs = cast("Sequence[Value | None]", out if isinstance(out, (list, tuple)) else [out])

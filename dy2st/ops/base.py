@@ -12,7 +12,7 @@ An op has
     `jvp`                                  anything else; what it emits is differentiated in turn
 - `samples`    operands and attributes on which the registry-driven tests check every rule
 
-Reverse mode is derived: linearize (jvp), then transpose.
+Reverse mode is derived: linearize (jvp), then transpose. An op may bring its own (`pull`) where that costs less.
 """
 
 from __future__ import annotations
@@ -109,6 +109,15 @@ class Op(OpDef):
         `b.shape(operands[i])` for its run-time extents, never the value itself.
         """
         raise TypeError(f"{self.name} has no transpose rule")
+
+    def pull(self, b: Builder, operands: Sequence[Value], cts: Sequence[Value | None], wanted: Sequence[bool],
+             *_: Any, **attributes: Any) -> Sequence[Value | None] | None:  # fmt: skip
+        """Emit the cotangents of operands from those of the results at once; None: derive them from `jvp`.
+
+        For an op whose reverse is measured to cost less than what is derived. `wanted[i]` says whether operand i has a
+        cotangent at all.
+        """
+        return None
 
     def makes_view(self, *_: Any, **attributes: Any) -> bool:
         """Say whether a call with these attributes gives a view of the first operand."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.attend import Attend
+from dy2st.passes.attend import Attend, bring_together
 from dy2st.runtime.interpreter import evaluate
 from tests.passes.texts import becomes, program, stays
 
@@ -100,3 +100,63 @@ func main(%c: bool[], %x: float32[2, 3, 3]) {
 """)
     assert ATTEND.apply(made)
     assert [o.name for o in made.block.operations[0].blocks[0].operations] == ["attention"]
+
+
+@pytest.mark.parametrize(("scale", "op"), [("div", "div"), ("mul", "mul")])
+def test_scaled_scores_are_those_of_scaled_queries(scale, op):
+    text = PLAIN.replace(
+        "  %w: float32[B, N, M] = softmax(%s)",
+        "  %c: float32[] = constant() {value=float32[](3.0)}\n"
+        "  %i: int(B) = dim(%q) {axis=0}\n  %j: int(N) = dim(%q) {axis=1}\n  %l: int(M) = dim(%k) {axis=1}\n"
+        "  %f: float32[B, N, M] = broadcast(%c, %i, %j, %l) {shape=(none, none, none)}\n"
+        f"  %t: float32[B, N, M] = {scale}(%s, %f)\n  %w: float32[B, N, M] = softmax(%t)",
+    )
+    made, rng = program(text), np.random.default_rng(2)
+    inputs = [rng.normal(size=shape).astype("f") for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 2))]
+    wanted = evaluate(program(text), inputs)[0]
+    assert ATTEND.apply(made)
+    names = [o.name for o in made.block.operations]
+    assert names[-2:] == [op, "attention"]
+    assert "softmax" not in names
+    assert np.allclose(evaluate(made, inputs)[0], wanted, rtol=1e-5)
+
+
+def test_scores_over_a_number_on_the_left_stay():
+    stays(ATTEND, PLAIN.replace("softmax(%s)", "softmax(%r)").replace(
+        "  %w:", "  %r: float32[B, N, M] = div(%s, %s)\n  %w:"))  # fmt: skip
+
+
+def test_transposed_keys_are_turned_back():
+    text = PLAIN.replace("%k: float32[B, M, 4]", "%k: float32[B, 4, M]").replace(
+        "transpose_y=true", "transpose_y=false"
+    )
+    made, rng = program(text), np.random.default_rng(3)
+    inputs = [rng.normal(size=shape).astype("f") for shape in ((2, 3, 4), (2, 4, 5), (2, 5, 2))]
+    wanted = evaluate(program(text), inputs)[0]
+    assert ATTEND.apply(made)
+    assert [o.name for o in made.block.operations] == ["transpose", "attention"]
+    assert np.allclose(evaluate(made, inputs)[0], wanted, rtol=1e-5)
+
+
+def test_a_transpose_of_keys_goes():
+    becomes(
+        ATTEND,
+        PLAIN.replace("  %s:", "  %kt: float32[B, 4, M] = transpose(%k) {perm=(0, 2, 1)}\n  %s:").replace(
+            "matmul(%q, %k) {transpose_x=false, transpose_y=true}",
+            "matmul(%q, %kt) {transpose_x=false, transpose_y=false}",
+        ),
+        """
+func main(%q: float32[B, N, 4], %k: float32[B, M, 4], %v: float32[B, M, 2]) {
+  %y: float32[B, N, 2] = attention(%q, %k, %v)
+  return %y
+}
+""",
+    )
+
+
+def test_values_that_are_needed_are_in_no_chain():
+    made = program(PLAIN)
+    weights = made.block.operations[1].results[0]
+    assert bring_together(made.block, [weights]) == []
+    assert [o.name for o in bring_together(made.block)] == ["softmax", "matmul"]
+    assert [o.name for o in made.block.operations] == ["matmul", "softmax", "attention"]

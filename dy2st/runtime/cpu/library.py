@@ -3,7 +3,7 @@
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
 gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
-attention.f32          softmax(q k^T + mask) v, see attention/
+attention.f32          softmax(q k^T + mask) v, see attention/; attention_grad.f32 its pull-back
 conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
 random.uniform.f32.fill                           a draw of random numbers into memory, see draws.py
 """
@@ -12,7 +12,12 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.cpu.attention import attention_kernel, attention_scratch
+from dy2st.runtime.cpu.attention import (
+    attention_gradient_kernel,
+    attention_gradient_scratch,
+    attention_kernel,
+    attention_scratch,
+)
 from dy2st.runtime.cpu.conv import (
     convolution_kernel,
     convolution_scratch,
@@ -45,8 +50,8 @@ def binary(family: str, target: Target) -> Binary:
         return _linked(target, _products(rest[0], target))
     if name == "random":
         return _draws(rest[0], rest[1], target)
-    if name == "attention":
-        kernels = (attention_kernel(rest[0], target), attention_scratch(rest[0], target))
+    if name in _ATTENTION:
+        kernels = tuple(make(rest[0], target) for make in _ATTENTION[name])
         return _linked(target, _products(rest[0], target), kernels)
     if name in _WINDOWS:
         return _windows(name, rest[0], target)
@@ -84,6 +89,10 @@ def _windows_in_common(dtype: str, target: Target) -> tuple[Definition, ...]:
     return (gather(t), *((direct(t), winograd(t)) if permutes(target) else (sliding(t),)))
 
 
+_ATTENTION = {
+    "attention": (attention_kernel, attention_scratch),
+    "attention_grad": (attention_gradient_kernel, attention_gradient_scratch),
+}
 _WINDOWS = {
     "conv": (convolution_kernel, convolution_scratch),
     "conv_input_grad": (input_gradient_kernel,),

@@ -38,7 +38,7 @@ def attention_kernel(dtype: str, target: Target) -> Definition:
     row = Row(f, t)
     pack, block = _pack(t), _block(t, target.strict)
     packed = times(f, row["keys"], plus(f, row["features"], row["values"]))
-    heads = f.value(f"select i1 {_few(f, row)}, i64 0, i64 {row.heads}")
+    heads = f.value(f"select i1 {few_queries(f, row)}, i64 0, i64 {row.heads}")
     needs = [pack, block, forked(f, pack.name, _PARAMETERS, heads, times(f, packed, _PACK_COST))]
     scores = times(f, row.block, row["keys"])
     steps = times(f, plus(f, row["features"], row["values"]), _STEP_COST)
@@ -59,7 +59,7 @@ def attention_scratch(dtype: str, target: Target) -> Definition:
     return Definition(f.name, f.text())
 
 
-def _few(f: Function, row: Row) -> str:
+def few_queries(f: Function, row: Row) -> str:
     """Write whether packing keys and values would take longer than to read them as they lie."""
     return compare(f, "sle", row["queries"], _FEW)
 
@@ -103,7 +103,7 @@ def _block(t: Tile, strict: bool) -> Definition:
         count = least(f, minus(f, row["queries"], first), row.block)
         keys, values = _packed(f, row, head)
         q = f.offset("%q", plus(f, row.place("q", head), times(f, first, row["q_row"])), t.element)
-        few = _few(f, row)
+        few = few_queries(f, row)
         q_row, k_row, v_row = (times(f, row[f"{name}_row"], size) for name in "qkv")
         with f.when(few):
             k = f.offset("%k", row.place("k", head), t.element)

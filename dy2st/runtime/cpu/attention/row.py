@@ -6,9 +6,11 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import least, most, plus, rounded_down, rounded_up, times
 
+OPERANDS = "q", "k", "v", "mask", "ct"
+"""What is read; `ct` is the cotangent of the results."""
 FIELDS = (
     "outer", "inner", "queries", "keys", "features", "values",
-    *(f"{operand}_{axis}" for operand in ("q", "k", "v", "mask") for axis in ("outer", "inner", "row")), "mask_column",
+    *(f"{operand}_{axis}" for operand in OPERANDS for axis in ("outer", "inner", "row")), "mask_column",
 )  # fmt: skip
 """What stands in the row, as int64; two axes of batches, and in elements how far axes are apart."""
 TEAM = 8
@@ -33,6 +35,8 @@ class Row:
         values = rounded_up(f, self["values"], tile.lanes)
         self.key_bytes = times(f, self["features"], self.width, tile.size)
         self.value_bytes = times(f, self["keys"], values, tile.size)
+        self.slope_bytes = times(f, self["values"], self.width, tile.size)
+        """What values take that are packed as keys are."""
         self.room_bytes = times(f, self.block, self.width, tile.size)
 
     def __getitem__(self, name: str) -> str:

@@ -32,30 +32,32 @@ def weights(tile: Tile, strict: bool) -> Definition:
         row = f.offset("%scores", times(f, i, "%apart"))
         mask = f.value(f"getelementptr i8, ptr %mask, i64 {times(f, i, '%mask_apart')}")
         with f.when(along):
-            _each(f, tile, row, lambda x, at, mask=mask: f.value(f"fadd {v} {x}, {_read(f, tile, mask, at)}"))
+            each_vector(
+                f, tile, row, lambda x, at, mask=mask: f.value(f"fadd {v} {x}, {read_lanes(f, tile, mask, at)}")
+            )
         with f.when(all_of(f, masked, negation(f, along))):
             term = spread(f, tile, f.load(t, mask))
-            _each(f, tile, row, lambda x, _, term=term: f.value(f"fadd {v} {x}, {term}"))
+            each_vector(f, tile, row, lambda x, _, term=term: f.value(f"fadd {v} {x}, {term}"))
         top, total = f.slot(v), f.slot(v)
         f.store(v, lowest, top)
         f.store(v, "zeroinitializer", total)
-        _each(f, tile, row, lambda x, _, top=top: _larger(f, tile, x, top), otherwise=lowest, writes=False)
-        largest = spread(f, tile, _across(f, tile, "fmax", f.load(v, top)))
+        each_vector(f, tile, row, lambda x, _, top=top: _larger(f, tile, x, top), otherwise=lowest, writes=False)
+        largest = spread(f, tile, across(f, tile, "fmax", f.load(v, top)))
 
         def powered(x: str, _: str, largest: str = largest, total: str = total) -> str:
             e = f.call(v, f"@{exp.name}", f"{v} {f.value(f'fsub {v} {x}, {largest}')}")
             f.store(v, f.value(f"fadd {v} {f.load(v, total)}, {e}"), total)
             return e
 
-        _each(f, tile, row, powered, otherwise=lowest)
-        whole = _across(f, tile, "fadd", f.load(v, total))
+        each_vector(f, tile, row, powered, otherwise=lowest)
+        whole = across(f, tile, "fadd", f.load(v, total))
         share = spread(f, tile, f.value(f"fdiv {t} 1.0, {whole}"))
-        _each(f, tile, row, lambda x, _, share=share: f.value(f"fmul {v} {x}, {share}"))
+        each_vector(f, tile, row, lambda x, _, share=share: f.value(f"fmul {v} {x}, {share}"))
     f.ret()
-    return Definition(name, f.text(), (exp, *_reductions(tile), *(masked_memory(tile) if lanes > 1 else ())))
+    return Definition(name, f.text(), (exp, *across_lanes(tile), *(masked_memory(tile) if lanes > 1 else ())))
 
 
-def _each(
+def each_vector(
     f: Function, tile: Tile, row: str, change: _Change, otherwise: str = "zeroinitializer", writes: bool = True
 ) -> None:
     """Write a run through a row: full vectors, then the rest, whose other lanes are `otherwise`."""
@@ -77,9 +79,9 @@ def _each(
             masked_store(f, tile, made, place, mask)
 
 
-def _read(f: Function, tile: Tile, mask: str, at: str) -> str:
-    """Write a read of the mask's elements that there are."""
-    place = f.offset(mask, at, tile.element)
+def read_lanes(f: Function, tile: Tile, row: str, at: str) -> str:
+    """Write a read of a vector of another row, of the elements below `%count`."""
+    place = f.offset(row, at, tile.element)
     if tile.lanes == 1:
         return f.load(tile.element, place)
     return masked_load(f, tile, place, lane_mask(f, tile.lanes, minus(f, "%count", at)))
@@ -93,7 +95,7 @@ def _larger(f: Function, tile: Tile, x: str, top: str) -> str:
     return x
 
 
-def _across(f: Function, tile: Tile, what: str, vector: str) -> str:
+def across(f: Function, tile: Tile, what: str, vector: str) -> str:
     """Write the sum or the largest of a vector's lanes."""
     if tile.lanes == 1:
         return vector
@@ -103,7 +105,8 @@ def _across(f: Function, tile: Tile, what: str, vector: str) -> str:
     return f.call(t, f"@llvm.vector.reduce.fmax.{tile.suffix}", f"{v} {vector}")
 
 
-def _reductions(tile: Tile) -> tuple[Definition, ...]:
+def across_lanes(tile: Tile) -> tuple[Definition, ...]:
+    """Declare what `across` calls."""
     if tile.lanes == 1:
         return ()
     t, v = tile.element, tile.vector

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.attention.row import FIELDS
+from dy2st.runtime.cpu.attention.row import FIELDS, OPERANDS
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents
@@ -16,9 +16,12 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 _MOST_RANK = 4
 
 
-@rule("attention")
+_OPERANDS = {"attention": ("q", "k", "v", "mask"), "attention_grad": ("q", "k", "v", "ct", "mask")}
+
+
+@rule("attention", "attention_grad")
 def attention(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
-    """Write softmax(q k^T + mask) v; heads that are views are read as they lie."""
+    """Write softmax(q k^T + mask) v, or its pull-back; heads that are views are read as they lie."""
     t = tensor_type(operation.operands[0])
     known = t.dtype.name in FLOATS and t.rank <= _MOST_RANK
     copies: list[tuple[Value, Components]] = []
@@ -41,31 +44,48 @@ def _has_rows(value: Value, components: Strided) -> bool:
 
 def _run(w: Writer, operation: Operation, given: list[Components]) -> Sequence[Components]:
     """Write the row of extents and the call; where extents do not fit the interpreter takes over."""
-    f, values = w.f, operation.operands
-    q, k, v, *mask = (extents(value, c) for value, c in zip(values, given, strict=True))
-    scores = [*q[:-1], k[-2]]
-    pairs = [(q[-1], k[-1]), (k[-2], v[-2]), *zip(q[:-2] * 2, [*k[:-2], *v[:-2]], strict=True)]
-    for m in mask:
-        spread = zip(tensor_type(values[3]).shape, m, scores, strict=True)
-        pairs += [(own, wanted) for known, own, wanted in spread if known != 1]
-    for one, other in dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]):
+    f, name = w.f, operation.op.name
+    values = dict(zip(_OPERANDS[name], zip(operation.operands, given, strict=False), strict=False))
+    shapes = {of: extents(*pair) for of, pair in values.items()}
+    for one, other in dict.fromkeys(pair for pair in _pairs(values, shapes) if pair[0] != pair[1]):
         w.demand(f.value(f"icmp eq i64 {one}, {other}"))
+    row = f.slot("i64", len(FIELDS))
+    for at, number in enumerate(_numbers(w, values, shapes)):
+        f.store("i64", number, f.offset(row, 8 * at))
+    q, k, v = (shapes[of] for of in "qkv")
+    t = tensor_type(operation.operands[0])
+    wanted = [[*q[:-1], v[-1]]] if name == "attention" else [q, k, v]
+    made = [allocate(w, t.dtype, shape) for shape in wanted]
+    kernel = f"{name}.{FLOATS[t.dtype.name]}"
+    block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{kernel}.scratch"), f"ptr {row}"))
+    order = ("q", "k", "v", "mask") if name == "attention" else OPERANDS
+    data = [values[of][1][1] if of in values else "null" for of in order]
+    f.call("void", w.library(kernel), *(f"ptr {p}" for p in (*data, *(m[1] for m in made), row, scratch)))
+    f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    return made
+
+
+def _pairs(values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Return the extents that must be equal."""
+    q, k, v = (shapes[of] for of in "qkv")
+    pairs = [(q[-1], k[-1]), (k[-2], v[-2]), *zip(q[:-2] * 2, [*k[:-2], *v[:-2]], strict=True)]
+    if "ct" in shapes:
+        pairs += zip(shapes["ct"], [*q[:-1], v[-1]], strict=True)
+    if "mask" in shapes:
+        known = tensor_type(values["mask"][0]).shape
+        spread = zip(known, shapes["mask"], [*q[:-1], k[-2]], strict=True)
+        pairs += [(own, wanted) for extent, own, wanted in spread if extent != 1]
+    return pairs
+
+
+def _numbers(w: Writer, values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]) -> list[str]:
+    """Return what stands in the row of the kernel."""
+    q, v = shapes["q"], shapes["v"]
     numbers: dict[str, str] = dict(zip(("outer", "inner"), ["1", "1", *q[:-2]][-2:], strict=True))
-    numbers |= {"queries": q[-2], "keys": k[-2], "features": q[-1], "values": v[-1]}
-    for name, value, components in zip(("q", "k", "v", "mask"), values, given, strict=False):
+    numbers |= {"queries": q[-2], "keys": v[-2], "features": q[-1], "values": v[-1]}
+    for name, (value, components) in values.items():
         shape = tensor_type(value).shape
         apart = ["0" if e == 1 else s for e, s in zip(shape, strides(w, value, components), strict=True)]
         numbers |= dict(zip((f"{name}_outer", f"{name}_inner"), ["0", "0", *apart[:-2]][-2:], strict=True))
         numbers |= {f"{name}_row": apart[-2], f"{name}_column": apart[-1]}
-    row = f.slot("i64", len(FIELDS))
-    for at, name in enumerate(FIELDS):
-        f.store("i64", numbers.get(name, "0"), f.offset(row, 8 * at))
-    t = tensor_type(values[0])
-    made = allocate(w, t.dtype, [*q[:-1], v[-1]])
-    name = f"attention.{FLOATS[t.dtype.name]}"
-    block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{name}.scratch"), f"ptr {row}"))
-    data = [c[1] for c in given]
-    places = [*data, *["null"] * (4 - len(data)), made[1], row, scratch]
-    f.call("void", w.library(name), *(f"ptr {p}" for p in places))
-    f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
-    return [made]
+    return [numbers.get(name, "0") for name in FIELDS]

@@ -19,6 +19,7 @@ STRIDED = frozenset(
         "matmul",
         "matmul_add",
         "attention",
+        "attention_grad",
         "flip",
         "diagonal",
     }

@@ -1,0 +1,148 @@
+"""The pull-back of attention against the op's own arithmetic: shapes, views, masks, every target, guarded memory."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ops.attention import AttentionGrad
+from dy2st.passes import optimise
+from dy2st.runtime.cpu.attention import FIELDS, attention_gradient_kernel, attention_gradient_scratch
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.target import host_target
+from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
+from tests.runtime.cpu.test_attention import native_names
+from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
+
+TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
+ORDER = ("q", "k", "v", "ct", "mask")
+_compiled = {}
+
+
+def functions(dtype, target=None):
+    if (dtype, target) not in _compiled:
+        made = [make(dtype, host_target(target)) for make in (attention_gradient_kernel, attention_gradient_scratch)]
+        code = compiled(*made, target=target)
+        run = callable_of(code, made[0], *[POINTER] * 10)
+        _compiled[dtype, target] = code, run, callable_of(code, made[1], POINTER, result=INTEGER)
+    return _compiled[dtype, target][1:]
+
+
+def check(shape, dtype, mask=None, target=None):
+    outer, inner, n, m, d, e = shape
+    run, size = functions(dtype, target)
+    rng = np.random.default_rng(0)
+    shapes = [(outer, inner, *s) for s in ((n, d), (m, d), (m, e), (n, e))] + ([mask] if mask else [])
+    parts = dict(zip(ORDER, (rng.normal(size=s).astype(DTYPES[dtype]) for s in shapes)))
+    numbers = dict(zip(FIELDS, shape))
+    for name, x in parts.items():
+        steps = [0 if extent == 1 else step // x.itemsize for extent, step in zip(x.shape, x.strides)]
+        numbers |= dict(zip((f"{name}_outer", f"{name}_inner", f"{name}_row", f"{name}_column"), steps))
+    row = Guarded(np.array([numbers.get(name, 0) for name in FIELDS], np.int64))
+    scratch = Guarded(np.full(max(64, -(-size(row.address) // 64) * 64), 0xFF, np.uint8))
+    wanted = AttentionGrad().eval(np, *parts.values())
+    for at_start in (False, True):
+        given = {name: Guarded(x, at_start) for name, x in parts.items()}
+        outs = [Guarded(np.full_like(x, np.nan), at_start) for x in wanted]
+        places = [given[name].address if name in given else None for name in ("q", "k", "v", "mask", "ct")]
+        run(*places, *(out.address for out in outs), row.address, scratch.address)
+        for out, right in zip(outs, wanted, strict=True):
+            assert np.allclose(out.array, right, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]), shape
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "mask"),
+    [
+        ((1, 1, 1, 1, 1, 1), None),
+        ((2, 3, 5, 7, 4, 3), None),
+        ((1, 2, 70, 33, 8, 16), (1, 1, 70, 33)),
+        ((2, 2, 9, 17, 5, 40), (2, 1, 1, 17)),
+        ((2, 1, 9, 16, 5, 2), (1, 1, 9, 1)),
+        ((1, 1, 3, 0, 2, 2), None),
+        ((1, 1, 0, 3, 2, 2), None),
+        ((0, 1, 3, 2, 2, 2), None),
+        ((1, 1, 20, 9000, 3, 2), None),
+        ((2, 2, 1, 100, 8, 24), (2, 1, 1, 100)),
+        ((1, 1, 15, 255, 16, 17), None),
+    ],
+)
+def test_shapes_and_masks(shape, mask, dtype):
+    check(shape, dtype, mask)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])
+def test_lesser_targets(target):
+    if not runnable(target):
+        pytest.skip(f"this CPU does not run {target}")
+    check((2, 2, 19, 13, 5, 9), "f32", (2, 1, 19, 13), target)
+
+
+def attend(x):
+    """Return the attention of three heads that are views of projections."""
+    q, k, v = ((x * factor).reshape([x.shape[0], x.shape[1], 3, 8]).transpose([0, 2, 1, 3]) for factor in (1, 2, 3))
+    weights = paddle.nn.functional.softmax(paddle.matmul(q, k, transpose_y=True) / 2.0)
+    return paddle.matmul(weights, v).transpose([0, 2, 1, 3]).reshape(x.shape)
+
+
+def slope(x):
+    x.stop_gradient = False
+    y = attend(x)
+    return paddle.grad((y * y).sum(), [x])[0]
+
+
+def test_a_step_holds_no_weights_and_is_the_interpreters(rng):
+    x = rng.normal(size=(2, 20, 24))
+    program = program_of(slope, x)
+    names = native_names(program)
+    assert {"attention", "attention_grad"} <= {*names}
+    assert "softmax" not in names
+    for case in (x, x[:, :1], x[:1] * 30):
+        compare(NativePlan(program).run([case]), compile_plan(program).run([case]))
+
+
+def test_the_gradient_is_that_of_eager_mode(rng):
+    x = rng.normal(size=(2, 9, 24))
+    assert np.allclose(paddle.jit.to_static(slope)(paddle.to_tensor(x)), slope(paddle.to_tensor(x)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_special_values(special, rng):
+    x = rng.normal(size=(2, 5, 24))
+    program = program_of(slope, x)
+    x[1, 2, 3] = special
+    with np.errstate(all="ignore"):
+        compare(NativePlan(program).run([x]), compile_plan(program).run([x]))
+
+
+def test_any_number_of_threads_gives_the_same_bits(rng):
+    x = rng.normal(size=(4, 130, 24)).astype("float32")
+    plan = NativePlan(program_of(slope, x))
+    runs, before = [], paddle.get_num_threads()
+    try:
+        for count in (1, 2, 4):
+            paddle.set_num_threads(count)
+            runs.append(plan.run([x])[0].tobytes())
+    finally:
+        paddle.set_num_threads(before)
+    assert len(set(runs)) == 1
+
+
+def test_strict_code_gives_the_same_bits_on_every_cpu(rng, monkeypatch):
+    x = rng.normal(size=(2, 11, 24)).astype("float32")
+    program = program_of(slope, x)
+    runs = []
+    for cpu in filter(runnable, TARGETS):
+        monkeypatch.setenv("DY2ST_CPU", cpu)
+        runs.append(NativePlan(program, strict=True).run([x])[0].tobytes())
+    assert len(set(runs)) == 1
+
+
+def test_memory_grows_with_the_length_not_with_its_square(rng):
+    plan = NativePlan(optimise(program_of(slope, rng.normal(size=(1, 8, 24)).astype("float32"))))
+    peaks = []
+    for length in (1024, 4096):
+        plan.run([rng.normal(size=(1, length, 24)).astype("float32")])
+        peaks.append(plan.peak)
+    assert peaks[1] < 5 * peaks[0]
+    assert peaks[1] < 3 * 4096**2 * 4 / 8  # the weights of three heads
