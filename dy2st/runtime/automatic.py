@@ -1,14 +1,16 @@
-"""A Program that runs on the interpreter until there is native code for it, where that gives results sooner.
+"""A Program that the interpreter runs once, and native code from then on.
 
-1. Code that an earlier process kept is taken at once.
-2. A Program whose run takes longer on the interpreter than making code would, as far as its text tells, is made native
-   code before it runs: a loop could keep the interpreter busy for ever.
-3. Any other runs on the interpreter the first time, because many run only once. From its second run on code is made on
-   a thread beside, and taken when it is there.
+1. A Program whose run takes longer on the interpreter than making code would, as far as its text and the extents of its
+   inputs tell, is made native code before it runs: a loop could keep the interpreter busy for ever.
+2. Any other runs on the interpreter the first time, because many run only once, and is native code from its second run
+   on. So what runs it depends on the number of the run alone, not on time and not on what earlier processes have kept.
+3. That code is made in a hurry, unless an earlier process kept better. When it runs again, the code is made anew on a
+   thread beside, as good as it gets. It gives the same bits, so nobody sees when it is taken.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections import Counter
@@ -92,6 +94,15 @@ class Native(Runnable, Protocol):
         """Whether it is likely to be faster than a plan."""
         ...
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether it was made in a hurry."""
+        ...
+
+    def improve(self) -> None:
+        """Make it anew, as good as it gets, and take it."""
+        ...
+
 
 class Automatic:
     """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
@@ -100,7 +111,7 @@ class Automatic:
         self.program, self._always, self._strict = program, always, strict
         self._lock = threading.Lock()
         self._runs = 0
-        self._job: Job[Native] | None = None
+        self._job: Job | None = None
         self._plan: Plan | None = None
         self._chosen: Runnable | None = None
         self.native: Native | None = None
@@ -136,7 +147,7 @@ class Automatic:
             host_calls=sum((Counter(call.name for call in plan.host_calls) for plan in plans), Counter[str]()),
             elsewhere=sum(plan.elsewhere for plan in plans),
             peak=max([plan.peak for plan in plans], default=0),
-            is_being_made=self._job is not None and self._chosen is None,
+            is_being_made=self._job is not None and self._job.runs,
         )
 
     def settle(self, seconds: float = 60.0) -> None:
@@ -146,36 +157,37 @@ class Automatic:
 
     def _next(self, inputs: Sequence[Any]) -> Runnable:
         """Return what makes this run."""
+        if self._chosen is not None:
+            return self._chosen
         self._runs += 1
-        if self._chosen is None:
-            try:
-                native = self._native(inputs)
-            except ImportError as error:
-                do_without(error)
-                self._chosen = self._interpreted()
-                return self._chosen
-            if native is not None:
-                self.native = native if self._always or native.is_worth_it else None
-                self._chosen = self.native or self._interpreted()
-        return self._chosen or self._interpreted()
+        if self.native is not None:
+            self._chosen = self.native
+            self._improve(self.native)  # 3.
+            return self._chosen
+        if self._runs == 1 and not self._always and not self._takes_long(inputs):  # 2.
+            return self._interpreted()
+        try:
+            with apart():
+                made: Native = cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
+        except ImportError as error:
+            do_without(error)
+            self._chosen = self._interpreted()
+            return self._chosen
+        if not self._always and not made.is_worth_it:
+            self._chosen = self._interpreted()
+            return self._chosen
+        self.native = made
+        self._chosen = None if made.is_quick else made
+        return made
 
-    def _native(self, inputs: Sequence[Any]) -> Native | None:
-        """Return native code where it is there, or has to be there before the Program runs."""
-        if self._always:
-            with apart():
-                return cpu.native_code(self.program, inputs, strict=self._strict)
-        if self._runs == 1:
-            with apart():
-                kept: Native | None = cpu.kept_code(self.program, inputs)  # 1.
-                if kept is None and steps(self.program) > _MAKING * sum(1 for _ in self.program.walk()):  # 2.
-                    return cpu.native_code(self.program, inputs)
-                return kept
-        if self._job is None:  # 3.
-            try:
-                self._job = Job(lambda: cpu.native_code(self.program, inputs))
-            except RuntimeError:  # the process ends, or may have no more threads
-                return None
-        return self._job.result()
+    def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.
+        """Say whether the interpreter is likely to run longer than it takes to make native code."""
+        return steps(self.program) > _MAKING * sum(1 for _ in self.program.walk())
+
+    def _improve(self, native: Native) -> None:
+        """Let better code be made beside."""
+        with contextlib.suppress(RuntimeError):  # the process ends, or may have no more threads
+            self._job = Job(native.improve)
 
     def _interpreted(self) -> Plan:
         if self._plan is None:

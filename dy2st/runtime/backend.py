@@ -2,8 +2,8 @@
 
 `DY2ST_BACKEND` chooses:
 
-    auto          native code on the CPU where it is likely to be faster, made while the interpreter runs where that
-                  gives results sooner (automatic.py; the default)
+    auto          native code on the CPU where it is likely to be faster; the first run of a Program that is soon done
+                  is the interpreter's (automatic.py; the default)
     native        native code on the CPU, always and from the first run on
     interpreter   operation by operation
 
@@ -11,10 +11,10 @@
 number of threads, from the first run on, and functions that are right to one unit in the last place
 (docs/native-math.md).
 
-The interpreter and native code may differ in the last digits of a float, and with `auto` time decides which run is the
-first native one: for results that are the same bits every time, choose one of the others, or strict code. A Program
-whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with one
-warning.
+The interpreter and native code may differ in the last digits of a float. With `auto` the Program, the extents of its
+inputs and the number of the run decide which of them runs, so a process that does the same gets the same bits. A
+Program whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with
+one warning.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from dy2st.runtime.llvm import has_llvm
 from dy2st.runtime.plan import compile_plan
 
 BACKENDS = ("auto", "native", "interpreter")
-_LOOPS = ("while_loop", "counted_while", "call")
+LOOPS = ("while_loop", "counted_while", "call")
 
 
 def has_loops(program: Program) -> bool:
     """Say whether a call runs some operations more than once."""
-    return any(operation.op.name in _LOOPS for operation in program.walk())
+    return any(operation.op.name in LOOPS for operation in program.walk())
 
 
 def backend() -> str:

@@ -6,9 +6,6 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Generic, TypeVar
-
-T = TypeVar("T")
 
 _working = threading.RLock()
 
@@ -35,28 +32,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=lambda: _working.acquire(), after_in_parent=_released, after_in_child=_forgotten)
 
 
-class Job(Generic[T]):
-    """A function that runs beside, once. The process ends when it has ended."""
+class Job:
+    """A function that runs beside, once; the process ends when it has ended. Errors are shown as of any thread."""
 
-    def __init__(self, function: Callable[[], T]):
+    def __init__(self, function: Callable[[], object]):
         self._function = function
-        self._made: list[T] = []
-        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name="dy2st")
         self._thread.start()
 
     def _work(self) -> None:
-        try:
-            with apart():
-                self._made.append(self._function())
-        except BaseException as error:
-            self._error = error
+        with apart():
+            self._function()
 
-    def result(self) -> T | None:
-        """Return what the function gave, None while it runs; its error is raised here."""
-        if self._error is not None:
-            raise self._error
-        return self._made[0] if self._made else None
+    @property
+    def runs(self) -> bool:
+        """Whether the function has not ended."""
+        return self._thread.is_alive()
 
     def wait(self, seconds: float) -> None:
         """Wait until the function has ended, but not longer than that."""

@@ -21,7 +21,7 @@ STAGES = ("fused", "loops", "llvm", "asm")
 
 
 _LATE = {
-    "NativePlan": "native", "kept_code": "versions", "link": "elf", "llvm_folder": "identity",
+    "NativePlan": "native", "link": "elf", "llvm_folder": "identity",
     "lowered": "making", "native_code": "versions", "product": "making", "stage": "stages",
 }  # fmt: skip
 """The modules that hold these names; they are loaded at the first use."""

@@ -46,10 +46,13 @@ _known = _Known()
 
 
 class Batches:
-    """The object files that have the functions of a module: those that are there, and jobs that make the others."""
+    """The object files that have the functions of a module: those that are there, and jobs that make the others.
 
-    def __init__(self, module: Module, target: Target):
-        self._target = target
+    Where it is to be `quick`, those are made at level 0, and nobody else gets them.
+    """
+
+    def __init__(self, module: Module, target: Target, *, quick: bool = False):
+        self._target, self._quick = target, quick
         self._texts = dict(module.texts)
         self._uses = {
             n: [u for u in dict.fromkeys(_NAME.findall(t)) if u in self._texts] for n, t in self._texts.items()
@@ -102,6 +105,8 @@ class Batches:
         """Compile functions with all that they call, so that whoever takes the batch has what is in it."""
         inside = self._reached(names)
         text = "\n\n".join(text for name, text in self._texts.items() if name in inside) + "\n"
+        if self._quick:
+            return compile_object(text, self._target, 0)
         keys = {name: key for name, key in self._keys.items() if name in inside}
         batch = Batch(compile_object(text, self._target), keys)
         _keep(object_key(text, self._target, 1), batch)

@@ -43,34 +43,34 @@ from dy2st.runtime.cpu.image import Binary
 from dy2st.runtime.cpu.target import Target
 
 
-def binary(family: str, target: Target) -> Binary:
+def binary(family: str, target: Target, level: int = 1) -> Binary:
     """Return the code of the kernels whose names begin with `family` (library_addresses.py); KeyError for no family."""
     name, *rest = family.split(".")
     if name == "gemm":
-        return _linked(target, _products(rest[0], target))
+        return _linked(target, level, _products(rest[0], target))
     if name == "random":
-        return _draws(rest[0], rest[1], target)
+        return linked([made_object(gathered([fill(rest[0], rest[1], target)]), target, level)])
     if name in _ATTENTION:
         kernels = tuple(make(rest[0], target) for make in _ATTENTION[name])
-        return _linked(target, _products(rest[0], target), kernels)
+        return _linked(target, level, _products(rest[0], target), kernels)
     if name in _WINDOWS:
-        return _windows(name, rest[0], target)
+        return _windows(name, rest[0], target, level)
     raise KeyError(family)
 
 
-def _linked(target: Target, *modules: tuple[Definition, ...]) -> Binary:
+def _linked(target: Target, level: int, *modules: tuple[Definition, ...]) -> Binary:
     """Compile modules and put them together; one may call what those before it define."""
     objects: list[bytes] = []
     known: set[str] = set()
     for definitions in modules:
-        objects.append(_object(gathered(map(exported, definitions), known), target))
+        objects.append(_object(gathered(map(exported, definitions), known), target, level))
         known |= {definition.name for definition in definitions}
     return linked(objects)
 
 
 @functools.cache
-def _object(text: str, target: Target) -> bytes:
-    return made_object(text, target)
+def _object(text: str, target: Target, level: int) -> bytes:
+    return made_object(text, target, level)
 
 
 @functools.cache
@@ -103,14 +103,9 @@ _WINDOWS = {
 }
 
 
-def _windows(family: str, dtype: str, target: Target) -> Binary:
+def _windows(family: str, dtype: str, target: Target, level: int) -> Binary:
     """Compile a convolution or pooling."""
     own = tuple(make(dtype, target) for make in _WINDOWS[family])
     if not family.startswith("conv"):
-        return _linked(target, own)
-    return _linked(target, _products(dtype, target), _windows_in_common(dtype, target), own)
-
-
-def _draws(what: str, dtype: str, target: Target) -> Binary:
-    """Compile a draw of random numbers into memory."""
-    return linked([made_object(gathered([fill(what, dtype, target)]), target)])
+        return _linked(target, level, own)
+    return _linked(target, level, _products(dtype, target), _windows_in_common(dtype, target), own)

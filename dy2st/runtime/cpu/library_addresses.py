@@ -7,13 +7,13 @@ import os
 
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu.engine import Code, load
-from dy2st.runtime.cpu.products import Product, made
+from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.target import current_target
 
 
-def address(name: str, strict: bool = False) -> int:
+def address(name: str, strict: bool = False, *, quick: bool = False) -> int:
     """Return where a kernel stands; KeyError for a name that is none."""
-    return code(family(name), strict).address(f"dy2st.{name}")
+    return code(family(name), strict, quick=quick).address(f"dy2st.{name}")
 
 
 def family(name: str) -> str:
@@ -26,14 +26,26 @@ def family(name: str) -> str:
     return ".".join(words[: 3 if words[0] == "random" else 2])
 
 
-def code(of: str, strict: bool = False) -> Code:
-    """Return the code of a family, loaded."""
-    return _code(of, strict, os.environ.get("DY2ST_CPU"))
+def code(of: str, strict: bool = False, *, quick: bool = False) -> Code:
+    """Return the code of a family, loaded; where it is `quick`, that of level 0, unless there is the other."""
+    return (_quick_code if quick else _code)(of, strict, os.environ.get("DY2ST_CPU"))
 
 
 @functools.cache
 def _code(of: str, strict: bool, forced: str | None) -> Code:
     """Return the code for the CPU that `DY2ST_CPU` forces."""
-    recipe = f"library {of}{' strict' * strict}"
-    product, _ = made(recipe, lambda: Product(cpu.library_binary(of, current_target(strict))))
+    product, _ = made(_recipe(of, strict), lambda: Product(cpu.library_binary(of, current_target(strict))))
     return load(product.binary)
+
+
+@functools.cache
+def _quick_code(of: str, strict: bool, forced: str | None) -> Code:
+    recipe = _recipe(of, strict)
+    if kept(recipe) is not None:
+        return _code(of, strict, forced)
+    product, _ = made(f"{recipe} quick", lambda: Product(cpu.library_binary(of, current_target(strict), level=0)))
+    return load(product.binary)
+
+
+def _recipe(of: str, strict: bool) -> str:
+    return f"library {of}{' strict' * strict}"

@@ -20,7 +20,7 @@ from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load
 from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, write_row
 from dy2st.runtime.cpu.memory import INTERRUPTED, OK
-from dy2st.runtime.cpu.products import Product, made, not_made
+from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
@@ -56,24 +56,26 @@ class _Calls:
 class NativePlan:
     """Native code of a Program. Any number of threads may run it at once."""
 
-    def __init__(self, program: Program, *, strict: bool = False, only_if_kept: bool = False):
+    def __init__(self, program: Program, *, strict: bool = False, quick: bool = False):
         began = time.perf_counter()
         self.program, self._strict = program, strict
         known = fingerprint(program)
         self._unit: Unit | None = None
-        recipe = None if known is None else f"program {known}{' strict' * strict}"
-        product, self.was_kept = made(recipe, not_made if only_if_kept else self._product)
+        self._recipe = None if known is None else f"program {known}{' strict' * strict}"
+        found = kept(self._recipe)
+        self.is_quick = quick and found is None
+        """Whether this is code that was made in a hurry, which `improve` replaces."""
+        product, self.was_kept = self._product() if found is None else (found, True)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
         self._direct: bool = notes["direct"]
         self._code = load(product.binary)
-        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        self._run_rows = kind(self._code.address(f"dy2st.f.{program.entry}"))
+        self._run_rows = self._row_function()
         self._arguments = [v.type for v in program.block.arguments]
         self._results = [v.type for v in program.block.results]
         self._width = sum(len(kinds(t)) for t in self._results)
         self._constants = _words([array.ctypes.data for array in self._arrays])
-        self._library = _words([library_addresses.address(name, strict) for name in notes["library"]])
+        self._library = _words(self._kernels(notes))
         self._lock = threading.Lock()
         self._contexts: dict[int, Context] = {}
         self._keep: list[Any] = []
@@ -82,6 +84,8 @@ class NativePlan:
             [0, self._stack.ctypes.data, *python_api.addresses(), support.given_back()] if self._direct else [0, 0],
             np.uint64,
         )
+        for _ in range(2 * self._direct):
+            self._free(self._context())
         self.call: Callable[..., Any] = self._function() if self._direct else _takes_nothing
         """Runs on inputs one by one. It gives the list of results; False, before anything is done, where it does not
         take an input as it is; or what `ended` makes results of."""
@@ -91,9 +95,31 @@ class NativePlan:
         self._peak = 0
         self.seconds = time.perf_counter() - began
 
-    def _product(self) -> Product:
-        self._unit = cpu.lowered(self.program, self._strict)
-        return cpu.product(self.program, self._unit)
+    def _product(self) -> tuple[Product, bool]:
+        """Return the code and what belongs to it, and whether it was kept."""
+
+        def make() -> Product:
+            if self._unit is None:
+                self._unit = cpu.lowered(self.program, self._strict)
+            return cpu.product(self.program, self._unit, quick=self.is_quick)
+
+        return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
+
+    def _kernels(self, notes: dict[str, Any]) -> list[int]:
+        """Return where the kernels of the library stand that the code calls."""
+        return [library_addresses.address(name, self._strict, quick=self.is_quick) for name in notes["library"]]
+
+    def improve(self) -> None:
+        """Make the code of `quick` anew, as good as it gets; it gives the same bits. Runs take it when it is there."""
+        if not self.is_quick:
+            return
+        self.is_quick = False
+        product, _ = self._product()
+        self._code = load(product.binary)
+        self._library[: len(product.notes["library"])] = self._kernels(product.notes)
+        self._run_rows = self._row_function()
+        if self._direct:
+            self.call = self._function()
 
     @property
     def unit(self) -> Unit:
@@ -127,9 +153,12 @@ class NativePlan:
 
     def _function(self) -> Any:
         """Return the builtin function; it finds a context that is free on the plate."""
-        for _ in range(2):
-            self._free(self._context())
         return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate, self._keep)
+
+    def _row_function(self) -> Any:
+        """Return the Program's function, from rows of components to a row of components."""
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        return kind(self._code.address(f"dy2st.f.{self.program.entry}"))
 
     def _context(self) -> Context:
         context = Context(_Calls(self), self._constants.ctypes.data, self._library.ctypes.data)

@@ -70,13 +70,9 @@ def _slice(data: bytes, at: int, size: int) -> bytes:
     return part
 
 
-class NotKept(Exception):
-    """What was asked for only if it is there is not there."""
-
-
-def _kept(key: str) -> Product | None:
-    """Return the product that is kept under a key; None where there is none, or none that can be read."""
-    data = cache.read(key)
+def kept(recipe: str | None) -> Product | None:
+    """Return the product of a recipe; None where none is kept, or none that can be read."""
+    data = None if recipe is None else cache.read(_key(recipe))
     try:
         return None if data is None else from_bytes(data)
     except (ValueError, KeyError, TypeError):  # written by somebody else: it is made again
@@ -85,19 +81,15 @@ def _kept(key: str) -> Product | None:
 
 def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
     """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be kept."""
-    if recipe is None:
-        return make(), False
-    key = hashlib.sha256(f"{identity()}\0{recipe}".encode()).hexdigest()
-    kept = _kept(key)
-    if kept is not None:
-        return kept, True
+    found = kept(recipe)
+    if found is not None:
+        return found, True
     product = make()
-    data = product.to_bytes()
-    if len(data) <= _MOST_BYTES:
-        cache.write(key, data)
+    data = b"" if recipe is None else product.to_bytes()
+    if recipe is not None and len(data) <= _MOST_BYTES:
+        cache.write(_key(recipe), data)
     return product, False
 
 
-def not_made() -> Product:
-    """Stand for making a product that is wanted only if it is kept: raises NotKept."""
-    raise NotKept
+def _key(recipe: str) -> str:
+    return hashlib.sha256(f"{identity()}\0{recipe}".encode()).hexdigest()

@@ -19,7 +19,6 @@ from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.cpu.assumptions import assumptions, bindings, is_asked_for
 from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
-from dy2st.runtime.cpu.products import NotKept
 from dy2st.shapes import Extent
 
 _MOST = 4
@@ -28,33 +27,25 @@ _NOTED = 1000
 _Key = tuple[tuple[str, Extent], ...]
 
 
-def native_code(program: Program, inputs: Sequence[Any], *, strict: bool = False) -> NativePlan | Versions:
-    """Return native code for a Program, ready for these inputs; strict code is one for all."""
+def native_code(
+    program: Program, inputs: Sequence[Any], *, strict: bool = False, quick: bool = False
+) -> NativePlan | Versions:
+    """Return native code for a Program, ready for these inputs; strict code is one for all.
+
+    Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets.
+    """
     if strict or not is_asked_for(program):
-        return NativePlan(program, strict=strict)
-    made = Versions(program)
+        return NativePlan(program, strict=strict, quick=quick)
+    made = Versions(program, quick=quick)
     made.version(inputs)
-    return made
-
-
-def kept_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions | None:
-    """Return native code for a Program that an earlier process made for inputs like these; None where there is none."""
-    try:
-        if not is_asked_for(program):
-            return NativePlan(program, only_if_kept=True)
-        made = Versions(program, only_if_kept=True)
-        made.version(inputs)
-    except NotKept:
-        return None
-    made.only_if_kept = False
     return made
 
 
 class Versions:
     """The versions of one Program. Any number of threads may run them at once."""
 
-    def __init__(self, program: Program, *, only_if_kept: bool = False):
-        self.program, self.only_if_kept = program, only_if_kept
+    def __init__(self, program: Program, *, quick: bool = False):
+        self.program, self._quick = program, quick
         self._lock = threading.Lock()
         self._made: dict[_Key, NativePlan] = {}
         self._chosen: dict[tuple[tuple[str, int], ...], NativePlan] = {}
@@ -67,6 +58,17 @@ class Versions:
     def plans(self) -> tuple[NativePlan, ...]:
         """The versions that there are."""
         return tuple(self._made.values())
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether some version is to be improved."""
+        return any(plan.is_quick for plan in self.plans)
+
+    def improve(self) -> None:
+        """Make the versions that there are anew, as good as they get; others are made so at once."""
+        self._quick = False
+        for plan in self.plans:
+            plan.improve()
 
     @property
     def is_worth_it(self) -> bool:
@@ -111,7 +113,7 @@ class Versions:
         if program is self.program:
             key = ()
         if key not in self._made:
-            self._made[key] = NativePlan(program, only_if_kept=self.only_if_kept)
+            self._made[key] = NativePlan(program, quick=self._quick)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]
