@@ -52,11 +52,14 @@ def test_the_first_nan_is_the_largest_and_the_least():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
-@pytest.mark.parametrize("length", [127, 128, 129, 700])
+@pytest.mark.parametrize("length", [1, 7, 8, 15, 16, 17, 33, 129, 700])
 def test_places_in_long_rows(dtype, length, rng):
     x = rng.integers(0, 2 if dtype == "bool" else 30, (5, length)).astype(dtype)
     if dtype.startswith("float"):
-        x[1, [90, 120]] = np.nan
+        x[1, [length // 2, length - 1]] = np.nan
+        x[2, [0, length - 1]] = np.nan
+        x[3] = -np.inf
+        x[4] = rng.choice([0.0, -0.0], length)
     same_natively(lambda x: (x.argmax(axis=1), x.argmin(axis=1), x.argmax(), x.argmin(axis=0)), x)
 
 
@@ -73,7 +76,10 @@ def test_lesser_cpus(cpu, monkeypatch, rng):
         pytest.skip(f"this CPU does not run {cpu}")
     monkeypatch.setenv("DY2ST_CPU", cpu)
     x = rng.normal(size=(3, 5, 9)).astype("float32")
+    y = rng.integers(0, 5, (4, 21)).astype("float64")
+    y[2, [17, 20]] = np.nan
     same_natively(lambda x: (paddle.cumsum(x, 1), *paddle.cummax(x, 0), x.argmax(axis=1), x.argmin(axis=2)), x)
+    same_natively(lambda y: (y.argmax(axis=1), y.argmin(axis=1)), y)
 
 
 @pytest.mark.parametrize("at_start", [True, False])

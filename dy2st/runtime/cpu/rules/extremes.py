@@ -9,7 +9,7 @@ from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, negation, rounded_down, times
+from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
 from dy2st.runtime.cpu.rules.registry import rule
@@ -61,53 +61,87 @@ def _first_place(
 
 
 def _places_in_rows(dtype: DType, largest: bool, w: Writer, f: Function) -> None:
-    """Write a range of rows: in long ones each lane looks at its own elements, then the lanes are compared."""
+    """Write a range of rows: one that fills vectors is run through for the best element, then for where it stands."""
     lanes = w.unit.target.lanes(max(4, dtype.itemsize))
     one, many = Lanes(f, w.unit.kernels, 1), Lanes(f, w.unit.kernels, lanes)
-    best = f.slot(one.of(dtype)), f.slot("i64")
-    found = f.slot(many.of(dtype)), f.slot(many.of(int64))
-    is_long = compare(f, "sge", "%count", _LONG * lanes)
-    whole = f.value(f"select i1 {is_long}, i64 {rounded_down(f, '%count', lanes)}, i64 0")
+    fills = compare(f, "sge", "%count", lanes) if lanes > 1 else "false"
     with f.loop("%to", start="%from", hint="row") as o:
         row = f.offset("%x0", times(f, o, "%count", dtype.itemsize))
-        first = Elements(f, w.unit.kernels, 1).load(Place(row, "0", dtype))
-        f.store(one.of(dtype), first, best[0])
-        f.store("i64", "0", best[1])
+        place = f.offset("%y0", o, "i64")
         if lanes > 1:
-            with f.when(is_long, "long"):
-                f.store(many.of(dtype), many.spread(first, dtype), found[0])
-                f.store(many.of(int64), many.constant(0, int64), found[1])
-                _look(many, dtype, largest, row, ("0", whole), found)
-                _compare_lanes(many, dtype, largest, found, best)
-        _look(one, dtype, largest, row, (whole if lanes > 1 else "0", "%count"), best)
-        f.store("i64", f.load("i64", best[1]), f.offset("%y0", o, "i64"))
+            with f.when(fills, "long"):
+                _first_like(many, dtype, row, _best(many, dtype, largest, row), place)
+        with f.when(negation(f, fills), "short"):
+            _look(one, dtype, largest, row, place)
 
 
-_LONG = 8
-"""How many vectors a row has at least whose lanes look for themselves."""
-
-
-def _look(v: Lanes, dtype: DType, largest: bool, row: str, span: tuple[str, str], best: tuple[str, str]) -> None:
-    """Write a run through a stretch of a row, which keeps the best element, or that of each lane, and its place."""
+def _look(v: Lanes, dtype: DType, largest: bool, row: str, place: str) -> None:
+    """Write a run through a row, element by element, and the place of the best one."""
     f = v.f
-    with f.loop(span[1], v.count, span[0], hint="along") as i:
-        read = Elements(f, v.module, v.count).load(Place(row, i, dtype))
-        value, at = f.load(v.of(dtype), best[0]), f.load(v.of(int64), best[1])
+    best = f.slot(v.of(dtype))
+    f.store(v.of(dtype), _read(v, dtype, row, "0"), best)
+    f.store("i64", "0", place)
+    with f.loop("%count", hint="along") as i:
+        read, value = _read(v, dtype, row, i), f.load(v.of(dtype), best)
         moves = better(v, dtype, largest, read, value)
-        f.store(v.of(dtype), v.select(moves, read, value, dtype), best[0])
-        f.store(v.of(int64), v.select(moves, v.line(i), at, int64), best[1])
+        f.store(v.of(dtype), v.select(moves, read, value, dtype), best)
+        f.store("i64", v.select(moves, i, f.load("i64", place), int64), place)
 
 
-def _compare_lanes(v: Lanes, dtype: DType, largest: bool, found: tuple[str, str], best: tuple[str, str]) -> None:
-    """Write the best of what lanes found to where the best so far stands; of equal ones the first."""
-    f, one = v.f, Lanes(v.f, v.module, 1)
-    values, places = f.load(v.of(dtype), found[0]), f.load(v.of(int64), found[1])
-    for k in range(v.count):
-        value = f.value(f"extractelement {v.of(dtype)} {values}, i64 {k}")
-        place = f.value(f"extractelement {v.of(int64)} {places}, i64 {k}")
-        kept, at = f.load(one.of(dtype), best[0]), f.load("i64", best[1])
-        beyond, below = better(one, dtype, largest, value, kept), better(one, dtype, largest, kept, value)
-        earlier = all_of(f, negation(f, below), compare(f, "slt", place, at))
-        takes = any_of(f, beyond, earlier)
-        f.store(one.of(dtype), one.select(takes, value, kept, dtype), best[0])
-        f.store("i64", one.select(takes, place, at, int64), best[1])
+_CHAINS = 2
+"""How many vectors of best elements are under way at once."""
+
+
+def _best(v: Lanes, dtype: DType, largest: bool, row: str) -> str:
+    """Write the best element of a row in a register; the last vectors of the row may overlap, as they may here."""
+    f, kind = v.f, v.of(dtype)
+    chains = [f.slot(kind) for _ in range(_CHAINS)]
+    last = minus(f, "%count", v.count)
+
+    def better_of(read: str, value: str) -> str:
+        return v.select(better(v, dtype, largest, read, value), read, value, dtype)
+
+    for slot in chains:
+        f.store(kind, _read(v, dtype, row, "0"), slot)
+    with f.loop("%count", _CHAINS * v.count, hint="along") as i:
+        for number, slot in enumerate(chains):
+            read = _read(v, dtype, row, least(f, plus(f, i, number * v.count), last))
+            f.store(kind, better_of(read, f.load(kind, slot)), slot)
+    best = f.load(kind, chains[0])
+    for slot in chains[1:]:
+        best = better_of(f.load(kind, slot), best)
+    half = v.count // 2
+    while half:
+        lanes = ", ".join(f"i32 {(i + half) % v.count}" for i in range(v.count))
+        other = f.value(f"shufflevector {kind} {best}, {kind} poison, <{v.count} x i32> <{lanes}>")
+        best = better_of(other, best)
+        half //= 2
+    return best
+
+
+def _first_like(v: Lanes, dtype: DType, row: str, best: str, place: str) -> None:
+    """Write the place of the first element of a row that is equal to one of them, or of the first NaN."""
+    f, kind = v.f, v.of(dtype)
+    last, at = minus(f, "%count", v.count), f.slot("i64")
+    f.store("i64", "0", at)
+    look, on, found, done = f.label("look"), f.label("on"), f.label("found"), f.label("done")
+    f.start(look)
+    here = least(f, f.load("i64", at), last)
+    read = _read(v, dtype, row, here)
+    same = f.value(f"{'fcmp oeq' if dtype.is_floating else 'icmp eq'} {kind} {read}, {best}")
+    if dtype.is_floating:
+        same = f.value(f"or {v.kind('i1')} {same}, {f.value(f'fcmp uno {kind} {read}, {read}')}")
+    bits = f.value(f"bitcast {v.kind('i1')} {same} to i{v.count}")
+    f.branch(f.value(f"icmp ne i{v.count} {bits}, 0"), found, on)
+    f.start(on)
+    f.store("i64", plus(f, here, v.count), at)
+    f.branch(compare(f, "slt", here, last), look, done)  # there is one, but who knows what else writes to the row
+    f.start(found)
+    v.module.add("llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)")
+    first = f.call("i64", "@llvm.cttz.i64", f"i64 {f.value(f'zext i{v.count} {bits} to i64')}", "i1 true")
+    f.store("i64", plus(f, here, first), place)
+    f.start(done)
+
+
+def _read(v: Lanes, dtype: DType, row: str, at: str) -> str:
+    return Elements(v.f, v.module, v.count).load(Place(row, at, dtype))
