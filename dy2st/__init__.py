@@ -1,7 +1,8 @@
 """dy2st: the public face, with Paddle's names. `import dy2st as paddle` is how examples use it.
 
 The functions on tensors are those of `functions/face.py`. Subpackages, and what lives in them, load on first use, so
-that `import dy2st` stays cheap. A name that is imported as itself is one that type checkers take to be public.
+that `import dy2st` stays cheap; what every call of a `to_static` function needs is there from the start. A name that
+is imported as itself is one that type checkers take to be public.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dy2st.functions import methods as _methods
 from dy2st.functions.face import *  # noqa: F403 (the file lists them)
 from dy2st.ir.context import current as _current
 from dy2st.ir.program import Program as _Program
+from dy2st.jit.api import to_static as _to_static
 from dy2st.missing import no_attribute as _no_attribute
 from dy2st.runtime.backward import grad as grad
 from dy2st.runtime.generator import get_rng_state as get_rng_state
@@ -163,11 +165,11 @@ def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> _Any:
 Tensor.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
 
 
-def _to_static(function: _Any) -> _Any:
-    return __getattr__("jit").to_static(function, full_graph=True)
+def _whole(function: _Any) -> _Any:
+    return _to_static(function, full_graph=True)
 
 
-_current().process.to_static = _to_static
+_current().process.to_static = _whole
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -29,6 +28,8 @@ def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError
 def _hint(owner: str, name: str, known: Iterable[str]) -> str:
     if _SPARSE.search(name):
         return "there are no sparse tensors here, use dense ones"
+    import difflib
+
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({owner}) lists the names there are"
 

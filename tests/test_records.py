@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_records_are_compared_by_type_and_values():
 
 def test_a_field_that_is_the_same_object_is_equal():
     array = np.arange(3)
-    one = record(frozen=True)(type("One", (), {"__annotations__": {"value": object}}))
+    one: Any = record(frozen=True)(type("One", (), {"__annotations__": {"value": object}}))
     assert one(array) == one(array)
 
 
@@ -97,7 +98,7 @@ def test_frozen_records_do_not_change():
     with pytest.raises(AttributeError, match="cannot assign to 'x': a Point does not change"):
         Point(1.0).x = 2.0  # type: ignore[misc]
     with pytest.raises(AttributeError, match="cannot delete 'a': a Slotted does not change"):
-        del Slotted(1).a
+        del Slotted(1).a  # type: ignore[misc]
 
 
 def test_slots_leave_no_dict():

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dy2st.jit.signature import bind
+from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.tensor import Tensor
-from dy2st.static.input_spec import InputSpec
 
 
 def flat_specs(signature: Any, declared: Sequence[Any]) -> dict[str, InputSpec]:

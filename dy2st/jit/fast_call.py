@@ -43,11 +43,11 @@ from dy2st.jit.signature import Flattened, bound_places, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.generator import default_generator
+from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.templates import Items, NewList, Number, Template, TensorLike
 from dy2st.runtime.tensor import Tensor
-from dy2st.static.input_spec import InputSpec
 
 Recogniser = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 UNSEEN = object()

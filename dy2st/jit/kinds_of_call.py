@@ -14,7 +14,7 @@ from dy2st.jit.signature import rebuild
 from dy2st.jit.static_function import StaticFunction
 from dy2st.nn.layer import Layer
 from dy2st.records import record
-from dy2st.static.input_spec import InputSpec
+from dy2st.runtime.input_spec import InputSpec
 
 
 @record

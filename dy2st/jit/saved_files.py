@@ -32,7 +32,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
 
     >>> import tempfile
     >>> import dy2st as paddle
-    >>> from dy2st.static.input_spec import InputSpec
+    >>> from dy2st.runtime.input_spec import InputSpec
     >>> @paddle.jit.to_static(input_spec=[InputSpec([None])])
     ... def halve(x):
     ...     while x.sum() > 1:

@@ -18,10 +18,10 @@ from dy2st.errors import ConversionError
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.value_keys import is_its_attributes, key_of
 from dy2st.records import record
+from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import Pulled, is_own
 from dy2st.shapes import Extent, symbol
-from dy2st.static.input_spec import InputSpec
 
 CONTAINERS = (list, dict, OrderedDict, set, deque)
 

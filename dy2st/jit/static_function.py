@@ -36,7 +36,7 @@ from dy2st.jit.trace import Trace
 from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.errors import user_traceback
-from dy2st.static.input_spec import InputSpec
+from dy2st.runtime.input_spec import InputSpec
 from dy2st.transformers import convert
 
 MOST_KINDS = 4

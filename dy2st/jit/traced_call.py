@@ -12,9 +12,9 @@ from dy2st.jit.concrete_program import fixed_values
 from dy2st.jit.outside import mark
 from dy2st.jit.signature import Flattened, call_arguments, rebuild, type_of_leaf
 from dy2st.jit.trace import Trace, Traced, trace
+from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
-from dy2st.static.input_spec import InputSpec
 
 
 def trace_call(

@@ -38,7 +38,7 @@ class TranslatedLayer(Layer):
 
     >>> import tempfile
     >>> import dy2st as paddle
-    >>> from dy2st.static.input_spec import InputSpec
+    >>> from dy2st.runtime.input_spec import InputSpec
     >>> folder = tempfile.TemporaryDirectory()
     >>> linear = paddle.nn.Linear(3, 2)
     >>> _ = paddle.jit.save(linear, folder.name + "/linear", input_spec=[InputSpec([None, 3])])

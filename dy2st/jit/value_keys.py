@@ -6,12 +6,8 @@ what they captured) is part of the key.
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import dis
-import fractions
 import functools
-import pathlib
 import types
 from functools import lru_cache
 from typing import Any
@@ -19,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from dy2st import dtypes
+from dy2st.late import types_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.made_in_branch import is_plain_object
 
 VALUES = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
-SHOWN = (range, decimal.Decimal, fractions.Fraction, datetime.date, datetime.time, datetime.timedelta,
-         pathlib.PurePath)  # fmt: skip
+SHOWN = ("builtins:range", "decimal:Decimal", "fractions:Fraction", "datetime:date", "datetime:time",
+         "datetime:timedelta", "pathlib:PurePath")  # fmt: skip
 """Types whose values never change and are told apart by their text."""
 ANSWERS = ("__getattr__", "__call__", "__next__", "__enter__")
 """What a class may have so that its instances are more than their attributes."""
@@ -52,7 +49,7 @@ def key_of(x: Any) -> Any:
     if isinstance(x, VALUES):
         exact = kind is not slice and not (kind in (float, complex) and (x != x or x == 0))
         return kind, x if exact else repr(x)  # `==` does not tell NaN and -0.0
-    if isinstance(x, SHOWN):
+    if isinstance(x, types_of(*SHOWN)):
         return kind, repr(x)
     if isinstance(x, np.generic):
         return kind, x.tobytes()

@@ -6,7 +6,7 @@ give the same numbers. Inside a trace the draw number is a state cell of the Pro
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from typing import Any
 
@@ -20,7 +20,7 @@ class Generator:
 
     def __init__(self, seed: int | None = None):
         self._lock = threading.Lock()
-        self.seed = secrets.randbits(31) if seed is None else seed
+        self.seed = int.from_bytes(os.urandom(4), "little") >> 1 if seed is None else seed
         self.draw = 0
 
     def manual_seed(self, seed: int) -> Generator:

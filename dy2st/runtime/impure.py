@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import datetime
 import io
-import logging
 import os
-import pathlib
-import random
 import types
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +19,10 @@ import numpy as np
 from dy2st.errors import DebuggerCall, TraceError
 from dy2st.ir.context import current
 from dy2st.ir.location import error_here
+from dy2st.late import types_of
 
-_RANDOM = (np.random.RandomState, np.random.Generator, random.Random)
-_OWNERS = (*_RANDOM, io.IOBase, logging.Logger)
+_RANDOM = ("numpy.random:RandomState", "numpy.random:Generator", "random:Random")
+_OWNERS = (*_RANDOM, "io:IOBase", "logging:Logger")
 _MODULES = frozenset(("time", "random", "secrets", "uuid", "tempfile", "subprocess", "shutil", "socket", "logging",
                       "posix", "nt", "dy2st.jit.saved_files"))  # fmt: skip
 _CALLS: tuple[Any, ...] = (
@@ -54,17 +52,17 @@ def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> N
     """Raise TraceError where calling `f` has an effect, or where its result is not determined by its arguments."""
     owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
     if (
-        isinstance(owner, _OWNERS)
+        isinstance(owner, types_of(*_OWNERS))
         or any(isinstance(x, io.IOBase) for x in args)
         or getattr(f, "__module__", None) in _MODULES
         or any(f is call for call in _CALLS)
         or (isinstance(owner, type) and issubclass(owner, datetime.date) and name in ("now", "today", "utcnow"))
-        or (isinstance(owner, pathlib.Path) and name in _OF_PATHS)
+        or (name in _OF_PATHS and isinstance(owner, types_of("pathlib:Path")))
     ):
         raise refusal(
             f"{_named(f)}() has an effect, or another result at every call, which a Program has not",
             "use paddle's random functions, which draw anew in every run"
-            if getattr(f, "__module__", None) == "random" or isinstance(owner, _RANDOM)
+            if getattr(f, "__module__", None) == "random" or isinstance(owner, types_of(*_RANDOM))
             else "call it outside of the function, and pass what it gives as an argument",
         )
     if isinstance(owner, np.ndarray) and name in _OF_ARRAYS:

@@ -10,9 +10,9 @@ from dy2st.functions.operands import op
 from dy2st.ir.types import TensorType
 from dy2st.ops.host_call import Host
 from dy2st.runtime import inplace
+from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.tensor import Tensor
 from dy2st.static.gradients import recorder_now
-from dy2st.static.input_spec import InputSpec
 
 
 def py_func(
