@@ -18,7 +18,7 @@ def names_for_type_checkers(package):
     tree = ast.parse(Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8"))
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {a.name: node.module for node in imports for a in node.names}
+    return {a.name: str(node.module) for node in imports for a in node.names}
 
 
 @pytest.mark.parametrize("package", LATE)
