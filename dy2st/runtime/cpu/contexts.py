@@ -9,7 +9,20 @@ from collections.abc import Callable
 
 from dy2st.runtime.cpu import support
 from dy2st.runtime.cpu.host import Calls, Run, entry_address
-from dy2st.runtime.cpu.memory import ALLOCATE, BLOCKS, CONSTANTS, CONTEXT_BYTES, ERROR, HOST, LIBRARY, PEAK, RUN, TURN
+from dy2st.runtime.cpu.memory import (
+    ALLOCATE,
+    BLOCKS,
+    CONSTANTS,
+    CONTEXT_BYTES,
+    ERROR,
+    HOST,
+    LIBRARY,
+    MOST_PARTS,
+    PARTS,
+    PEAK,
+    RUN,
+    TURN,
+)
 from dy2st.runtime.cpu.signals import Kept
 
 _WORD = 8
@@ -56,8 +69,15 @@ class Context:
 
 
 def _give_back(memory: ctypes.Array[ctypes.c_uint64], free: Callable[[ctypes.c_void_p], object]) -> None:
-    """Free the blocks of a context."""
-    block = memory[BLOCKS // _WORD]
+    """Free the blocks of a context, and of those of the parts of loops, which stand in one of them."""
+    parts = memory[PARTS // _WORD]
+    for part in range(parts, parts + MOST_PARTS * CONTEXT_BYTES, CONTEXT_BYTES) if parts else ():
+        _free_all(ctypes.c_uint64.from_address(part + BLOCKS).value, free)
+    _free_all(memory[BLOCKS // _WORD], free)
+
+
+def _free_all(block: int, free: Callable[[ctypes.c_void_p], object]) -> None:
+    """Free a block and those that were made before."""
     while block:
         older = ctypes.c_uint64.from_address(block + 24).value
         free(ctypes.c_void_p(block))

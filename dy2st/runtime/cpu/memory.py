@@ -9,7 +9,9 @@ it is never counted, never written into and never freed.
               72 when Python last looked at signals
               80 the error that it raised then: its kind, itself, its traceback
               104 bytes of the blocks that are held  112 the most that were held since the run began
-              120... free blocks, one list a size class
+              120 contexts of the parts of a loop (spmd/), which have:  128 the context of their run
+              136 whether the thread that called it works on the part;  144 whether parts are to end
+              152... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
@@ -17,9 +19,12 @@ from __future__ import annotations
 
 HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, LOOKED, ERROR = range(0, 88, 8)
 LIVE, PEAK = ERROR + 24, ERROR + 32
-FREE = PEAK + 8
+PARTS, PARENT, CALLER, STOP = range(PEAK + 8, PEAK + 40, 8)
+FREE = STOP + 8
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
+MOST_PARTS = 16
+"""How many parts a loop has at most."""
 HEAD = 64
 OK, RAISED, ELSEWHERE, INTERRUPTED = range(4)
 """What a native function returns: all went well; an exception stands in the run; run this on the interpreter; a

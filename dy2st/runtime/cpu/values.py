@@ -61,6 +61,10 @@ class Values:
             return True
         return False
 
+    def hold(self, values: Collection[Value]) -> None:
+        """Say that these values are held, and used for the last time by what is written next."""
+        self._dying = set(values)
+
     def owned(self, value: Value, components: Components) -> Components:
         """Return components of an operand that the result may hold: taken over, or held once more."""
         if not self.takes(value):

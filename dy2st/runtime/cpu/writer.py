@@ -58,7 +58,11 @@ class Unit:
     @property
     def takes_long(self) -> bool:
         """Whether some kernel may be split between threads: then it may have given Python's lock away."""
-        return bool(self.library) or "dy2st.parallel" in self.kernels
+        return bool(self.library) or "dy2st.parallel" in self.kernels or "dy2st.parallel" in self.module
+
+
+class NeedsPython(Exception):
+    """What is to run beside other threads would always call Python."""
 
 
 class Writer(Values):
@@ -69,6 +73,8 @@ class Writer(Values):
         self.unit, self.module = unit, unit.module
         self.loops = 0
         """How many loops are around what is being written."""
+        self.alone = False
+        """Whether what is written runs without Python: where it is to be called, the interpreter takes over."""
         self._unlikely = 0
         self._only_raises = False
         self.env: dict[Value, Components] = {}
@@ -217,6 +223,8 @@ class Writer(Values):
 
     def host(self, call: HostCall, operands: Sequence[Components]) -> list[Components]:
         """Write a call into Python; the results are held by who called."""
+        if self.alone:
+            return self._elsewhere_instead(call)
         number = len(self.unit.calls)
         call.rare |= self._unlikely > 0
         call.in_loop = self.loops > 0
@@ -235,6 +243,13 @@ class Writer(Values):
             results.append(zeros(t) if self._only_raises else self.read(row, t, at))
             at += len(kinds(t))
         return results
+
+    def _elsewhere_instead(self, call: HostCall) -> list[Components]:
+        """Write that the interpreter runs the Program; nothing here needs to write what follows."""
+        if not self._unlikely:
+            raise NeedsPython(call.name)
+        self.demand("false")
+        return [zeros(t) for t in call.results]
 
     def _parts(self, t: Type, components: Components) -> Iterable[tuple[str, str]]:
         """Return the components of a value with their LLVM types."""

@@ -17,10 +17,11 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.records import record
 from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on
 from dy2st.runtime.cpu.writer import Writer
+from dy2st.shapes import symbol
 
 _ROWS = 128
 """So many rows keep two threads busy; a turn that has them by itself gains nothing from the next one's."""
@@ -139,10 +140,12 @@ def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', window.block)}")
     f.store("ptr", "null", window.block)
     block, data, *_ = allocate(w, t.dtype, [count, rows, columns])
-    a = f.offset(window.rows[1], product(w, [first, rows, inner, str(t.dtype.itemsize)]))
+    a, copy = _rows_of(w, window, first, [count, rows, inner])
     f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}",
            f"ptr {data}", f"i64 {columns}", f"i64 {times(f, count, rows)}", f"i64 {columns}", f"i64 {inner}",
            "i1 false")  # fmt: skip
+    if copy is not None:
+        f.call("void", "@dy2st.release", "ptr %context", f"ptr {copy}")
     f.store("i64", first, window.first)
     f.store("i64", "0", window.count)
     with f.when(compare(f, "sgt", count, 1), "many"):
@@ -150,3 +153,15 @@ def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
         f.store("ptr", block, window.block)
         f.store("i64", count, window.count)
     return block
+
+
+def _rows_of(w: Writer, window: Window, first: str, shape: list[str]) -> tuple[str, str | None]:
+    """Write where the rows of some turns stand one after the other, and the block of a copy where they did not."""
+    f, t = w.f, tensor_type(window.source)
+    if not isinstance(window.rows, Strided):
+        return f.offset(window.rows[1], product(w, [first, *shape[1:], str(t.dtype.itemsize)])), None
+    apart = window.rows.strides
+    data = f.offset(window.rows[1], product(w, [first, apart[0], str(t.dtype.itemsize)]))
+    turns = Value(TensorType(t.dtype, (symbol("turns"), *t.shape[1:])), window.source.block)
+    copy = w.copied(turns, Strided.of(("null", data, *shape), apart))
+    return copy[1], copy[0]

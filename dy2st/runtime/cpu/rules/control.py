@@ -16,6 +16,7 @@ from dy2st.runtime.cpu.rules.counting import leap
 from dy2st.runtime.cpu.rules.later import added_later
 from dy2st.runtime.cpu.rules.polling import polling
 from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.shared_loops import shared_loop
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
 from dy2st.runtime.cpu.writer import Writer, host_call
 from dy2st.runtime.errors import too_deep
@@ -72,6 +73,9 @@ def cond(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 @rule("while_loop")
 def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a loop whose body gives (predicate, *carried)."""
+    shared = shared_loop(w, operation, operands, while_loop)
+    if shared is not None:
+        return shared
     count, f = operation.attributes["carried"], w.f
     predicate = truth(w, operation.operands[0], operands[0], operation)
     types = [v.type for v in operation.results]
@@ -99,6 +103,9 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
 @rule("counted_while")
 def counted_while(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a loop of a number of turns that is known before it."""
+    shared = shared_loop(w, operation, operands, counted_while)
+    if shared is not None:
+        return shared
     count, f = operation.attributes["carried"], w.f
     types = [v.type for v in operation.results]
     kept = _start(w, operation, operands, count)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dy2st.ir.program import Operation
 from dy2st.runtime.cpu.memory import LOOKED
 from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.cpu.spmd.contexts import looking
 from dy2st.runtime.cpu.writer import Writer
 
 _TURNS, _SHORT_TURNS = 256, 65536
@@ -56,5 +57,8 @@ def _is_short(loop: Operation) -> bool:
 
 
 def _look(w: Writer) -> None:
+    if w.alone:
+        w.check(w.f.call("i32", f"@{looking(w.unit.module)}", "ptr %context"))
+        return
     w.module.add("dy2st.poll", "declare i32 @dy2st.poll(ptr)")
     w.check(w.f.call("i32", "@dy2st.poll", "ptr %context"))

@@ -62,6 +62,13 @@ def hand_on_packed(w: Writer, branch: Operation) -> None:
                 w.packed[inner, swap] = w.packed[outer, swap]
 
 
+def factors_outside(loop: Operation) -> list[tuple[Value, bool]]:
+    """Return the matrices that a loop packs, as they are named outside of it."""
+    factors = {key for block in loop.blocks for key in _factors(block)}
+    found = [(outer, swap) for outer, inner in handed_on(loop) for swap in (False, True) if (inner, swap) in factors]
+    return list(dict.fromkeys(found))
+
+
 def _factors(block: Block) -> set[tuple[Value, bool]]:
     """Return the values that products in a block, or inside of it, have as right operands, with `transpose_y`."""
     found: set[tuple[Value, bool]] = set()

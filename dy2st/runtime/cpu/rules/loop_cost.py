@@ -1,0 +1,65 @@
+"""How long a loop takes, roughly: a row in a turn, by its products with matrices that stay and its functions; turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.elementwise import DEAR
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.integers import least, minus, most, plus, times
+from dy2st.runtime.cpu.representation import Components, in_register
+from dy2st.runtime.cpu.rules.weights import factors_outside
+from dy2st.runtime.cpu.target import Target
+
+_PRODUCT, _DEAR, _CHEAP = 300, 8_000, 300
+"""Picoseconds of one operation on vectors: in a product, of a function, of arithmetic."""
+_FLOAT = 4
+_TURNS = 32
+"""How many turns a loop is taken to have where nothing says so."""
+_MOST_TURNS = 1 << 20
+
+
+def row_cost(
+    f: Function, loop: Operation, operands: Sequence[Components], axes: Mapping[Value, int], target: Target
+) -> str:
+    """Write how many picoseconds a row takes in a turn."""
+    given = dict(zip(loop.operands, operands, strict=True))
+    lanes, total = target.lanes(_FLOAT), "0"
+    for value, _ in factors_outside(loop):
+        elements = times(f, *_extents(value, given[value]))
+        total = plus(f, total, f.value(f"sdiv i64 {times(f, elements, _PRODUCT)}, {lanes}"))
+    each = sum(_DEAR if o.op.name in DEAR else _CHEAP for o in loop.blocks[0].walk() if _is_elementwise(o))
+    longest = "1"
+    for value in loop.operands:
+        if value in axes and isinstance(value.type, TensorType):
+            beside = [e for i, e in enumerate(_extents(value, given[value])) if i != axes[value]]
+            if value in loop.operands[1 : loop.attributes["carried"] + 1]:
+                longest = most(f, longest, times(f, 1, *beside))
+    return plus(f, total, f.value(f"sdiv i64 {times(f, longest, each)}, {lanes}"))
+
+
+def expected_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str:
+    """Write how many turns a loop will have, or may have: as many as it counts, where it ends with that."""
+    if loop.op.name == "counted_while":
+        return most(f, operands[0][0], 1)
+    (body,), carried = loop.blocks, loop.attributes["carried"]
+    order, following = body.results[0].operation, body.results[1:]
+    if order is None or order.op.name != "scalar_lt":
+        return str(_TURNS)
+    counter, limit = order.operands
+    stays = body.arguments[carried:]
+    if counter not in following or limit not in stays or not all(v.type.kind == "int" for v in order.operands):  # type: ignore[union-attr]
+        return str(_TURNS)
+    first, last = operands[1 + following.index(counter)][0], operands[1 + carried + stays.index(limit)][0]
+    return least(f, most(f, minus(f, last, first), 1), _MOST_TURNS)
+
+
+def _extents(value: Value, components: Components) -> list[str]:
+    return [str(e) if isinstance(e, int) else c for e, c in zip(tensor_type(value).shape, components[2:], strict=True)]
+
+
+def _is_elementwise(operation: Operation) -> bool:
+    made = operation.results
+    return bool(getattr(operation.op, "elementwise", False)) and len(made) == 1 and not in_register(made[0].type)

@@ -1,0 +1,122 @@
+"""Parts of a loop that threads share: which rows of its operands each has, and where its rows of the results go.
+
+    void @dy2st.rows.<n>.part(ptr %row, i64 %from, i64 %to, i64 %who)
+
+`row` has the operands and results of the loop, the matrices that are packed, the contexts of the parts, how many rows
+there are, how many a part has, and where a part says that it did not end well: then no other one begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import ScalarType
+from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.integers import all_of, compare, least, negation, times
+from dy2st.runtime.cpu.memory import CALLER, CONTEXT_BYTES, OK
+from dy2st.runtime.cpu.representation import in_registers, kinds, owners
+from dy2st.runtime.cpu.threads.fork import RANGE
+from dy2st.runtime.cpu.writer import Writer
+
+
+@dataclass(frozen=True)
+class SharedLoop:
+    """A loop that is written for some of its rows."""
+
+    operation: Operation
+    axes: dict[Value, int]
+    """Which axis of a value its rows are; a number that is how many there are has 0."""
+    name: str
+    factors: list[tuple[Value, bool]]
+    """The matrices that are packed before."""
+
+    @property
+    def carried(self) -> list[Value]:
+        """What the loop begins with."""
+        return self.operation.operands[1 : self.operation.attributes["carried"] + 1]
+
+    @property
+    def owned(self) -> list[Value]:
+        """What the loop takes over: what it carries, unless it is copied or stays beside."""
+        stays = self.operation.operands[len(self.carried) + 1 :]
+        return [v for v in dict.fromkeys(self.carried) if v not in stays and not self.axes.get(v)]
+
+
+def part_function(w: Writer, loop: SharedLoop) -> str:
+    """Write the function that runs some of the parts; return its name."""
+    name = f"{loop.name}.part"
+    f = Function(name, [("ptr", "%row"), *RANGE], linkage="internal", also="nounwind")
+    given, made, packed, of_parts = (f.load("ptr", f.offset("%row", 8 * i)) for i in range(4))
+    rows, size = (f.load("i64", f.offset("%row", 8 * i)) for i in (4, 5))
+    failed = f.load("ptr", f.offset("%row", 48))
+    operands, results = loop.operation.operands, loop.operation.results
+    width = sum(len(kinds(v.type)) for v in operands)
+    mine, own = f.slot("i64", width), f.slot("i64", max(1, sum(len(kinds(v.type)) for v in results)))
+    caller = f.value(f"zext i1 {compare(f, 'eq', '%who', 0)} to i64")
+    with f.loop("%to", start="%from", hint="part") as number:
+        given_up = f.value(f"load atomic i64, ptr {failed} monotonic, align 8")
+        with f.when(compare(f, "eq", given_up, 0), "go"):
+            context = f.offset(of_parts, times(f, number, CONTEXT_BYTES))
+            f.store("i64", caller, f.offset(context, CALLER))
+            first = times(f, number, size)
+            there = least(f, f.value(f"sub i64 {rows}, {first}"), size)
+            f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {mine}", f"ptr {given}", f"i64 {8 * width}", "i1 false")
+            _cut_operands(f, loop, mine, first, there)
+            status = f.call("i32", f"@{loop.name}", f"ptr {context}", f"ptr {mine}", f"ptr {own}", f"i64 {rows}",
+                            f"ptr {packed}")  # fmt: skip
+            wrong = f.value(f"icmp ne i32 {status}, {OK}")
+            with f.when(wrong, "wrong"):
+                f.do(f"store atomic i64 1, ptr {failed} monotonic, align 8")
+            with f.when(negation(f, wrong), "right"):
+                _join_results(f, loop, (made, own, context, failed), (rows, first, there, number))
+    f.ret()
+    return w.unit.module.add(name, f.text())
+
+
+def _cut_operands(f: Function, loop: SharedLoop, mine: str, first: str, there: str) -> None:
+    """Write the operands of a part: those of the loop, held by nobody, and of tensors in rows the part's own."""
+    at = 0
+    for value in loop.operation.operands:
+        for owner in owners(value.type):
+            f.store("ptr", "null", f.offset(mine, 8 * (at + owner.at)))
+        axis = loop.axes.get(value)
+        if isinstance(value.type, ScalarType) and axis is not None:
+            f.store("i64", there, f.offset(mine, 8 * at))
+        elif axis is not None:
+            t, data = tensor_type(value), f.offset(mine, 8 * (at + 1))
+            shape = [f.load("i64", f.offset(mine, 8 * (at + 2 + i))) for i in range(t.rank)]
+            before = times(f, first, *shape[axis + 1 :], t.dtype.itemsize)
+            f.store("ptr", f.offset(f.load("ptr", data), before), data)
+            f.store("i64", there, f.offset(mine, 8 * (at + 2 + axis)))
+        at += len(kinds(value.type))
+
+
+def _join_results(f: Function, loop: SharedLoop, places: tuple[str, str, str, str],
+                  numbers: tuple[str, str, str, str]) -> None:  # fmt: skip
+    """Write a part's rows of the results into those of the loop; what all parts have alike, the first one writes."""
+    (made, own, context, failed), (rows, first, there, number) = places, numbers
+    at = 0
+    for result in loop.operation.results:
+        here, whole = f.offset(own, 8 * at), f.offset(made, 8 * at)
+        at += len(kinds(result.type))
+        if in_registers(result.type):
+            with f.when(compare(f, "eq", number, 0), "first"):
+                for i, kind in enumerate(kinds(result.type)):
+                    f.store(kind, f.load(kind, f.offset(here, 8 * i)), f.offset(whole, 8 * i))
+            continue
+        t, axis = tensor_type(result), loop.axes[result]
+        shape = [f.load("i64", f.offset(here, 8 * (2 + i))) for i in range(t.rank)]
+        wanted = [f.load("i64", f.offset(whole, 8 * (2 + i))) for i in range(t.rank)]
+        wanted[axis] = there
+        fine = all_of(f, *(compare(f, "eq", a, b) for a, b in zip(shape, wanted, strict=True)))
+        with f.when(negation(f, fine), "another"):
+            f.do(f"store atomic i64 1, ptr {failed} monotonic, align 8")
+        inner = times(f, *shape[axis + 1 :], t.dtype.itemsize)
+        to = f.offset(f.load("ptr", f.offset(whole, 8)), times(f, first, inner))
+        chunk, source = times(f, there, inner), f.load("ptr", f.offset(here, 8))
+        with f.when(fine, "join"), f.loop(times(f, 1, *shape[:axis]), hint="chunk") as i:
+            target = f.offset(to, times(f, i, rows, inner))
+            f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {target}", f"ptr {f.offset(source, times(f, i, chunk))}",
+                   f"i64 {chunk}", "i1 false")  # fmt: skip
+        f.call("void", "@dy2st.release", f"ptr {context}", f"ptr {f.load('ptr', here)}")

@@ -1,0 +1,11 @@
+"""Whole loops shared by threads: each runs all turns on rows of its own, and nobody waits before the end.
+
+    axes.py       which axes of the values in a loop never meet: what stands at one place of such an axis depends on
+                  what stands at that place elsewhere, and on nothing beside it
+    ties.py       what each op does with the axes of its operands
+    contexts.py   memory for each part
+
+`rules/shared_loops.py` writes such a loop, `rules/loop_parts.py` a part of it. A recurrent network is one: each
+sequence of a batch is by itself. How many parts there are, extents alone decide, so results are the same bits for any
+number of threads.
+"""

@@ -1,0 +1,75 @@
+"""Which axes in a loop are kept apart: one place of such an axis has nothing to do with another, turn after turn.
+
+    while t < n:                    rows of h, of x[t], of the products and of the gates are one class of axes
+        h = tanh(x[t] @ w + h @ u)  that no operation mixes; those of w and u are mixed by the products
+
+Axes are put into classes, as operations tie them to each other (ties.py). An axis that an operation sums over, cuts,
+counts or hands to anything that is not known is mixed, and so is its class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dy2st.ir.program import Operation, Value
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.cpu.spmd.ties import Ties, axes_of, tie_loop
+from dy2st.shapes import Dim
+
+_OBSERVED = ("call", "try", "raise", "assert")
+"""Ops after which a run may not begin again, or whose insides are not looked into."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A class of axes that a loop keeps apart: for each value that has one, which of its axes it is.
+
+    A number that is the extent of such an axis has 0.
+    """
+
+    axes: dict[Value, int]
+
+
+def kept_apart(loop: Operation) -> Apart | None:
+    """Return axes, one of each tensor that a loop carries, whose places do not meet; None where there are none."""
+    if not _is_cut_easily(loop) or any(_is_observed(o) for o in loop.blocks[0].walk()):
+        return None
+    ties = Ties()
+    tie_loop(ties, loop)
+    carried = [v for v in loop.results if isinstance(v.type, TensorType) and not in_registers(v.type)]
+    for first in carried[:1]:
+        for axis in range(len(axes_of(first))):
+            found = _class(ties, loop, (first, axis))
+            if found is not None:
+                return found
+    return None
+
+
+def _is_observed(operation: Operation) -> bool:
+    return operation.op.effect or operation.op.name in _OBSERVED
+
+
+def _class(ties: Ties, loop: Operation, node: tuple[Value, int]) -> Apart | None:
+    """Return the class of an axis, where it may be cut; a value has at most one axis of it."""
+    if ties.is_mixed(node):
+        return None
+    found: dict[Value, int] = {}
+    for value, axis in ties.members(node):
+        extent = axes_of(value)[axis]
+        if value in found or not (extent is None or isinstance(extent, Dim)):
+            return None
+        found[value] = axis
+    carried = loop.attributes["carried"]
+    for operand, result in zip(loop.operands[1 : carried + 1], loop.results, strict=True):
+        cut = result in found
+        if isinstance(result.type, ScalarType) and cut:
+            return None
+        if not in_registers(result.type) and not (cut and operand in found):
+            return None
+    return Apart(found)
+
+
+def _is_cut_easily(loop: Operation) -> bool:
+    """Say whether tensors and numbers are all that comes in and out: no lists and the like."""
+    return all(isinstance(v.type, (TensorType, ScalarType)) for v in (*loop.operands, *loop.results))

@@ -1,0 +1,337 @@
+"""What each op does with the axes of its operands: which axes of results they become, and which it mixes.
+
+A node is a value and one of its axes; a number has one node, for the extent that it may be. An op that is not known
+mixes all axes of what it takes and makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dy2st.ir.program import Block, Operation, Value, tensor_type
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.shapes import Extent
+
+Node = tuple[Value, int]
+LOOPS = ("while_loop", "counted_while")
+_WHOLE = ("slice", None, None, None)
+
+
+def axes_of(value: Value) -> Sequence[Extent | None]:
+    """Return the extents of a value's axes; those of a number are what it is itself."""
+    if isinstance(value.type, TensorType):
+        return value.type.shape
+    return (value.type.extent,) if isinstance(value.type, ScalarType) else ()
+
+
+class Ties:
+    """Classes of nodes, as they are tied to each other, and which of them are mixed."""
+
+    def __init__(self) -> None:
+        self._above: dict[Node, Node] = {}
+        self._mixed: set[Node] = set()
+
+    def _top(self, node: Node) -> Node:
+        self._above.setdefault(node, node)
+        while (above := self._above[node]) != node:
+            self._above[node] = self._above[above]
+            node = above
+        return node
+
+    def tie(self, one: Node, other: Node) -> None:
+        """Put two axes into one class."""
+        a, b = self._top(one), self._top(other)
+        if a != b:
+            self._above[b] = a
+            if b in self._mixed:
+                self._mixed.add(a)
+
+    def tie_all(self, one: Value, other: Value) -> None:
+        """Tie each axis of a value to the same axis of another; where they have not as many, mix them."""
+        if len(axes_of(one)) != len(axes_of(other)):
+            self.mix(one)
+            self.mix(other)
+            return
+        for i in range(len(axes_of(one))):
+            self.tie((one, i), (other, i))
+
+    def mix(self, value: Value, *axes: int) -> None:
+        """Say that places of these axes, or of all, meet."""
+        for axis in axes or range(len(axes_of(value))):
+            self._mixed.add(self._top((value, axis)))
+
+    def is_mixed(self, node: Node) -> bool:
+        """Say whether places of an axis meet somewhere."""
+        return self._top(node) in self._mixed
+
+    def members(self, node: Node) -> Iterator[Node]:
+        """Yield the axes of a class."""
+        top = self._top(node)
+        return (other for other in list(self._above) if self._top(other) == top)
+
+
+def tie_loop(ties: Ties, loop: Operation) -> None:
+    """Tie what a loop carries and hands to its turns, and all that is inside."""
+    (body,), carried = loop.blocks, loop.attributes["carried"]
+    counted = loop.op.name == "counted_while"
+    arguments, following = body.arguments[counted:], body.results[not counted :]
+    ties.mix(loop.operands[0])
+    for value in (*body.arguments[:counted], *body.results[: not counted]):
+        ties.mix(value)
+    for operand, argument in zip(loop.operands[1:], arguments, strict=True):
+        ties.tie_all(operand, argument)
+    for argument, result, made in zip(arguments[:carried], following, loop.results, strict=True):
+        ties.tie_all(argument, result)
+        ties.tie_all(result, made)
+    _tie_block(ties, body)
+
+
+def _tie_block(ties: Ties, block: Block) -> None:
+    for operation in block.operations:
+        tie = _TIES.get(operation.op.name, _elementwise if getattr(operation.op, "elementwise", False) else _mixed)
+        tie(ties, operation)
+
+
+def _mixed(ties: Ties, operation: Operation) -> None:
+    values = [*operation.operands, *operation.results]
+    for block in operation.blocks:
+        values += [v for inner in block.walk() for v in (*inner.operands, *inner.results)] + block.arguments
+    for value in values:
+        ties.mix(value)
+
+
+def _elementwise(ties: Ties, operation: Operation) -> None:
+    (result,) = operation.results
+    for operand in operation.operands:
+        ties.tie_all(operand, result) if isinstance(operand.type, TensorType) else ties.mix(operand)
+
+
+def _cond(ties: Ties, operation: Operation) -> None:
+    predicate, *operands = operation.operands
+    ties.mix(predicate)
+    for block in operation.blocks:
+        for operand, argument in zip(operands, block.arguments, strict=True):
+            ties.tie_all(operand, argument)
+        for result, made in zip(block.results, operation.results, strict=True):
+            ties.tie_all(result, made)
+        _tie_block(ties, block)
+
+
+def _dim(ties: Ties, operation: Operation) -> None:
+    ties.tie((operation.results[0], 0), (operation.operands[0], operation.attributes["axis"]))
+
+
+def _broadcast_extent(ties: Ties, operation: Operation) -> None:
+    (a, b), (made,) = operation.operands, operation.results
+    if axes_of(a) == axes_of(b) == axes_of(made) != (None,):
+        ties.tie((a, 0), (made, 0))
+        ties.tie((b, 0), (made, 0))
+    else:
+        _mixed(ties, operation)
+
+
+def _numbers_of_extents(ties: Ties, operation: Operation, dims: Sequence[Value]) -> None:
+    """Tie the numbers that an op takes as extents of its result."""
+    rest = iter(dims)
+    for axis, known in enumerate(operation.attributes["shape"]):
+        if known is None:
+            ties.tie((next(rest), 0), (operation.results[0], axis))
+
+
+def _broadcast(ties: Ties, operation: Operation) -> None:
+    (x, *dims), (made,) = operation.operands, operation.results
+    _numbers_of_extents(ties, operation, dims)
+    _trailing(ties, x, made, repeats=True)
+
+
+def _trailing(ties: Ties, few: Value, many: Value, *, repeats: bool) -> None:
+    """Tie the last axes of two values where they are as long; one that is summed up, or may be, is mixed."""
+    lead = len(axes_of(many)) - len(axes_of(few))
+    for i, (a, b) in enumerate(zip(axes_of(few), axes_of(many)[lead:], strict=True)):
+        if a == b:
+            ties.tie((few, i), (many, lead + i))
+            continue
+        ties.mix(few, i)
+        if not (repeats and a == 1):
+            ties.mix(many, lead + i)
+
+
+def _sum_to(ties: Ties, operation: Operation) -> None:
+    (x, *dims), (made,) = operation.operands, operation.results
+    _numbers_of_extents(ties, operation, dims)
+    for axis in range(len(axes_of(x)) - len(axes_of(made))):
+        ties.mix(x, axis)
+    _trailing(ties, made, x, repeats=False)
+
+
+def _full(ties: Ties, operation: Operation) -> None:
+    ties.mix(operation.operands[0])
+    _numbers_of_extents(ties, operation, operation.operands[1:])
+
+
+def _reduction(ties: Ties, operation: Operation) -> None:
+    (x,), (made,) = operation.operands, operation.results
+    axes, keepdim = operation.attributes["axis"], operation.attributes["keepdim"]
+    kept = [i for i in range(len(axes_of(x))) if i not in axes]
+    for axis in axes:
+        ties.mix(x, axis)
+    for place, axis in enumerate(kept):
+        ties.tie((x, axis), (made, axis if keepdim else place))
+
+
+def _matmul(ties: Ties, operation: Operation) -> None:
+    (x, y), (made,) = operation.operands, operation.results
+    rank = len(axes_of(made))
+    if not len(axes_of(x)) == len(axes_of(y)) == rank >= 2:
+        _mixed(ties, operation)
+        return
+    for axis in range(rank - 2):
+        ties.tie((x, axis), (made, axis))
+        ties.tie((y, axis), (made, axis))
+    swap_x = operation.attributes["transpose_x"]
+    ties.tie((x, rank - 1 if swap_x else rank - 2), (made, rank - 2))
+    ties.mix(x, rank - 2 if swap_x else rank - 1)
+    ties.mix(y, rank - 2, rank - 1)  # a matrix is packed as a whole
+    ties.mix(made, rank - 1)
+
+
+def _indexed(ties: Ties, x: Value, spec: Sequence[Any], numbers: Sequence[Value]) -> list[int | None] | None:
+    """Mix the axes that a spec cuts; return which axis of `x` each axis of the part is, None for another one.
+
+    None for all of it where tensors of places or masks are among the brackets.
+    """
+    for number in numbers:
+        ties.mix(number)
+    if any(part[0] not in ("int", "slice", "new", "tensor") for part in spec):
+        return None
+    places = [v for v in numbers if isinstance(v.type, TensorType)]
+    if any(tensor_type(v).rank for v in places):
+        return None
+    found: list[int | None] = []
+    axis = 0
+    for part in spec:
+        if part[0] == "new":
+            found.append(None)
+            continue
+        if tuple(part) == _WHOLE:
+            found.append(axis)
+        else:
+            ties.mix(x, axis)
+            found += [None] if part[0] == "slice" else []
+        axis += 1
+    return found + list(range(axis, len(axes_of(x))))
+
+
+def _index(ties: Ties, operation: Operation) -> None:
+    (x, *numbers), (made,) = operation.operands, operation.results
+    found = _indexed(ties, x, operation.attributes["spec"], numbers)
+    if found is None or len(found) != len(axes_of(made)):
+        _mixed(ties, operation)
+        return
+    for place, axis in enumerate(found):
+        if axis is None:
+            ties.mix(made, place)
+        else:
+            ties.tie((x, axis), (made, place))
+
+
+def _index_set(ties: Ties, operation: Operation) -> None:
+    (x, value, *numbers), (made,) = operation.operands, operation.results
+    ties.tie_all(x, made)
+    found = _indexed(ties, x, operation.attributes["spec"], numbers)
+    if found is None or len(found) < len(axes_of(value)):
+        _mixed(ties, operation)
+        return
+    lead = len(found) - len(axes_of(value))
+    for place, (extent, axis) in enumerate(zip(axes_of(value), found[lead:], strict=True)):
+        if axis is not None and extent == axes_of(x)[axis]:
+            ties.tie((value, place), (x, axis))
+            continue
+        ties.mix(value, place)
+        if axis is not None and extent != 1:
+            ties.mix(x, axis)
+
+
+def _transpose(ties: Ties, operation: Operation) -> None:
+    for place, axis in enumerate(operation.attributes["perm"]):
+        ties.tie((operation.operands[0], axis), (operation.results[0], place))
+
+
+def _expand_dims(ties: Ties, operation: Operation) -> None:
+    (x,), (made,) = operation.operands, operation.results
+    _around(ties, x, made, {a % len(axes_of(made)) for a in operation.attributes["axes"]})
+
+
+def _squeeze(ties: Ties, operation: Operation) -> None:
+    (x,), (made,) = operation.operands, operation.results
+    _around(ties, made, x, {a % len(axes_of(x)) for a in operation.attributes["axes"]})
+
+
+def _around(ties: Ties, few: Value, many: Value, more: set[int]) -> None:
+    """Tie the axes of two values, one of which has `more` of them."""
+    for place, axis in enumerate(i for i in range(len(axes_of(many))) if i not in more):
+        ties.tie((few, place), (many, axis))
+    for axis in more:
+        ties.mix(many, axis)
+
+
+def _reshape(ties: Ties, operation: Operation) -> None:
+    (x, *dims), (made,) = operation.operands, operation.results
+    _numbers_of_extents(ties, operation, dims)
+    before, after = axes_of(x), axes_of(made)
+    same = [a == b for a, b in zip(before, after, strict=False)]
+    front = same.index(False) if False in same else len(same)
+    same = [a == b for a, b in zip(reversed(before[front:]), reversed(after[front:]), strict=False)]
+    back = same.index(False) if False in same else len(same)
+    for axis in range(front):
+        ties.tie((x, axis), (made, axis))
+    for axis in range(1, back + 1):
+        ties.tie((x, len(before) - axis), (made, len(after) - axis))
+    for value, count in ((x, len(before)), (made, len(after))):
+        for axis in range(front, count - back):
+            ties.mix(value, axis)
+
+
+def _concat(ties: Ties, operation: Operation) -> None:
+    axis = operation.attributes["axis"]
+    for operand in operation.operands:
+        ties.tie_all(operand, operation.results[0])
+    ties.mix(operation.results[0], axis)
+
+
+def _stack(ties: Ties, operation: Operation) -> None:
+    for operand in operation.operands:
+        _around(ties, operand, operation.results[0], {operation.attributes["axis"]})
+
+
+def _split(ties: Ties, operation: Operation) -> None:
+    x, *numbers = operation.operands
+    for made in operation.results:
+        ties.tie_all(x, made)
+    ties.mix(x, operation.attributes["axis"])
+    for number in numbers:
+        ties.mix(number)
+
+
+_TIES: dict[str, Callable[[Ties, Operation], None]] = {
+    **dict.fromkeys(LOOPS, tie_loop),
+    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "all", "any"), _reduction),
+    **dict.fromkeys(("detach", "renew", "zeros_like", "ones_like"), _elementwise),
+    "cond": _cond,
+    "dim": _dim,
+    "broadcast_extent": _broadcast_extent,
+    "broadcast": _broadcast,
+    "sum_to": _sum_to,
+    "full": _full,
+    "matmul": _matmul,
+    "index": _index,
+    "index_set": _index_set,
+    "transpose": _transpose,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "reshape": _reshape,
+    "concat": _concat,
+    "stack": _stack,
+    "split": _split,
+}
