@@ -8,7 +8,7 @@ from __future__ import annotations
 from dy2st.ir.types import ListType, Type, UnsetType, VariantType
 from dy2st.records import record
 from dy2st.runtime.cpu import python_api as api
-from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.entry_values import Values, is_plain
 from dy2st.runtime.cpu.integers import all_of, compare, times
 from dy2st.runtime.cpu.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
@@ -44,10 +44,6 @@ class Taken:
 
 class Lists(Values):
     """Writes reads of lists, and makes of lists and optionals."""
-
-    def __init__(self, f: Function, kernels: Module):
-        super().__init__(f)
-        self._kernels = kernels
 
     def _checked_list(self, t: ListType, value: str, place: str, bound: dict[Dim, str]) -> Taken:
         """Write a look at a list and its elements."""

@@ -6,11 +6,11 @@ the run goes to `failed`.
 
 from __future__ import annotations
 
-from dy2st.dtypes import DType
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.elements import elements_of, store_element
-from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.integers import times
 from dy2st.runtime.cpu.representation import in_register, in_registers, is_native, is_small, kinds
 from dy2st.shapes import Dim, Extent
 
@@ -28,8 +28,8 @@ def is_plain(t: Type) -> bool:
 class Values:
     """Writes reads of Python's objects and makes of them."""
 
-    def __init__(self, f: Function):
-        self.f = f
+    def __init__(self, f: Function, kernels: Module):
+        self.f, self._kernels = f, kernels
         self.table = f.load("ptr", f.offset("%plate", api.DATA))
         self.other, self.failed = f.label("other"), f.label("failed")
 
@@ -127,54 +127,77 @@ class Values:
             return self._call("ptr", "PyFloat_FromDouble", f"double {number}")
         return self._call("ptr", "PyLong_FromLongLong", f"i64 {number}")
 
-    def _new(self, dtype: DType, rank: int, shape: str, data: str) -> str:
+    def _new(self, number: str, rank: str, shape: str, data: str) -> str:
         flags = api.OWN_FLAGS if data != "null" else 0
         return self._call(
             "ptr", "PyArray_New", f"ptr {self._address('PyArray_Type')}", f"i32 {rank}", f"ptr {shape}",
-            f"i32 {api.type_number(dtype)}", "ptr null", f"ptr {data}", "i32 0", f"i32 {flags}", "ptr null",
+            f"i32 {number}", "ptr null", f"ptr {data}", "i32 0", f"i32 {flags}", "ptr null",
         )  # fmt: skip
 
     def _array_of(self, t: TensorType, context: str, place: str) -> str:
-        f = self.f
+        """Write a call of the function that makes arrays (`array_function`)."""
         if in_registers(t):
             return self._array_of_registers(t, place)
-        block, data, shape = f.load("ptr", place), f.load("ptr", f.offset(place, 8)), f.offset(place, 16)
-        size = str(t.dtype.itemsize)
-        for axis in range(t.rank):
-            size = f.value(f"mul i64 {size}, {f.load('i64', f.offset(shape, 8 * axis))}")
-        large = f.value(f"icmp sgt i64 {size}, {_LARGE}")
-        alone = f.value(f"and i1 {large}, {f.call('i1', '@dy2st.unique', f'ptr {block}')}")
-        kept, give, copy, join = f.slot("ptr"), f.label("give"), f.label("copy"), f.label("join")
-        f.branch(alone, give, copy)
-        f.start(give)
-        whole = self._sure(self._new(t.dtype, t.rank, shape, data))
-        f.call("void", "@dy2st.leave", f"ptr {context}", f"ptr {block}")
-        capsule = self._sure(
-            self._call("ptr", "PyCapsule_New", f"ptr {block}", "ptr null", f"ptr {self._given_back()}")
-        )
-        self._call("i32", "PyArray_SetBaseObject", f"ptr {whole}", f"ptr {capsule}")
-        f.store("ptr", whole, kept)
-        f.jump(join)
-        f.start(copy)
-        apart = self._sure(self._new(t.dtype, t.rank, shape, "null"))
-        target = f.load("ptr", f.offset(apart, api.DATA))
-        f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {target}", f"ptr {data}", f"i64 {size}", "i1 false")
-        f.call("void", "@dy2st.release", f"ptr {context}", f"ptr {block}")
-        f.store("ptr", apart, kept)
-        f.start(join)
-        return f.load("ptr", kept)
+        number, size = api.type_number(t.dtype), t.dtype.itemsize
+        given = f"ptr {context}", f"ptr {place}", f"i64 {t.rank}", f"i64 {size}", f"i32 {number}"
+        return self.f.call("ptr", f"@{array_function(self._kernels)}", "ptr %plate", *given)
 
     def _array_of_registers(self, t: TensorType, place: str) -> str:
         f, extents = self.f, f"[{t.rank} x i64]"
         shape = f.slot(extents) if t.rank else "null"
         for axis, extent in enumerate(t.shape):
             f.store("i64", str(extent), f.offset(shape, 8 * axis))
-        made = self._sure(self._new(t.dtype, t.rank, shape, "null"))
+        made = self._sure(self._new(str(api.type_number(t.dtype)), str(t.rank), shape, "null"))
         data = f.load("ptr", f.offset(made, api.DATA))
         for i, kind in enumerate(kinds(t)):
             number = f.load(kind, f.offset(place, 8 * i))
             store_element(f, t.dtype, number, f.offset(data, i * t.dtype.itemsize))
         return made
 
-    def _given_back(self) -> str:
-        return self.f.load("ptr", self.f.offset(self.table, API + 8 * len(api.NAMES)))
+
+_MAKES_ARRAYS = "dy2st.entry.array"
+
+
+def array_function(kernels: Module) -> str:
+    """Add the function `ptr (plate, context, place, rank, itemsize, type number)` that makes an array; return its name.
+
+    The array is what the row at `place` says: a block, an address and extents, and takes what the row holds. Its memory
+    is the block's where nobody else holds that and it is large. Null where Python could not make it: its error is set.
+    """
+    if _MAKES_ARRAYS in kernels:
+        return _MAKES_ARRAYS
+    parameters = [("ptr", "%plate"), ("ptr", "%context"), ("ptr", "%place"), ("i64", "%rank"), ("i64", "%itemsize"),
+                  ("i32", "%number")]  # fmt: skip
+    f = Function(_MAKES_ARRAYS, parameters, "ptr", also="nounwind")
+    _Arrays(f, kernels).write()
+    return kernels.add(_MAKES_ARRAYS, f.text())
+
+
+class _Arrays(Values):
+    def write(self) -> None:
+        f = self.f
+        block, data, shape = f.load("ptr", "%place"), f.load("ptr", f.offset("%place", 8)), f.offset("%place", 16)
+        rank, total = f.value("trunc i64 %rank to i32"), f.slot("i64")
+        f.store("i64", "%itemsize", total)
+        with f.loop("%rank", hint="axes") as axis:
+            f.store("i64", times(f, f.load("i64", total), f.load("i64", f.offset(shape, axis, "i64"))), total)
+        size = f.load("i64", total)
+        large = f.value(f"icmp sgt i64 {size}, {_LARGE}")
+        alone = f.value(f"and i1 {large}, {f.call('i1', '@dy2st.unique', f'ptr {block}')}")
+        give, copy = f.label("give"), f.label("copy")
+        f.branch(alone, give, copy)
+        f.start(give)
+        whole = self._sure(self._new("%number", rank, shape, data))
+        f.call("void", "@dy2st.leave", "ptr %context", f"ptr {block}")
+        given_back = f.load("ptr", f.offset(self.table, API + 8 * len(api.NAMES)))
+        capsule = self._sure(self._call("ptr", "PyCapsule_New", f"ptr {block}", "ptr null", f"ptr {given_back}"))
+        self._call("i32", "PyArray_SetBaseObject", f"ptr {whole}", f"ptr {capsule}")
+        f.ret("ptr", whole)
+        f.start(copy)
+        apart = self._sure(self._new("%number", rank, shape, "null"))
+        target = f.load("ptr", f.offset(apart, api.DATA))
+        f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {target}", f"ptr {data}", f"i64 {size}", "i1 false")
+        f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+        f.ret("ptr", apart)
+        f.start(self.failed)
+        f.ret("ptr", "null")

@@ -49,7 +49,7 @@ def _text() -> str:
 def _code() -> Code:
     for name, (function, _) in _PYTHON.items():
         provide(f"dy2st.external.{name}", functools.partial(_address, function))
-    return compile_text(_text())
+    return compile_text(_text(), level=0)
 
 
 def _address(name: str) -> int:

@@ -52,7 +52,7 @@ def _made(guarded: bool) -> Code:
     provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
     provide("dy2st.external.madvise", lambda: _address(libc.madvise))
     functions, blocks = (GUARDED, BLOCKS) if guarded else (FUNCTIONS, LARGE)
-    return compile_text("\n".join((DECLARED, *functions.values(), blocks, _TEXT)))
+    return compile_text("\n".join((DECLARED, *functions.values(), blocks, _TEXT)), level=0)
 
 
 provide("dy2st.guarded.old", lambda: _made(True).address("dy2st.export.old"))

@@ -55,7 +55,7 @@ def test_lists_go_in_and_out(plans, rows):
     native, plan = plans
     assert native._direct
     for _ in range(3):
-        made = native._call(*given)
+        made = native.call(*given)
         assert type(made) is list  # by the builtin function, not by rows
         check(made, plan.run(given))
 
@@ -66,7 +66,7 @@ def test_lists_go_in_and_out(plans, rows):
     lambda xs, ns, y: ([x.astype("float64") for x in xs], ns, y), lambda xs, ns, y: (xs, [2**70, 1], y),
 ])  # fmt: skip
 def test_what_is_not_as_its_type_says_is_left_to_others(plans, wrong):
-    assert plans[0]._call(*wrong(*inputs())) is False
+    assert plans[0].call(*wrong(*inputs())) is False
 
 
 def test_an_error_inside_holds_nothing(plans):

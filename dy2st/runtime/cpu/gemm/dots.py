@@ -5,6 +5,8 @@ Rows past the last are computed as copies of the last and not stored.
 
 from __future__ import annotations
 
+import functools
+
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
@@ -21,6 +23,7 @@ _STEP_COST, _ENDS = 300, 4
 """Picoseconds of one multiplication and addition of vectors, and as how many of them the sum across counts."""
 
 
+@functools.cache
 def dot_product(tile: Tile) -> Definition:
     """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split."""
     body = _range(tile)
@@ -33,6 +36,7 @@ def dot_product(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (body, part))
 
 
+@functools.cache
 def _range(tile: Tile) -> Definition:
     """Return the function that computes some columns of C."""
     f = Function(f"dy2st.gemm.{tile.dtype}.dots", (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
@@ -59,6 +63,7 @@ def _range(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (many, one))
 
 
+@functools.cache
 def _kernel(tile: Tile, rows: int) -> Definition:
     """Return the kernel for `rows` rows of A by `tile.dots[1]` rows of B."""
     columns, lanes = tile.dots[1], tile.lanes

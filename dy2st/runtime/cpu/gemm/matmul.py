@@ -61,6 +61,7 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
     return Definition(name, f.text(), (dots, by_panels, shared, pack))
 
 
+@functools.cache
 def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Target) -> Definition:
     """Return the function `i64 @dy2st.gemm.f32.nt.scratch(m, n, k)`: the bytes of scratch that a product needs."""
     t = tile(dtype, target)

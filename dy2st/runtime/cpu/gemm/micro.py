@@ -6,6 +6,8 @@ case for fewer rows and touches nothing outside of the matrices. Only the last, 
 
 from __future__ import annotations
 
+import functools
+
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
@@ -22,6 +24,7 @@ _CHAINS = 4
 """So many sums must be under way that none waits for the one before it; a small tile adds in turns to several."""
 
 
+@functools.cache
 def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: bool = False) -> Definition:
     """Return the kernel for a tile of `rows` by `vectors`; `masked`: one vector of which `columns` lanes exist."""
     width = f"masked{tile.lanes}" if masked else vectors
@@ -142,6 +145,7 @@ class _Memory:
             masked_store(self._f, tile, value, place, self._mask)
 
 
+@functools.cache
 def masked_memory(tile: Tile) -> tuple[Definition, Definition]:
     """Declare the masked load and store of a vector."""
     v, mask, suffix = tile.vector, f"<{tile.lanes} x i1>", tile.suffix

@@ -6,6 +6,7 @@ to whole vectors.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,6 +30,7 @@ def packed_elements(f: Function, lanes: int, n: str, k: str) -> str:
     return times(f, rounded_up(f, n, lanes), k)
 
 
+@functools.cache
 def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
     """Return `void @dy2st.gemm.f32.pack_b.t(b, ldb, n, k, packed)`, which lays a whole B out for `packed_kernel`.
 
@@ -46,6 +48,7 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
     return Definition(f.name, f.text(), (pack,))
 
 
+@functools.cache
 def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
     """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: B was packed before."""
     t = tile(dtype, target)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from dy2st.records import replace
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -19,6 +21,7 @@ def packing(tile: Tile, transposed: bool) -> Definition:
     return _packing_columns(tile) if transposed else _packing_rows(tile)
 
 
+@functools.cache
 def _packing_rows(tile: Tile) -> Definition:
     name = f"dy2st.gemm.{tile.dtype}.pack.n"
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
@@ -43,6 +46,7 @@ def _packing_rows(tile: Tile) -> Definition:
     return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
 
 
+@functools.cache
 def _packing_columns(tile: Tile) -> Definition:
     """Square blocks are transposed in registers, the last one along k over again what it overlaps.
 

@@ -5,6 +5,7 @@ Packed, B is one panel after the other, each row of a panel after the other, the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,6 +28,7 @@ PARAMETERS = (*KERNEL_PARAMETERS[:7], *_SHAPE, ("i1", "%packed"))
 """What `panels` takes."""
 
 
+@functools.cache
 def panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B that fits the cache, packed or as it lies."""
     name = f"dy2st.gemm.{tile.dtype}.panels"
@@ -55,6 +57,7 @@ def panels(tile: Tile) -> Definition:
     return Definition(name, f.text(), tuple(needs))
 
 
+@functools.cache
 def scattered_panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B whose rows stand anywhere: `b_rows` holds where."""
     name = f"dy2st.gemm.{tile.dtype}.scattered.panels"
@@ -136,6 +139,7 @@ def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -
             f"ptr {f.offset('%c', bytes_along)}", "i64 %c_row")  # fmt: skip
 
 
+@functools.cache
 def _rows(tile: Tile, width: int, scattered: bool = False) -> Definition:
     """Return the function that runs the kernels of one width (0: one masked vector) down the rows."""
     name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}rows.{width or f'masked{tile.lanes}'}"

@@ -6,6 +6,8 @@ each row is computed in the same way whoever does it. The same holds for columns
 
 from __future__ import annotations
 
+import functools
+
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, PARAMETERS, WIDE, panels
@@ -19,6 +21,7 @@ _FEW = 4
 """Kernels' rows, of which fewer are not split."""
 
 
+@functools.cache
 def shared_panels(tile: Tile) -> Definition:
     """Return the function that does what `panels` does, of any number of rows, on as many threads as are worth it."""
     rows, columns = _range(tile), _columns(tile)
@@ -43,6 +46,7 @@ def product_cost(f: Function, tile: Tile, m: Integer, n: str, k: str) -> str:
     return times(f, vectors, k, times(f, m, _STEP_COST))
 
 
+@functools.cache
 def _range(tile: Tile) -> Definition:
     """Return the function that multiplies a range of the rows, in blocks that stay in cache."""
     by_panels = panels(tile)
@@ -69,6 +73,7 @@ def _width(f: Function, tile: Tile) -> str:
     return f.value(f"select i1 {wide}, i64 {WIDE * tile.lanes}, i64 {tile.vectors * tile.lanes}")
 
 
+@functools.cache
 def _columns(tile: Tile) -> Definition:
     """Return the function that multiplies all rows with a range of the columns."""
     by_panels = panels(tile)
