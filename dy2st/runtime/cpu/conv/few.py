@@ -18,6 +18,8 @@ _FILTERS = 8
 """How many filters a part has at least."""
 _COST = 400
 """Picoseconds to read an element of a filter from memory that is far."""
+_COPY_COST = 1000
+"""Picoseconds to copy an element of a window."""
 _MOST = 8
 """The places up to which vectors along the windows are fuller."""
 
@@ -35,8 +37,8 @@ def few(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.few(x, w, c, shape, scratch)`, where `few_places` says so."""
     f = Function(f"dy2st.conv.{tile.dtype}.few", PARAMETERS, linkage="internal", also="noinline nounwind")
     extents = Extents(f, tile)
-    planes, fill, body = Planes(f, tile, extents), fill_planes(tile), _some_filters(tile)
-    row, needs = times(f, extents.depth, tile.size), [fill, body]
+    planes, fill, copy, body = Planes(f, tile, extents), fill_planes(tile), _copy_windows(tile), _some_filters(tile)
+    row, needs = times(f, extents.depth, tile.size), [fill, copy, body]
     image = f.offset("%scratch", planes.taps_bytes)
     windows = f.offset(image, _image_bytes(f, tile, planes))
     planes.write_taps("%scratch")
@@ -49,7 +51,8 @@ def few(tile: Tile) -> Definition:
             )
         )  # fmt: skip
         f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {image}", "i64 0", "ptr %shape", "i64 1")
-        _copy_windows(f, tile, planes, image, windows)
+        copied = (("ptr", "%scratch"), ("ptr", image), ("ptr", windows), ("ptr", "%shape"))
+        needs.append(forked(f, copy.name, copied, extents.depth, times(f, extents.places, _COPY_COST)))
         arguments = (("ptr", w), ("ptr", windows), ("i64", row), ("ptr", c), ("i64", extents.filters),
                      ("i64", extents.places), ("i64", extents.depth))  # fmt: skip
         units = f.value(f"udiv i64 {plus(f, extents.filters, _FILTERS - 1)}, {_FILTERS}")
@@ -85,13 +88,18 @@ def _image_bytes(f: Function, tile: Tile, planes: Planes) -> str:
     return plus(f, times(f, planes.image, tile.size), tile.lanes * tile.size)
 
 
-def _copy_windows(f: Function, tile: Tile, planes: Planes, image: str, windows: str) -> None:
-    """Write copies of each place's window, one behind the other."""
-    shape, t = planes.extents.shape, tile.element
+def _copy_windows(tile: Tile) -> Definition:
+    """Return the function that copies some elements of each place's window, one window behind the other."""
+    parameters = (("ptr", "%taps"), ("ptr", "%image"), ("ptr", "%windows"), ("ptr", "%shape"), *RANGE)
+    f = Function(f"dy2st.conv.{tile.dtype}.few.windows", parameters, linkage="internal", also="noinline nounwind")
+    planes, t = Planes(f, tile, Extents(f, tile)), tile.element
+    shape = planes.extents.shape
     with f.loop(shape["out1"]) as y, f.loop(shape["out2"]) as x:
-        first = f.offset(image, plus(f, times(f, y, planes.width), x), t)
+        first = f.offset("%image", plus(f, times(f, y, planes.width), x), t)
         number = plus(f, times(f, y, shape["out2"]), x)
-        window = f.offset(windows, times(f, number, planes.extents.depth), t)
-        with f.loop(planes.extents.depth) as p:
-            tap = f.load("i64", f.offset("%scratch", p, "i64"))
+        window = f.offset("%windows", times(f, number, planes.extents.depth), t)
+        with f.loop("%to", start="%from") as p:
+            tap = f.load("i64", f.offset("%taps", p, "i64"))
             f.store(t, f.load(t, f.offset(first, tap)), f.offset(window, p, t))
+    f.ret()
+    return Definition(f.name, f.text())

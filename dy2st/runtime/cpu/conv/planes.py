@@ -18,8 +18,8 @@ from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, negation, plus, rounded_up, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
-_COST = 150
-"""Picoseconds an element takes to be laid out."""
+_COST = 400
+"""Picoseconds an element takes to be laid out, of which most is the way from the cache of another CPU."""
 
 
 class Planes:
@@ -43,18 +43,20 @@ class Planes:
 
     def write_taps(self, taps: str) -> None:
         """Write for each channel and place of the kernel how many bytes from the planes' start its elements begin."""
-        f, shape, at = self._f, self.extents.shape, self._f.slot("ptr")
-        f.store("ptr", taps, at)
-        with f.loop(self.extents.channels) as channel, f.loop(shape["kernel1"]) as i, f.loop(shape["kernel2"]) as j:
+        f, shape = self._f, self.extents.shape
+        count = times(f, shape["kernel1"], shape["kernel2"])
+        with f.loop(shape["kernel1"]) as i, f.loop(shape["kernel2"]) as j:
             reach = [times(f, n, shape[f"dilation{a}"]) for a, n in ((1, i), (2, j))]
             cut = [f.value(f"urem i64 {r}, {s}") for r, s in zip(reach, self.strides, strict=True)]
             step = [f.value(f"udiv i64 {r}, {s}") for r, s in zip(reach, self.strides, strict=True)]
             number = plus(f, times(f, cut[0], self.cuts[1]), cut[1])
-            place = plus(f, times(f, channel, self.channel), times(f, number, self.plane))
-            place = plus(f, place, times(f, step[0], self.width), step[1])
-            here = f.load("ptr", at)
+            place = plus(f, times(f, number, self.plane), times(f, step[0], self.width), step[1])
+            here = f.offset(taps, plus(f, times(f, i, shape["kernel2"]), j), "i64")
             f.store("i64", times(f, place, self._tile.size), here)
-            f.store("ptr", f.offset(here, 8), at)
+        apart = times(f, self.channel, self._tile.size)
+        with f.loop(minus(f, self.extents.depth, count)) as n:
+            before, after = f.offset(taps, n, "i64"), f.offset(taps, plus(f, n, count), "i64")
+            f.store("i64", plus(f, f.load("i64", before), apart), after)
 
 
 def fill_planes(tile: Tile) -> Definition:
@@ -141,7 +143,7 @@ def _fill_vectors(f: Function, tile: Tile, planes: Planes, first_x: str, column:
 def _each_line(
     f: Function, tile: Tile, planes: Planes, place: tuple[str, str], fill: Callable[[str | None, str], None]
 ) -> None:
-    """Write loops over lines of planes, each with the image's line, or None where that is outside, and its own place."""
+    """Write loops over lines of planes, each with the image's line (None where that is outside) and its place."""
     shape, (first_x, i) = planes.extents.shape, place
     with f.loop("%to", start="%from") as number, f.loop(planes.cuts[0]) as first_y:
         b, channel = (f.value(f"{what} i64 {number}, {planes.extents.channels}") for what in ("udiv", "urem"))

@@ -25,11 +25,11 @@ from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _TEAM = 8
 """How many threads there is room for."""
-_LEAST_TILES, _LEAST_CHANNELS = 96, 32
+_LEAST_TILES, _LEAST_CHANNELS = 16, 32
 """From so many tiles, and so many channels and filters, on it is faster (measured)."""
 _COST = 160
 """Picoseconds that a vector of tiles takes for an element of a part."""
-_FILTER_COST = 6000
+_FILTER_COST = 2000
 """Picoseconds that it takes to transform the filter of a channel."""
 _BLOCK, _UNITS = 32, 6
 """Filters are cut into blocks of so many or more where there are fewer groups of tiles than units."""

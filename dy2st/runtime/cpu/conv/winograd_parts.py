@@ -6,7 +6,7 @@ from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Vector, permutation
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import compare, least, minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE
@@ -21,40 +21,47 @@ def filters_part(tile: Tile) -> Definition:
     t, v, lanes = tile.element, tile.vector, tile.lanes
     parameters = (("ptr", "%w"), ("ptr", "%u"), ("i64", "%filters"), ("i64", "%channels"), *RANGE)
     f = Function(f"dy2st.conv.{tile.dtype}.winograd.filters", parameters, linkage="internal", also="noinline nounwind")
-    apart = ", ".join(f"i64 {9 * tile.size * lane}" for lane in range(lanes))
-    half = tile.splat("0.5")
-    part = times(f, "%filters", "%channels")
+    half, part = tile.splat("0.5"), times(f, "%filters", "%channels")
+
+    def widened(x: str, y: str, z: str) -> list[str]:
+        ends = f.value(f"fadd {v} {x}, {z}")
+        sums = [f.value(f"{what} {v} {ends}, {y}") for what in ("fadd", "fsub")]
+        return [x, *(f.value(f"fmul {v} {s}, {half}") for s in sums), z]
+
     with f.loop("%to", start="%from") as n, f.loop("%channels", step=lanes) as channel:
-        at = plus(f, times(f, n, "%channels"), channel)
-        first = f.offset("%w", times(f, at, 9), t)
-        mask = lane_mask(f, lanes, minus(f, "%channels", channel))
-        filters = f.value(f"getelementptr i8, ptr {first}, <{lanes} x i64> <{apart}>")
-        g: list[list[str]] = []
-        for i in range(3):
-            row = list[str]()
-            for j in range(3):
-                moved = f.value(f"getelementptr {t}, <{lanes} x ptr> {filters}, i64 {3 * i + j}")
-                row.append(f.call(v, f"@{_gather(tile).name}", f"<{lanes} x ptr> {moved}", f"i32 {tile.size}",
-                                  f"<{lanes} x i1> {mask}", f"{v} zeroinitializer"))  # fmt: skip
-            g.append(row)
-
-        def widened(x: str, y: str, z: str) -> list[str]:
-            ends = f.value(f"fadd {v} {x}, {z}")
-            sums = [f.value(f"{what} {v} {ends}, {y}") for what in ("fadd", "fsub")]
-            return [x, *(f.value(f"fmul {v} {s}, {half}") for s in sums), z]
-
+        at, left = plus(f, times(f, n, "%channels"), channel), minus(f, "%channels", channel)
+        g = _filters(f, tile, f.offset("%w", times(f, at, 9), t), times(f, left, 9))
         columns = [widened(*(g[i][j] for i in range(3))) for j in range(3)]
+        mask = lane_mask(f, lanes, left)
         for i in range(4):
             for j, value in enumerate(widened(*(column[i] for column in columns))):
                 there = f.offset("%u", plus(f, times(f, part, 4 * i + j), at), t)
                 masked_store(f, tile, value, there, mask)
     f.ret()
-    return Definition(f.name, f.text(), (_gather(tile), *masked_memory(tile)))
+    return Definition(f.name, f.text(), masked_memory(tile))
 
 
-def _gather(tile: Tile) -> Definition:
-    name, lanes, v = f"llvm.masked.gather.{tile.suffix}.v{tile.lanes}p0", tile.lanes, tile.vector
-    return Definition(name, f"declare {v} @{name}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {v})")
+def _filters(f: Function, tile: Tile, first: str, left: str) -> list[list[str]]:
+    """Write a vector of channels for each place of the kernel; in memory each channel has nine elements."""
+    lanes, read = tile.lanes, list[str]()
+    for i in range(9):
+        mask = lane_mask(f, lanes, minus(f, left, i * lanes))
+        read.append(masked_load(f, tile, f.offset(first, i * lanes, tile.element), mask))
+    by_column = [_every_third(f, tile, read[i : i + 3]) for i in (0, 3, 6)]
+    columns = [_every_third(f, tile, [third[j] for third in by_column]) for j in range(3)]
+    return [[column[i] for column in columns] for i in range(3)]
+
+
+def _every_third(f: Function, tile: Tile, vectors: list[str]) -> list[str]:
+    """Write three vectors' elements, of which every third goes into the same vector."""
+    v, lanes, made = tile.vector, tile.lanes, list[str]()
+    for first in range(3):
+        sources = range(first, 3 * lanes, 3)
+        both = ", ".join(f"i32 {s}" if s < 2 * lanes else "i32 poison" for s in sources)
+        two = f.value(f"shufflevector {v} {vectors[0]}, {v} {vectors[1]}, <{lanes} x i32> <{both}>")
+        order = ", ".join(f"i32 {lane if s < 2 * lanes else s - lanes}" for lane, s in enumerate(sources))
+        made.append(f.value(f"shufflevector {v} {two}, {v} {vectors[2]}, <{lanes} x i32> <{order}>"))
+    return made
 
 
 def images_part(tile: Tile) -> Definition:
