@@ -11,21 +11,23 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from dy2st.ir.program import Block, Program
+from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
+from dy2st.runtime.interpreted_time import seconds_of_elements, steps
 from dy2st.runtime.llvm import do_without
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.runtime.report import Report
 
 _MAKING = 150
 """How many operations the interpreter runs in the time that it takes to make native code of one."""
+_MAKING_ANY, _MAKING_ONE = 0.04, 0.5e-3
+"""Seconds that it takes to make native code: of any Program, and more for each operation."""
 
 
 class Runnable(Protocol):
@@ -182,7 +184,10 @@ class Automatic:
 
     def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.
         """Say whether the interpreter is likely to run longer than it takes to make native code."""
-        return steps(self.program) > _MAKING * sum(1 for _ in self.program.walk())
+        count = sum(1 for _ in self.program.walk())
+        if steps(self.program) > _MAKING * count:
+            return True
+        return seconds_of_elements(self.program, inputs) > _MAKING_ANY + _MAKING_ONE * count
 
     def _improve(self, native: Native) -> None:
         """Let better code be made beside."""
@@ -193,23 +198,3 @@ class Automatic:
         if self._plan is None:
             self._plan = compile_plan(self.program)
         return self._plan
-
-
-def steps(program: Program) -> float:
-    """Return about how many operations a run takes; infinite where only the run tells."""
-    return _steps(program.block)
-
-
-def _steps(block: Block) -> float:
-    total = 0.0
-    for operation in block.operations:
-        turns = 1.0
-        if operation.op.name == "counted_while":
-            count = operation.operands[0].operation
-            known = count is not None and count.op.name == "scalar_constant"
-            turns = float(count.attributes["value"]) if known and count is not None else math.inf
-        elif operation.op.name in ("while_loop", "call"):
-            turns = math.inf
-        inner = sum(map(_steps, operation.blocks)) if operation.blocks else 0.0
-        total += 1 + (turns * max(inner, 1.0) if operation.blocks or turns > 1 else 0.0)
-    return total

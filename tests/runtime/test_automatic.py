@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.ir.program import Program
 from dy2st.runtime import automatic, backend, background, cpu, llvm
-from dy2st.runtime.automatic import Automatic, steps
+from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.cpu import target
 from dy2st.runtime.plan import Plan
@@ -118,11 +117,10 @@ def test_always_is_at_once():
     assert not runner.native.is_quick
 
 
-def test_steps_are_counted():
-    assert steps(Program()) == 0
-    assert 1 <= steps(program_of(straight)) < 10
-    assert steps(program_of(looping)) == float("inf")
-    assert 1000 <= steps(program_of(counting(1000))) < 10_000
+def test_many_elements_of_a_slow_op_are_native_at_once():
+    program = program_of(paddle.erf)
+    assert isinstance(Automatic(program)._next([X]), Plan)
+    assert not isinstance(Automatic(program)._next([np.ones((1000, 1000), "float32")]), Plan)
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------

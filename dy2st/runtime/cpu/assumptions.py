@@ -10,9 +10,6 @@ of weights whose products are cut into parts (widths.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
 
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
@@ -70,28 +67,6 @@ def _shape(value: Value) -> Shape:
 
 
 # ---- what a call tells ---------------------------------------------------------------------------------------------
-def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
-    """Return what the symbols are in these inputs; None where they are not what the argument types say."""
-    found: dict[str, int] = {}
-    for argument, value in zip(program.block.arguments, inputs, strict=True):
-        t = argument.type
-        if isinstance(t, ScalarType) and t.extent is not None:
-            wanted, given = (t.extent,), (value,)
-        elif isinstance(t, TensorType):
-            wanted, given = t.shape, np.shape(value)
-        else:
-            continue
-        if len(given) != len(wanted):
-            return None
-        for declared, extent in zip(wanted, given, strict=True):
-            if isinstance(declared, Dim) and declared.is_symbol:
-                if found.setdefault(str(declared), extent) != extent:
-                    return None
-            elif isinstance(declared, int) and declared != extent:
-                return None
-    return found
-
-
 def assumptions(program: Program, bound: Mapping[str, int], *, small: bool = True) -> dict[str, Extent]:
     """Return what symbols stand for, for inputs in which they are `bound`; a call of another pattern has others.
 

@@ -17,8 +17,9 @@ from dy2st.passes.fold import FoldConstants
 from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
-from dy2st.runtime.cpu.assumptions import assumptions, bindings, is_asked_for
+from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
+from dy2st.runtime.interpreted_time import bindings
 from dy2st.shapes import Extent
 
 _MOST = 4

@@ -1,0 +1,57 @@
+"""How long the interpreter is likely to take."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.program import Program
+from dy2st.runtime.interpreted_time import bindings, seconds_of_elements, steps
+
+X = np.ones((2, 3), "float32")
+
+
+def program_of(function, *inputs):
+    static = paddle.jit.to_static(function, full_graph=True)
+    with paddle.no_grad():
+        static(*map(paddle.to_tensor, inputs))
+    return static.concrete_program.main_program
+
+
+def looping(x):
+    while x.sum() < 100:
+        x = x + 1
+    return x
+
+
+def counting(turns):
+    def f(x):
+        for _ in range(turns):
+            x = x + 1
+        return x
+
+    return f
+
+
+def test_steps_are_counted():
+    assert steps(Program()) == 0
+    assert 1 <= steps(program_of(lambda x: paddle.tanh(x).sum(), X)) < 10
+    assert steps(program_of(looping, X)) == float("inf")
+    assert 1000 <= steps(program_of(counting(1000), X)) < 10_000
+
+
+def test_elements_are_counted_by_what_they_cost():
+    cheap, dear = program_of(paddle.abs, X), program_of(paddle.erf, X)
+    x = np.ones((1000, 1000), "float32")
+    assert seconds_of_elements(cheap, [x]) == pytest.approx(1e-3)
+    assert seconds_of_elements(dear, [x]) == pytest.approx(90e-3)
+
+
+def test_elements_that_only_the_run_tells_do_not_count():
+    program = program_of(lambda x: x[x > 0], X)
+    assert seconds_of_elements(program, [np.ones((1000, 1000), "float32")]) < 0.01
+
+
+def test_inputs_that_are_not_as_the_types_say_bind_nothing():
+    program = program_of(lambda x, y: x @ y, X, X.T)
+    assert bindings(program, [X[0], X]) is None
+    assert seconds_of_elements(program, [X[0], X]) == 0
