@@ -8,7 +8,7 @@ import pytest
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu.native import NativePlan
 from tests.runtime.cpu.native import TARGETS, runnable
-from tests.runtime.cpu.test_same_as_interpreter import guarded
+from tests.runtime.cpu.native import Guarded
 
 
 def turning(dtype, *perm):
@@ -31,7 +31,11 @@ def test_matrices_of_every_size(cpu, dtype, rng, monkeypatch):
     monkeypatch.setenv("DY2ST_CPU", cpu)
     plan = turning(dtype, 1, 0)
     for rows, columns in itertools.product((0, 1, 3, 15, 16, 17, 33, 70), (1, 2, 8, 16, 31, 130)):
-        x = guarded((rng.normal(size=(rows, columns)) * 50).astype(dtype)) if rows else np.zeros((0, columns), dtype)
+        x = (
+            Guarded((rng.normal(size=(rows, columns)) * 50).astype(dtype)).array
+            if rows
+            else np.zeros((0, columns), dtype)
+        )
         np.testing.assert_array_equal(plan.run([x])[0], x.T)
 
 
