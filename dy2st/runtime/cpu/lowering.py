@@ -15,6 +15,7 @@ from dy2st.passes.base import run_pipeline
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
+from dy2st.passes.split_products import SplitProducts
 from dy2st.passes.sum_batches import SumBatches
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
@@ -28,12 +29,17 @@ from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.writer import Unit, Writer
 
 
-def prepared(program: Program) -> Program:
+def prepared(program: Program, strict: bool = False) -> Program:
     """Return a Program as code is made of it: large operations that fuse are written as small ones."""
     copy = clone_program(program)
+    regroup = () if strict else (SplitProducts(),)
     run_pipeline(
-        copy, (Attend(), Decompose(), MergeCommonSubexpressions(), SumBatches(), AccumulateProducts(), RemoveDeadCode())
-    )
+        copy,
+        (
+            Attend(), Decompose(), MergeCommonSubexpressions(), *regroup, SumBatches(), AccumulateProducts(),
+            RemoveDeadCode(),
+        ),
+    )  # fmt: skip
     return copy
 
 

@@ -21,7 +21,7 @@ from dy2st.runtime.cpu.writer import Unit
 
 def lowered(program: Program, strict: bool = False) -> Unit:
     """Return the text of a Program's code, its host calls and its constants."""
-    unit = lower(prepared(program), current_target(strict))
+    unit = lower(prepared(program, strict), current_target(strict))
     if python_api.available() and entry.takes(program):
         entry.Entry(unit.module, unit.kernels, unit.program, unit.takes_long).write()
     return unit
