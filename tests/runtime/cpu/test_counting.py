@@ -10,9 +10,9 @@ import dy2st as paddle
 from dy2st.passes.fold import FoldConstants
 from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
-from dy2st.runtime.cpu.assumptions import bindings
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.rules.counting import counting
+from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
 

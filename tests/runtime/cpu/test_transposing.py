@@ -7,8 +7,7 @@ import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu.native import NativePlan
-from tests.runtime.cpu.native import TARGETS, runnable
-from tests.runtime.cpu.native import Guarded
+from tests.runtime.cpu.native import TARGETS, Guarded, runnable
 
 
 def turning(dtype, *perm):

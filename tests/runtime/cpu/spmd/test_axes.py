@@ -6,9 +6,10 @@ import pytest
 import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.passes.narrow import narrowed
-from dy2st.runtime.cpu.assumptions import assumptions, bindings
+from dy2st.runtime.cpu.assumptions import assumptions
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.spmd.axes import kept_apart
+from dy2st.runtime.interpreted_time import bindings
 
 X, H, W = np.ones((3, 5, 4), "float32"), np.ones((5, 7), "float32"), np.ones((4, 7), "float32")
 
