@@ -3,6 +3,7 @@
 Measured in CPU time of the thread, so that what else runs on the machine counts less.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,10 +17,11 @@ from dy2st.transformers import convert
 
 
 def forget_conversions() -> None:
-    """Let every function be parsed and transformed again."""
+    """Let every function be parsed and transformed again, and none be kept on disk."""
+    os.environ["DY2ST_CACHE_DIR"] = ""
     module: Any = sys.modules[convert.__module__]
     module._converted.__init__()
-    module._texts.clear()
+    sys.modules["dy2st.transformers.conversion"]._texts.clear()  # type: ignore[attr-defined]
     sys.modules["dy2st.pysrc.source"]._file.cache_clear()  # type: ignore[attr-defined]
 
 

@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import TextIO
 
-from dy2st.transformers.convert import Converted
+from dy2st.transformers import Converted
 
 EVENTS, CODE = logging.getLogger("dy2st.jit.events"), logging.getLogger("dy2st.jit.code")
 

@@ -21,6 +21,7 @@ from dy2st.jit.explaining import Explanation, History, described, difference, re
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
+from dy2st.jit.kept_conversions import convert
 from dy2st.jit.named_calls import named_after, named_call
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.retracing import MANY, warn_of_tracing
@@ -37,7 +38,6 @@ from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.input_spec import InputSpec
-from dy2st.transformers import convert
 
 MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""

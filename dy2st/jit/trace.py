@@ -18,6 +18,7 @@ from dy2st.jit import code_log
 from dy2st.jit.afterwards import Afterwards
 from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.helper import HELPER
+from dy2st.jit.kept_conversions import convert
 from dy2st.jit.leaving import leaving
 from dy2st.jit.outputs import output_template, written_template
 from dy2st.jit.outside_reads import OutsideReads
@@ -37,7 +38,7 @@ from dy2st.runtime.structure import alternative, encode
 from dy2st.runtime.templates import Template
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
-from dy2st.transformers import convert, is_converted_code
+from dy2st.transformers import is_converted_code
 
 
 @record

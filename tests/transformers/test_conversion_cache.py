@@ -49,7 +49,7 @@ def test_a_name_that_is_a_module_no_more_is_converted_anew() -> None:
 
 
 def test_the_oldest_texts_are_forgotten(monkeypatch: Any) -> None:
-    module = sys.modules["dy2st.transformers.convert"]
+    module = sys.modules["dy2st.transformers.conversion"]
     monkeypatch.setattr(module, "MOST_TEXTS", 2)
     first = convert(defined(TEXT, "<cell 5>")).code
     for name in ("<cell 6>", "<cell 7>"):

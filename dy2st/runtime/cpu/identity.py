@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -31,12 +31,29 @@ def identity() -> str:
 
 
 def llvm_folder() -> str | None:
-    """Return where llvmlite is installed, without importing it; None where it is not."""
+    """Return where llvmlite is installed; None where it is not."""
+    return folder_of("llvmlite")
+
+
+def folder_of(package: str) -> str | None:
+    """Return where a package is installed, without importing it; None where it is not."""
     try:
-        found = importlib.util.find_spec("llvmlite")
+        found = importlib.util.find_spec(package)
     except ValueError:  # somebody has put a module without a spec, or None, into sys.modules
         return None
     return None if found is None or found.origin is None else os.path.dirname(found.origin)
+
+
+def state_of(places: Iterable[str]) -> list[str]:
+    """Return texts that differ where files of code, and those in folders, are not what they were.
+
+    What changed while this process runs is not what runs here, so nobody else may have the same texts then.
+    """
+    files = [file for place in places for file in _files(place)]
+    texts = sorted(map(str, files))
+    if any(cpu.STARTED < file.written <= time.time() for file in files):
+        texts.append(f"only this process has what stood there before: {os.getpid()} {cpu.STARTED}")
+    return texts
 
 
 @functools.cache
@@ -44,12 +61,9 @@ def _fixed() -> str:
     """Return what stays the same while this process runs."""
     package, llvm = os.path.dirname(__file__).removesuffix(os.path.join("runtime", "cpu")), llvm_folder()
     parts = [sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
-    files = [file for name in _SOURCES for file in _files(os.path.join(package, name))]
-    if any(cpu.STARTED < file.written <= time.time() for file in files):
-        parts.append(f"only this process has what stood there before: {os.getpid()} {cpu.STARTED}")
+    parts += state_of(os.path.join(package, name) for name in _SOURCES)
     if llvm is not None:
-        files += _files(os.path.join(llvm, "binding"))
-    parts += sorted(map(str, files))
+        parts += sorted(map(str, _files(os.path.join(llvm, "binding"))))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -65,9 +79,14 @@ class _File:
         return f"{self.name} {self.size} {self.written!r}"
 
 
-def _files(folder: str) -> Iterator[_File]:
-    """Yield every file of code in a folder."""
-    with os.scandir(folder) as entries:
+def _files(place: str) -> Iterator[_File]:
+    """Yield every file of code in a folder, or the one that this is; nothing where there is neither."""
+    if not os.path.isdir(place):
+        if os.path.exists(place):
+            said = os.stat(place)
+            yield _File(os.path.basename(place), said.st_size, said.st_mtime)
+        return
+    with os.scandir(place) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":

@@ -1,5 +1,8 @@
 """`convert(fn)`: the converted form of a function, once per source text.
 
+What makes it, the passes and the tree that they work on, loads when the first function is converted in this process;
+one whose conversion was kept (`kept`) needs none of that.
+
 >>> from dy2st.transformers import is_converted_code
 >>> is_converted_code(Converted.make.__code__)
 False
@@ -7,20 +10,16 @@ False
 
 from __future__ import annotations
 
-import ast
+import marshal
 import threading
 import types
 import weakref
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from dy2st.errors import ConversionError
 from dy2st.naming import is_plain_module
-from dy2st.pysrc import origin, source, templates, tree
 from dy2st.records import field, record, replace
-from dy2st.transformers import private_names
-from dy2st.transformers.codegen import LazyText, compile_function
-from dy2st.transformers.pipeline import PASSES
-from dy2st.transformers.preview import new_context
 
 
 @record(frozen=True)
@@ -32,12 +31,14 @@ class Converted:
     firstlineno: int
     code: types.CodeType = field(repr=False)
     helper: str = field(repr=False)  # the free variable that holds the helper
-    print: LazyText = field(repr=False, compare=False)
+    print: Callable[[], str] | None = field(repr=False, compare=False)  # None for one that was kept
     fn: weakref.ref[types.FunctionType] = field(repr=False, compare=False)
 
     @property
     def source(self) -> str:
         """Return the converted source, readable."""
+        if self.print is None:
+            return _made_now(self._function(None)).converted.source
         return self.print()
 
     def make(self, helper: object, fn: types.FunctionType | None = None) -> types.FunctionType:
@@ -45,9 +46,7 @@ class Converted:
 
         `fn` is the function that was converted, unless another one with the same code is given.
         """
-        fn = self.fn() if fn is None else fn
-        if fn is None:
-            raise ReferenceError("the function that was converted is gone: pass it to make()")
+        fn = self._function(fn)
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         cells[self.helper] = types.CellType(helper)
         closure = tuple(cells[name] for name in self.code.co_freevars)
@@ -58,6 +57,12 @@ class Converted:
         _copy_annotations(fn, made)
         return made
 
+    def _function(self, given: types.FunctionType | None) -> types.FunctionType:
+        fn = self.fn() if given is None else given
+        if fn is None:
+            raise ReferenceError("the function that was converted is gone: pass it to make()")
+        return fn
+
 
 def _copy_annotations(fn: Any, made: Any) -> None:
     """Share annotations, lazily where Python evaluates them lazily (3.14)."""
@@ -67,6 +72,37 @@ def _copy_annotations(fn: Any, made: Any) -> None:
         made.__annotations__ = fn.__annotations__
     if hasattr(fn, "__type_params__"):
         made.__type_params__ = fn.__type_params__
+
+
+@record(frozen=True)
+class Conversion:
+    """A converted function, and for which names around it that was done."""
+
+    converted: Converted
+    asked: frozenset[str]
+    """The names that dotted paths in the function start with."""
+    modules: frozenset[str]
+    """Those of them that are bound to modules of libraries."""
+
+    def to_bytes(self) -> bytes:
+        """Return the conversion as a later process can take it; it is code, to be read only from who may give some."""
+        made = self.converted
+        return marshal.dumps((made.original, made.helper, made.code, sorted(self.asked), sorted(self.modules)))
+
+
+def conversion_from(data: bytes, fn: types.FunctionType) -> Conversion:
+    """Return the conversion of a function from what `to_bytes` gave; ValueError for anything else."""
+    try:
+        original, helper, code, asked, modules = marshal.loads(data)
+    except (EOFError, TypeError, ValueError) as error:
+        raise ValueError(f"no conversion: {error}") from None
+    known = isinstance(original, str) and isinstance(helper, str) and isinstance(code, types.CodeType)
+    if not known or not {*code.co_freevars} <= {*fn.__code__.co_freevars, helper}:
+        raise ValueError("no conversion of this function")
+    remember(code)
+    place = fn.__code__.co_filename, fn.__code__.co_firstlineno
+    converted = Converted(original, *place, code, helper, None, weakref.ref(fn))
+    return Conversion(converted, frozenset(asked), frozenset(modules))
 
 
 class _ByCode:
@@ -90,10 +126,9 @@ class _ByCode:
 
 
 _converted, _generated = _ByCode(), _ByCode()
-_texts: dict[Any, tuple[Converted, frozenset[str], frozenset[str]]] = {}
-"""The last conversions, by source text and equal code: a cell or module that runs again is not converted again."""
-MOST_TEXTS = 512
 _lock = threading.RLock()
+Keep = Callable[[types.FunctionType, Callable[[], Conversion]], Conversion]
+"""Returns the conversion of a function that was kept, or what the second argument makes."""
 
 
 def is_converted_code(code: types.CodeType) -> bool:
@@ -101,7 +136,7 @@ def is_converted_code(code: types.CodeType) -> bool:
     return _generated.get(code) is not None
 
 
-def convert(fn: types.FunctionType) -> Converted:
+def convert(fn: types.FunctionType, kept: Keep | None = None) -> Converted:
     """Convert a function; the work is done once per source text (and set of modules that it names).
 
     Raises
@@ -110,13 +145,18 @@ def convert(fn: types.FunctionType) -> Converted:
         There is no source, the source was edited, or the function is `async`.
     """
     with _lock:
-        known: list[tuple[frozenset[str], frozenset[str], Converted]] = _converted.get(fn.__code__) or []
-        for asked, modules, converted in known:
-            if _modules(fn, asked) == modules:
-                return _of(converted, fn)
-        converted, asked, modules = _convert(fn)
-        _converted.put(fn.__code__, [*known, (asked, modules, converted)])
-        return _of(converted, fn)
+        known: list[Conversion] = _converted.get(fn.__code__) or []
+        for conversion in known:
+            if modules_among(fn, conversion.asked) == conversion.modules:
+                return _of(conversion.converted, fn)
+        conversion = _made_now(fn) if kept is None else kept(fn, lambda: _made_now(fn))
+        _converted.put(fn.__code__, [*known, conversion])
+        return _of(conversion.converted, fn)
+
+
+def _made_now(fn: types.FunctionType) -> Conversion:
+    """Convert a function with the modules that do so, which nothing else imports."""
+    return import_module("dy2st.transformers.conversion").conversion_of(fn)
 
 
 def _of(converted: Converted, fn: types.FunctionType) -> Converted:
@@ -125,7 +165,7 @@ def _of(converted: Converted, fn: types.FunctionType) -> Converted:
     return replace(converted, fn=weakref.ref(fn))
 
 
-def _modules(fn: types.FunctionType, names: frozenset[str]) -> frozenset[str]:
+def modules_among(fn: types.FunctionType, names: frozenset[str]) -> frozenset[str]:
     """Return the names that are bound to modules of libraries around a function; those of the user's hold state."""
     return frozenset(name for name in names if _is_library(_outside(fn, name)))
 
@@ -143,67 +183,9 @@ def _outside(fn: types.FunctionType, name: str) -> object:
     return fn.__globals__.get(name)
 
 
-def _convert(fn: types.FunctionType) -> tuple[Converted, frozenset[str], frozenset[str]]:
-    found = source.find(fn)
-    if isinstance(found.node, ast.AsyncFunctionDef):
-        raise ConversionError(
-            f"`{fn.__qualname__}` cannot be converted: an `async def` runs on an event loop, which a Program has not",
-            file=found.file,
-            line=found.node.lineno,
-            hint="Convert the functions that it awaits or calls instead.",
-        )
-    key = found.file, found.text, found.class_name, fn.__code__
-    known = _texts.get(key)
-    if known is not None and _modules(fn, known[1]) == known[2]:
-        return known
-    made = _transform(fn, found)
-    _texts[key] = made
-    while len(_texts) > MOST_TEXTS:
-        del _texts[next(iter(_texts))]
-    return made
-
-
-def _transform(fn: types.FunctionType, found: source.Found) -> tuple[Converted, frozenset[str], frozenset[str]]:
-    root: Any = _definition(found.node)
-    asked = _roots(root)
-    modules = _modules(fn, asked)
-    context = new_context(root, modules, fn.__code__.co_freevars)
-    if isinstance(found.node, ast.Lambda):
-        root.name = context.names.fresh("lambda")
-    private_names.transform(root, context, found.class_name)
-    for _, transform in PASSES:
-        transform(root, context)
-    code, text = compile_function(context, fn.__code__, source.future_flags(fn.__code__))
-    _remember(code)
-    first = fn.__code__.co_firstlineno
-    converted = Converted(found.text, found.file, first, code, context.helper, text, weakref.ref(fn))
-    return converted, asked, modules
-
-
-def _definition(node: source.Node) -> Any:
-    """Return a function as a `def` without decorators; a lambda becomes a `def` that returns its value."""
-    made: Any = tree.from_ast(node)
-    if not isinstance(node, ast.Lambda):
-        made.decorator_list = []
-        return made
-    spot = origin.place(node)
-    function = templates.statement(spot, "def NAME():\n    return VALUE", NAME="name", VALUE=made.body)
-    function.args = made.args
-    return function
-
-
-def _roots(root: Any) -> frozenset[str]:
-    """List the names that dotted paths start with."""
-    found: set[str] = set()
-    for node in tree.walk(root):
-        value: Any = getattr(node, "value", None)
-        if type(node).__name__ == "Attribute" and type(value).__name__ == "Name":
-            found.add(value.id)
-    return frozenset(found)
-
-
-def _remember(code: types.CodeType) -> None:
+def remember(code: types.CodeType) -> None:
+    """Note that code came out of a conversion, with all functions inside."""
     _generated.put(code, True)
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
-            _remember(const)
+            remember(const)
