@@ -5,7 +5,8 @@ Before                                    After
     return %y                                 %e = exp(%x - %top), broadcasts apart
                                               return %e * (1 / sum(%e))
 
-Sums and products of float16 numbers become those of float32 numbers between casts.
+Sums and products of float16 numbers become those of float32 numbers between casts, and what LAPACK computes of float32
+numbers that of float64 numbers, as NumPy has it.
 
 Only where the types say that the operation cannot raise, but for labels that are no class. Results are equal to
 rounding.
@@ -15,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dy2st.dtypes import float16, float32
+from dy2st.dtypes import DType, float16, float32, float64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
+from dy2st.ir.types import TensorType
 from dy2st.passes.base import Pass
 
 Rule = Callable[[Builder, Operation], Sequence[Value] | None]
@@ -43,7 +45,7 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
         operation.operands = [values.get(v, v) for v in operation.operands]
         for inner in operation.blocks:
             changed |= _block(inner, {})
-        rule = _in_float32 if _is_widened(operation) else RULES.get(operation.op.name)
+        rule = _widened if _wide(operation) is not None else RULES.get(operation.op.name)
         b.location = operation.location
         made = rule(b, operation) if rule is not None else None
         if made is None:
@@ -57,16 +59,25 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
 
 _WIDENED = ("matmul", "sum", "mean", "prod", "max", "min")
 """The operations that take float16 numbers and compute with them in float32."""
+_FACTORS = ("inverse", "solve", "det", "slogdet", "cholesky", "eigh", "qr", "svd")
+"""The operations that take float32 numbers and compute with them in float64."""
 
 
-def _is_widened(operation: Operation) -> bool:
-    return operation.op.name in _WIDENED and tensor_type(operation.operands[0]).dtype is float16
+def _wide(operation: Operation) -> DType | None:
+    """Return the dtype that an operation computes in where it is not that of its operands."""
+    name = operation.op.name
+    if name in _WIDENED and tensor_type(operation.operands[0]).dtype is float16:
+        return float32
+    return float64 if name in _FACTORS and tensor_type(operation.operands[0]).dtype is float32 else None
 
 
-def _in_float32(b: Builder, operation: Operation) -> Sequence[Value] | None:
-    """Write casts around an operation on float16 numbers, as its `eval` has them."""
-    wide = [b.cast(v, dtype=float32) for v in operation.operands]
-    return [b.cast(b.emit(operation.op, wide, operation.attributes), dtype=float16)]
+def _widened(b: Builder, operation: Operation) -> Sequence[Value]:
+    """Write casts around an operation that computes in a wider dtype, as its `eval` has them."""
+    wide = [b.cast(v, dtype=_wide(operation)) for v in operation.operands]
+    made = b.operation(operation.op, wide, operation.attributes)
+    for value, old in zip(made.results, operation.results, strict=True):
+        b.retype(value, TensorType(tensor_type(value).dtype, tensor_type(old).shape))
+    return [b.cast(v, dtype=tensor_type(operation.operands[0]).dtype) for v in made.results]
 
 
 def _axis(operation: Operation) -> int | None:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 
 from dy2st.runtime import cpu
+from dy2st.runtime.cpu import ufuncs
 from dy2st.runtime.cpu.engine import Code, load
 from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.target import current_target
 
 
 def address(name: str, strict: bool = False, *, quick: bool = False) -> int:
-    """Return where a kernel stands; KeyError for a name that is none."""
+    """Return where a kernel, or a loop of NumPy's, stands; KeyError for a name that is none."""
+    if name.startswith(ufuncs.PREFIX):
+        return ufuncs.address(name)
     return code(family(name), strict, quick=quick).address(f"dy2st.{name}")
+
+
+def families(names: Iterable[str]) -> list[str]:
+    """Return, each once, which kernels are to be made for those of these names; loops of NumPy's are there.
+
+    >>> families(["gemm.f32.nt", "ufunc.linalg.inv.d->d.loop", "gemm.f32.nt.scratch"])
+    ['gemm.f32']
+    """
+    return list(dict.fromkeys(family(name) for name in names if not name.startswith(ufuncs.PREFIX)))
 
 
 def family(name: str) -> str:

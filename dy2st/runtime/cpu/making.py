@@ -36,7 +36,7 @@ def product(program: Program, unit: Unit, *, quick: bool = False) -> Product:
     target = unit.target
     glue = unit.module.text(unit.kernels)
     level = int(has_register_loops(program) if quick else has_loops(program))
-    families = dict.fromkeys(map(library_addresses.family, unit.library))
+    families = library_addresses.families(unit.library)
     batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
     made = together(  # what takes longest first

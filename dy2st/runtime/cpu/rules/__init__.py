@@ -11,6 +11,7 @@ from dy2st.runtime.cpu.rules import (
     draws,
     extremes,
     joins,
+    linear_algebra,
     list_joins,
     list_tensors,
     lists,
