@@ -7,7 +7,7 @@ counted, not measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dy2st.shapes import Dim, Shape, product, substituted
 
 _NANOSECONDS = {
     "erf": 90, "erfinv": 80, "gelu": 85, "lgamma": 140, "digamma": 95, "polygamma": 200, "softplus": 15,
-    "random_normal": 35, "random_exponential": 20, "random_uniform": 7, "random_bernoulli": 8, "top_k": 60, "sort": 6,
+    "random_normal": 35, "random_exponential": 20, "random_uniform": 7, "random_bernoulli": 8, "topk": 60, "sort": 6,
     "max_pool": 10, "avg_pool": 10,
 }  # fmt: skip
 """What an element of the result costs where that is more than one nanosecond."""
@@ -54,12 +54,12 @@ def seconds_of_elements(program: Program, inputs: Sequence[Any]) -> float:
             if isinstance(value.type, TensorType):
                 shape = value.type.shape
                 if shape not in counts:
-                    counts[shape] = _elements(shape, known)
+                    counts[shape] = elements(shape, known)
                 nanoseconds += counts[shape] * _NANOSECONDS.get(operation.op.name, 1)
     return nanoseconds * 1e-9
 
 
-def _elements(shape: Shape, known: dict[str, int]) -> int:
+def elements(shape: Shape, known: Mapping[str, int]) -> int:
     """Return how many elements a shape has; 0 where only the run tells."""
     count = product(tuple(substituted(extent, known) for extent in shape))
     return count if isinstance(count, int) else 0

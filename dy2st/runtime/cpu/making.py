@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.ir.program import Block, Program
-from dy2st.runtime.backend import LOOPS, has_loops
+from dy2st.ir.program import Program
+from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import entry, library_addresses, python_api, support
 from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.engine import made_object
+from dy2st.runtime.cpu.hurry import has_register_loops
 from dy2st.runtime.cpu.image import Binary, NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.products import Product
-from dy2st.runtime.cpu.representation import in_registers
 from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.cpu.together import together
 from dy2st.runtime.cpu.writer import Unit
@@ -27,7 +27,7 @@ def lowered(program: Program, strict: bool = False) -> Unit:
     return unit
 
 
-def product(program: Program, unit: Unit, *, quick: bool = False) -> Product:
+def product(program: Program, unit: Unit, *, quick: bool = False, quick_library: bool = False) -> Product:
     """Return the machine code of a Program; loop nests, glue and the library are compiled at the same time.
 
     What is to be `quick` is made at level 0: the same bits, in a fifth of the time, and it runs up to three times as
@@ -41,7 +41,7 @@ def product(program: Program, unit: Unit, *, quick: bool = False) -> Product:
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
     made = together(  # what takes longest first
         [
-            *((lambda of=of: library_addresses.code(of, target.strict, quick=quick)) for of in families),
+            *((lambda of=of: library_addresses.code(of, target.strict, quick=quick_library)) for of in families),
             *kernels,
             lambda: made_object(glue, target, level),
             support.given_back,
@@ -49,18 +49,6 @@ def product(program: Program, unit: Unit, *, quick: bool = False) -> Product:
     )
     objects: list[bytes] = made[len(families) : -1]
     return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
-
-
-def has_register_loops(program: Program) -> bool:
-    """Say whether there is a loop whose turns need no memory."""
-    loops = (operation for operation in program.walk() if operation.op.name in LOOPS and operation.blocks)
-    return any(all(map(_is_in_registers, loop.blocks)) for loop in loops)
-
-
-def _is_in_registers(block: Block) -> bool:
-    values = (v for operation in block.operations for v in (*operation.operands, *operation.results))
-    inner = (b for operation in block.operations for b in operation.blocks)
-    return all(in_registers(v.type) for v in values) and all(map(_is_in_registers, inner))
 
 
 def _image(objects: list[bytes], batches: Batches, unit: Unit) -> Binary:

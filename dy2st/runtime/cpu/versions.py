@@ -18,6 +18,7 @@ from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
+from dy2st.runtime.cpu.hurry import repeats_large_products
 from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.shapes import Extent
@@ -36,7 +37,8 @@ def native_code(
     Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets.
     """
     if strict or not is_asked_for(program):
-        return NativePlan(program, strict=strict, quick=quick)
+        library = quick and not repeats_large_products(program, bindings(program, inputs) or {})
+        return NativePlan(program, strict=strict, quick=quick, quick_library=library)
     made = Versions(program, quick=quick)
     made.version(inputs)
     return made
@@ -102,10 +104,10 @@ class Versions:
                     self._chosen.clear()
                 first = not self._made  # who comes with other small tensors comes with many
                 known = {} if bound is None else assumptions(self.program, bound, small=first)
-                self._chosen[extents] = self._choose(known)
+                self._chosen[extents] = self._choose(known, bound or {})
             return self._chosen[extents]
 
-    def _choose(self, known: dict[str, Extent]) -> NativePlan:
+    def _choose(self, known: dict[str, Extent], bound: dict[str, int]) -> NativePlan:
         key = tuple(sorted(known.items()))
         if key in self._made:
             return self._made[key]
@@ -114,7 +116,8 @@ class Versions:
         if program is self.program:
             key = ()
         if key not in self._made:
-            self._made[key] = NativePlan(program, quick=self._quick)
+            library = self._quick and not repeats_large_products(program, bound)
+            self._made[key] = NativePlan(program, quick=self._quick, quick_library=library)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]

@@ -1,0 +1,41 @@
+"""What native code may be made in a hurry, at LLVM's level 0: where that does not make a call take much longer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dy2st.ir.program import Block, Operation, Program, tensor_type
+from dy2st.runtime.backend import LOOPS, has_loops
+from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.interpreted_time import elements
+
+_MUCH = 2**20
+"""Multiplications of a product that are worth kernels of level 1: those of level 0 take five times as long."""
+_PRODUCTS = ("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad")
+
+
+def has_register_loops(program: Program) -> bool:
+    """Say whether there is a loop whose turns need no memory: at level 0 all of its registers would be in memory."""
+    loops = (operation for operation in program.walk() if operation.op.name in LOOPS and operation.blocks)
+    return any(all(map(_is_in_registers, loop.blocks)) for loop in loops)
+
+
+def _is_in_registers(block: Block) -> bool:
+    values = (v for operation in block.operations for v in (*operation.operands, *operation.results))
+    inner = (b for operation in block.operations for b in operation.blocks)
+    return all(in_registers(v.type) for v in values) and all(map(_is_in_registers, inner))
+
+
+def repeats_large_products(program: Program, known: Mapping[str, int]) -> bool:
+    """Say whether loops may repeat a product that is large, as far as the extents of inputs tell."""
+    if not has_loops(program):
+        return False
+    products = (operation for operation in program.walk() if operation.op.name in _PRODUCTS)
+    return any(_multiplications(operation, known) > _MUCH for operation in products)
+
+
+def _multiplications(operation: Operation, known: Mapping[str, int]) -> float:
+    """Return about how many multiplications a product takes: of m x k by k x n, the root of mk * kn * mn is mkn."""
+    values = (*operation.operands[:2], operation.results[0])
+    return math.sqrt(math.prod(elements(tensor_type(v).shape, known) for v in values))
