@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,13 @@ class NeedsPython(Exception):
     """What is to run beside other threads would always call Python."""
 
 
+class Kept(NamedTuple):
+    """A matrix that a loop keeps packed: slots for its block, and for which way the next product goes through it."""
+
+    block: str
+    turn: str
+
+
 class Writer(Values):
     """Writes the blocks of one function of a Program."""
 
@@ -79,8 +86,8 @@ class Writer(Values):
         self._only_raises = False
         self.env: dict[Value, Components] = {}
         """The components of the values of the block that is being written."""
-        self.packed: dict[tuple[Value, bool], str] = {}
-        """Where the block of a matrix that loops keep packed stands, by `transpose_y` (rules/weights.py)."""
+        self.packed: dict[tuple[Value, bool], Kept] = {}
+        """Matrices that loops keep packed, by `transpose_y` (rules/weights.py)."""
         self.ahead: dict[Operation, Any] = {}
         """The windows of products that are made for several turns of a loop together (rules/ahead.py)."""
         self.later: dict[Operation, Any] = {}

@@ -107,7 +107,7 @@ def test_packed_once_and_multiplied(transpose_a, transpose_b):
     pack, multiply = packing_kernel("f32", transpose_b, target), packed_kernel("f32", transpose_a, target)
     code = compiled(pack, multiply)
     packing = callable_of(code, pack, POINTER, INTEGER, INTEGER, INTEGER, POINTER)
-    run = callable_of(code, multiply, POINTER, INTEGER, POINTER, POINTER, *[INTEGER] * 4, FLAG)
+    run = callable_of(code, multiply, POINTER, INTEGER, POINTER, POINTER, *[INTEGER] * 4, FLAG, INTEGER)
     lanes = tile("f32", target).lanes
     for m, n, k in [
         (1, 64, 16),
@@ -123,11 +123,13 @@ def test_packed_once_and_multiplied(transpose_a, transpose_b):
         a = Guarded(rng.normal(size=(k, m) if transpose_a else (m, k)).astype(np.float32))
         b = Guarded(rng.normal(size=(n, k) if transpose_b else (k, n)).astype(np.float32))
         packed = Guarded(np.full(-(-n // lanes) * lanes * k, np.nan, np.float32))
-        c = Guarded(np.ones((m, n), np.float32))
+        c, d = Guarded(np.ones((m, n), np.float32)), Guarded(np.ones((m, n), np.float32))
         packing(b.address, b.array.shape[1], n, k, packed.address)
-        run(a.address, a.array.shape[1], packed.address, c.address, n, m, n, k, True)
+        for backwards, made in enumerate((c, d)):
+            run(a.address, a.array.shape[1], packed.address, made.address, n, m, n, k, True, backwards)
         x, y = (v.array.T if swap else v.array for v, swap in ((a, transpose_a), (b, transpose_b)))
         assert np.allclose(c.array, 1 + x @ y, atol=1e-4)
+        assert np.array_equal(c.array, d.array), "which way a product goes is nobody's business"
 
 
 def test_a_value_that_is_no_number_stays_in_its_row_and_column():

@@ -39,7 +39,7 @@ def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: b
         a_rows.append(f.offset("%a", times(f, row, "%a_row")))
         c_rows.append(f.offset("%c", times(f, row, "%c_row")))
     places = [(i, j) for i in range(rows) for j in range(vectors)]
-    chains = 1 if scattered else max(1, _CHAINS // len(places))
+    chains = 1 if scattered else -(-_CHAINS // len(places))
     sums = {(*place, chain): f.slot(tile.vector) for place in places for chain in range(chains)}
     for slot in sums.values():
         f.store(tile.vector, "zeroinitializer", slot)

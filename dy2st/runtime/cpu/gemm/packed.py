@@ -21,7 +21,7 @@ from dy2st.runtime.cpu.target import Target
 _PACKING = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
 _PRODUCT = (
     ("ptr", "%a"), ("i64", "%lda"), ("ptr", "%packed"), ("ptr", "%c"), ("i64", "%ldc"), ("i64", "%m"), ("i64", "%n"),
-    ("i64", "%k"), ("i1", "%accumulate"),
+    ("i64", "%k"), ("i1", "%accumulate"), ("i64", "%backwards"),
 )  # fmt: skip
 
 
@@ -50,7 +50,11 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
 
 @functools.cache
 def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
-    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate)`: B was packed before."""
+    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate, backwards)`: B was packed.
+
+    Where `backwards` is not 0, the last columns come first. A loop that takes them in turns finds those in cache that
+    the turn before read last.
+    """
     t = tile(dtype, target)
     by_panels = shared_panels(t)
     f = Function(f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}", _PRODUCT, linkage="internal",
@@ -60,8 +64,8 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
 
     def multiply(p: str, steps: str, packed: str, later: str) -> None:
         a = f.offset("%a", times(f, p, a_step))
-        f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}", "i64 0",
-               "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}", "i1 true")  # fmt: skip
+        f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}",
+               "i64 %backwards", "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}", "i1 true")  # fmt: skip
 
     with f.when(compare(f, "eq", "%k", 0)):
         multiply("0", "0", "%packed", "%accumulate")

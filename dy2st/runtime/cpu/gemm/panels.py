@@ -25,7 +25,7 @@ BLOCK_ROWS = 128
 """Rows of A that are taken together, so that they stay in cache while the panels of B pass."""
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"), ("i1", "%accumulate"))
 PARAMETERS = (*KERNEL_PARAMETERS[:7], *_SHAPE, ("i1", "%packed"))
-"""What `panels` takes."""
+"""What `panels` takes. Of a packed B, `b_step` says whether its last panel comes first."""
 
 
 @functools.cache
@@ -46,7 +46,8 @@ def panels(tile: Tile) -> Definition:
             f.call("void", f"@{wide.name}", *_at_column(f, tile, j, "i64 %b_step", packed=None), "i64 1", f"i64 {step}",
                    "i64 %k", "i1 %accumulate")  # fmt: skip
         f.store("i64", whole, start)
-    with panel_loop(f, tile, f.load("i64", start)) as (j, vectors, left):
+    backwards = all_of(f, "%packed", compare(f, "ne", "%b_step", 0))
+    with panel_loop(f, tile, f.load("i64", start), backwards) as (j, vectors, left):
         packed_step = times(f, vectors, tile.lanes * tile.size)
         step = f.value(f"select i1 %packed, i64 {packed_step}, i64 %b_step")
         operands = _at_column(f, tile, j, f"i64 {step}", packed="%packed")
@@ -99,33 +100,42 @@ def _masked_widths(f: Function, tile: Tile, left: str) -> dict[int, str]:
 
 
 @contextmanager
-def panel_loop(f: Function, tile: Tile, start: str = "0") -> Iterator[tuple[str, str, str]]:
+def panel_loop(
+    f: Function, tile: Tile, start: str = "0", backwards: str | None = None
+) -> Iterator[tuple[str, str, str]]:
     """Write a loop over the panels of %n columns: gives the first column, the vectors, and the columns left.
 
     A panel has all vectors that a kernel holds, but for a rest that would leave a panel of one: 4 are 2 and 2. A vector
-    that is not whole is a panel of its own.
+    that is not whole is a panel of its own. Where `backwards` holds, the last panel comes first.
     """
-    at = f.slot("i64")
-    f.store("i64", start, at)
-    head, body, done = f.label("panels"), f.label("panel"), f.label("after")
-    f.start(head)
-    j = f.load("i64", at)
-    f.branch(compare(f, "slt", j, "%n"), body, done)
-    f.start(body)
-    left = minus(f, "%n", j)
-    whole = f.value(f"sdiv i64 {left}, {tile.lanes}")
-    most = tile.vectors
-    uneven = compare(f, "eq", whole, most + 1)
-    wanted = f.value(f"select i1 {uneven}, i64 {most - 1}, i64 {whole}")
-    large = compare(f, "sgt", wanted, most)
-    small = compare(f, "slt", wanted, 1)
-    vectors = f.value(f"select i1 {large}, i64 {most}, i64 {wanted}")
-    vectors = f.value(f"select i1 {small}, i64 1, i64 {vectors}")
-    yield j, vectors, left
-    width = times(f, vectors, tile.lanes)
-    f.store("i64", plus(f, j, width), at)
-    f.jump(head)
-    f.start(done)
+    most_vectors = tile.vectors
+    columns = minus(f, "%n", start)
+    whole = f.value(f"sdiv i64 {columns}, {tile.lanes}")
+    left_over = f.value(f"srem i64 {whole}, {most_vectors}")
+    uneven = all_of(f, compare(f, "eq", left_over, 1), compare(f, "sgt", whole, 1)) if most_vectors > 1 else "false"
+    full = minus(f, f.value(f"sdiv i64 {whole}, {most_vectors}"), f.value(f"zext i1 {uneven} to i64"))
+    before = times(f, full, most_vectors)
+    rest = minus(f, whole, before)
+    first = f.value(f"select i1 {uneven}, i64 {max(most_vectors - 1, 1)}, i64 {rest}")
+    some = f.value(f"zext i1 {compare(f, 'sgt', rest, 0)} to i64")
+    panels_of_whole = plus(f, full, some, f.value(f"zext i1 {uneven} to i64"))
+    masked = compare(f, "slt", times(f, whole, tile.lanes), columns)
+    count = plus(f, panels_of_whole, f.value(f"zext i1 {masked} to i64"))
+    with f.loop(count, hint="panels") as turn:
+        number = turn
+        if backwards is not None:
+            mirrored = minus(f, minus(f, count, 1), turn)
+            number = f.value(f"select i1 {backwards}, i64 {mirrored}, i64 {turn}")
+        wide, one = compare(f, "slt", number, full), compare(f, "eq", number, full)
+        last = compare(f, "sge", number, panels_of_whole)
+        at = f.value(f"select i1 {one}, i64 {before}, i64 {plus(f, before, first)}")
+        at = f.value(f"select i1 {wide}, i64 {times(f, number, most_vectors)}, i64 {at}")
+        at = f.value(f"select i1 {last}, i64 {whole}, i64 {at}")
+        vectors = f.value(f"select i1 {one}, i64 {first}, i64 {minus(f, rest, first)}")
+        vectors = f.value(f"select i1 {wide}, i64 {most_vectors}, i64 {vectors}")
+        vectors = f.value(f"select i1 {last}, i64 1, i64 {vectors}")
+        j = plus(f, times(f, at, tile.lanes), start)
+        yield j, vectors, minus(f, "%n", j)
 
 
 def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
     a, copy = _rows_of(w, window, first, [count, rows, inner])
     f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}",
            f"ptr {data}", f"i64 {columns}", f"i64 {times(f, count, rows)}", f"i64 {columns}", f"i64 {inner}",
-           "i1 false")  # fmt: skip
+           "i1 false", "i64 0")  # fmt: skip
     if copy is not None:
         f.call("void", "@dy2st.release", "ptr %context", f"ptr {copy}")
     f.store("i64", first, window.first)

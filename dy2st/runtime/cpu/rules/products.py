@@ -15,7 +15,7 @@ from dy2st.runtime.cpu.rules.later import Rows, put_by
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count, writable
 from dy2st.runtime.cpu.rules.views import strides
-from dy2st.runtime.cpu.rules.weights import FLOATS, packed_form
+from dy2st.runtime.cpu.rules.weights import FLOATS, backwards, packed_form
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -68,13 +68,13 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if packed is not None and operation in w.ahead:
         made = taken_from(w, w.ahead[operation], packed, b.columns)
     else:
-        made = _product(w, t.dtype, a, b, packed)
+        made = _product(w, t.dtype, a, b, None if packed is None else (packed, backwards(w, y, b.transposed)))
     _release(w, left, right)
     return [made]
 
 
-def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: str | None) -> Components:
-    """Write the products of all matrices of a batch, or of one with a matrix that is packed."""
+def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: tuple[str, str] | None) -> Components:
+    """Write the products of all matrices of a batch, or of one with a matrix that is packed, which way through it."""
     made = allocate(w, dtype, [*a.batch, a.rows, b.columns])
     if a.lies_whole and all(step == "0" for step in b.batch_strides):  # all rows times one matrix
         a = replace(a, rows=product(w, [*a.batch, a.rows]), batch=[], batch_strides=[])
@@ -82,8 +82,8 @@ def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: str | None) 
         _products(w, FLOATS[dtype.name], a, b, made[1], dtype.itemsize)
     else:
         w.f.call("void", w.library(f"gemm.{FLOATS[dtype.name]}.packed.{'nt'[a.transposed]}"), f"ptr {a.data}",
-                 f"i64 {a.apart}", f"ptr {packed}", f"ptr {made[1]}", f"i64 {b.columns}", f"i64 {a.rows}",
-                 f"i64 {b.columns}", f"i64 {a.columns}", "i1 false")  # fmt: skip
+                 f"i64 {a.apart}", f"ptr {packed[0]}", f"ptr {made[1]}", f"i64 {b.columns}", f"i64 {a.rows}",
+                 f"i64 {b.columns}", f"i64 {a.columns}", "i1 false", f"i64 {packed[1]}")  # fmt: skip
     return made
 
 

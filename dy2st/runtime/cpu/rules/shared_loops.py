@@ -21,7 +21,7 @@ from dy2st.runtime.cpu.representation import Components, Strided, kinds
 from dy2st.runtime.cpu.rules.loop_cost import expected_turns, row_cost
 from dy2st.runtime.cpu.rules.loop_parts import SharedLoop, part_function
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
-from dy2st.runtime.cpu.rules.weights import factors_outside, packed_form
+from dy2st.runtime.cpu.rules.weights import begun, factors_outside, packed_form
 from dy2st.runtime.cpu.spmd.axes import kept_apart
 from dy2st.runtime.cpu.spmd.contexts import contexts, joined
 from dy2st.runtime.cpu.threads.fork import PARALLEL
@@ -72,19 +72,17 @@ def _write_loop(w: Writer, loop: SharedLoop, write: Rule) -> None:
                 copies.setdefault(value, inner.copied(value, components))
         given.append(components)
     given = [copies.get(v, c) for v, c in zip(loop.operation.operands, given, strict=True)]
-    slots = [f.slot("ptr") for _ in loop.factors]
-    for i, (key, slot) in enumerate(zip(loop.factors, slots, strict=True)):
-        f.store("ptr", f.load("ptr", f.offset("%packed", 8 * i)), slot)
-        inner.packed[key] = slot
+    for i, key in enumerate(loop.factors):
+        inner.packed[key] = begun(inner, f.load("ptr", f.offset("%packed", 8 * i)))
     inner.hold(loop.owned)
     results = write(inner, loop.operation, given)
     inner.write("%results", [v.type for v in loop.operation.results], results)
     for value, components in copies.items():
         inner.release(value.type, components)
-    for i, slot in enumerate(slots):
+    for i, key in enumerate(loop.factors):
         own = f.value(f"icmp eq ptr {f.load('ptr', f.offset('%packed', 8 * i))}, null")
         with f.when(own, "own"):
-            f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', slot)}")
+            f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', inner.packed[key].block)}")
     f.ret("i32", str(OK))
     inner.finish()
     w.unit.module.add(loop.name, f.text())
@@ -167,10 +165,9 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
     of_parts = f.call("ptr", f"@{contexts(module)}", "ptr %context")
     w.demand(f.value(f"icmp ne ptr {of_parts}, null"))
     for i, (value, swap) in enumerate(loop.factors):
-        slot = f.offset(packed, 8 * i)
-        w.packed[value, swap] = slot
+        w.packed[value, swap] = begun(w, "null")
         packed_form(w, value, operands[loop.operation.operands.index(value)], swap)
-        del w.packed[value, swap]
+        f.store("ptr", f.load("ptr", w.packed.pop((value, swap)).block), f.offset(packed, 8 * i))
     _room_for_results(w, loop, operands, made)
     failed, row = f.slot("i64"), f.slot("i64", 7)
     f.store("i64", "0", failed)

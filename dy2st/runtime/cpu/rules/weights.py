@@ -15,7 +15,7 @@ from dy2st.runtime.cpu.gemm import packed_elements
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components
 from dy2st.runtime.cpu.rules.tensors import allocate_bytes, extents, product
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.writer import Kept, Writer
 
 FLOATS = {"float32": "f32", "float64": "f64"}
 """How kernels of products name the dtypes that they have."""
@@ -45,13 +45,20 @@ def packed_once(w: Writer, loop: Operation) -> Iterator[None]:
             if (outer, swap) in w.packed:
                 w.packed[inner, swap] = w.packed[outer, swap]
             elif (inner, swap) in factors:
-                slot = w.f.slot("ptr")
-                w.f.store("ptr", "null", slot)
-                w.packed[inner, swap] = slot
-                mine.append(slot)
+                kept = begun(w, "null")
+                w.packed[inner, swap] = kept
+                mine.append(kept.block)
     yield
     for slot in mine:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {w.f.load('ptr', slot)}")
+
+
+def begun(w: Writer, block: str) -> Kept:
+    """Write that a matrix is kept, packed in this block or not at all."""
+    slot, turn = w.f.slot("ptr"), w.f.slot("i64")
+    w.f.store("ptr", block, slot)
+    w.f.store("i64", "0", turn)
+    return Kept(slot, turn)
 
 
 def hand_on_packed(w: Writer, branch: Operation) -> None:
@@ -92,12 +99,19 @@ def _pays(value: Value, swap: bool) -> bool:
     return not (isinstance(columns, int) and columns < _NARROW)
 
 
+def backwards(w: Writer, value: Value, swap: bool) -> str:
+    """Write whether a product begins with the last columns of a packed matrix, a number: every other time."""
+    slot = w.packed[value, swap].turn
+    turn = w.f.load("i64", slot)
+    w.f.store("i64", w.f.value(f"xor i64 {turn}, 1"), slot)
+    return turn
+
+
 def packed_form(w: Writer, value: Value, components: Components, swap: bool) -> str | None:
     """Write the address of a matrix packed for products; None where no loop keeps it so."""
-    slot = w.packed.get((value, swap))
-    if slot is None:
+    if (value, swap) not in w.packed:
         return None
-    f, t = w.f, tensor_type(value)
+    slot, f, t = w.packed[value, swap].block, w.f, tensor_type(value)
     rows, columns = extents(value, components)
     n, k = (rows, columns) if swap else (columns, rows)
     with f.when(f.value(f"icmp eq ptr {f.load('ptr', slot)}, null"), "pack"):
