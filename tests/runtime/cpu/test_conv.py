@@ -145,6 +145,9 @@ def test_few_places(x, w, stride, groups):
     ("x", "filters", "padding"),
     [
         ((8, 32, 16, 16), 35, 1),
+        ((9, 40, 4, 4), 35, 1),  # mixed
+        ((13, 32, 5, 3), 33, 0),
+        ((2, 33, 40, 1), 32, 1),
         ((3, 33, 13, 19), 32, 0),
         ((2, 40, 21, 12), 32, 2),
         ((1, 32, 40, 41), 33, 1),
@@ -159,31 +162,35 @@ def test_kernels_of_3_by_3_by_tiles(x, filters, padding, dtype):
 
 
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 3e38])
-def test_what_is_not_finite_does_not_spread_in_a_tile(special):
-    x, w = np.ones((8, 32, 16, 16), np.float32), np.full((32, 32, 3, 3), 0.01, np.float32)
-    x[3, 5, 7, 8] = special
+@pytest.mark.parametrize("extents", [(16, 16), (4, 4), (40, 1)])
+def test_what_is_not_finite_does_not_spread_in_a_tile(special, extents):
+    x, w = np.ones((8, 32, *extents), np.float32), np.full((32, 32, 3, 3), 0.01, np.float32)
+    x[3, 5, 3, extents[1] // 2] = special
     how = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
     (forward, _, _), size = functions("f32")
-    fields = {"in": (16, 16), "kernel": (3, 3), "out": (16, 16), "low": (1, 1)}
+    fields = {"in": extents, "kernel": (3, 3), "out": extents, "low": (1, 1)}
     row = np.array(shape_row(8, 32, 32, 1, **fields), np.int64)
-    scratch, out = np.zeros(size(row.ctypes.data) + 64, np.uint8), np.zeros((8, 32, 16, 16), np.float32)
+    scratch, out = np.zeros(size(row.ctypes.data) + 64, np.uint8), np.zeros((8, 32, *extents), np.float32)
     forward(x.ctypes.data, w.ctypes.data, out.ctypes.data, row.ctypes.data, -(-scratch.ctypes.data // 64) * 64)
     np.testing.assert_allclose(out, Conv().eval(np, x, w, **how), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("x", "w", "padding", "groups"),
+    ("x", "w", "padding", "groups", "stride"),
     [
-        ((8, 6, 2, 2), (5, 6, 3, 3), 1, 1),
-        ((17, 4, 3, 2), (6, 2, 3, 2), 1, 2),
-        ((6, 3, 1, 1), (4, 3, 3, 3), 1, 1),
-        ((7, 3, 4, 4), (9, 3, 2, 2), 0, 1),
+        ((8, 6, 2, 2), (5, 6, 3, 3), 1, 1, 1),
+        ((17, 4, 3, 2), (6, 2, 3, 2), 1, 2, 1),
+        ((6, 3, 1, 1), (4, 3, 3, 3), 1, 1, 1),
+        ((7, 3, 4, 4), (9, 3, 2, 2), 0, 1, 1),
+        ((8, 6, 4, 4), (5, 6, 3, 3), 1, 1, 2),
+        ((11, 4, 5, 7), (6, 2, 1, 1), 0, 2, 2),
+        ((9, 3, 7, 8), (5, 3, 2, 3), 1, 1, 3),
     ],
 )
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_several_small_images_are_mixed(x, w, padding, groups, dtype):
+def test_several_small_images_are_mixed(x, w, padding, groups, stride, dtype):
     rng = np.random.default_rng(7)
-    how = {"stride": (1, 1), "padding": ((padding, padding),) * 2, "dilation": (1, 1), "groups": groups}
+    how = {"stride": (stride, stride), "padding": ((padding, padding),) * 2, "dilation": (1, 1), "groups": groups}
     check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype)
 
 

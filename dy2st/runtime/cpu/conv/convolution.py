@@ -18,7 +18,7 @@ from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.direct_weights import direct_weights, many_places
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, each_group, fill_zeros
 from dy2st.runtime.cpu.conv.few import few, few_places, few_scratch
-from dy2st.runtime.cpu.conv.mixed import mixed, mixed_scratch, mixes
+from dy2st.runtime.cpu.conv.mixed import mixed, mixed_scratch, mixes, mixes_tiles
 from dy2st.runtime.cpu.conv.places import permutes
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
 from dy2st.runtime.cpu.conv.sliding import sliding, sliding_images, sliding_scratch
@@ -51,6 +51,7 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     laid_out = negation(f, whole_image)
     _instead(f, few_places(f, extents), by_windows)
     if permutes(target):
+        _instead(f, mixes_tiles(f, t), ways[1])
         _instead(f, tiles_pay(f, t, extents, tiles_row(f)), ways[2])
         _instead(f, all_of(f, applies(f, t, extents), laid_out), ways[0])
         _instead(f, mixes(f, t), ways[1])

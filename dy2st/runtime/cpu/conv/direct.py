@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Places, Vector, describe_vectors, permutation
-from dy2st.runtime.cpu.conv.planes import Planes, fill_planes
+from dy2st.runtime.cpu.conv.planes import Planes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
@@ -74,13 +75,14 @@ class Layout:
                "ptr %shape")  # fmt: skip
         with f.loop(extents.groups) as g, f.loop(extents.batch, step=self.images) as b:
             number = plus(f, times(f, b, extents.groups), g)
-            x = f.offset("%x", times(f, number, extents.image), t)
+            before = times(f, b, self.planes.mixed)
+            x = f.offset("%x", times(f, plus(f, times(f, before, extents.groups), g), extents.image), t)
             w = f.offset("%w", times(f, g, extents.group_filters), t)
             c = f.offset("%c", times(f, number, extents.group_result), t)
             images = least(f, minus(f, extents.batch, b), self.images)
             apart = times(f, extents.image, extents.groups)
-            f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {self.data}", f"i64 {apart}", "ptr %shape",
-                   f"i64 {images}")  # fmt: skip
+            f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {self.data}", f"i64 {apart}",
+                   f"i64 {minus(f, extents.images, before)}", "ptr %shape", f"i64 {images}")  # fmt: skip
             yield x, w, c, times(f, images, self.places.vectors)
 
 
@@ -108,8 +110,10 @@ def direct(tile: Tile) -> Definition:
 
 def filter_blocks(f: Function, filters: str, groups: str, least_block: int, units: int) -> tuple[str, str]:
     """Write how many filters are a block, and how many blocks there are, for `units` with so many groups of places."""
-    wanted = f.value(f"udiv i64 {units + least_block - 1}, {most(f, groups, 1)}")
-    some = f.value(f"udiv i64 {filters}, {times(f, most(f, wanted, 1), least_block)}")
+    some_groups = most(f, groups, 1)
+    wanted = f.value(f"udiv i64 {minus(f, plus(f, units, some_groups), 1)}, {some_groups}")
+    room = times(f, wanted, least_block)
+    some = f.value(f"udiv i64 {minus(f, plus(f, filters, room), 1)}, {room}")
     block = times(f, most(f, some, 1), least_block)
     return block, f.value(f"udiv i64 {minus(f, plus(f, filters, block), 1)}, {block}")
 

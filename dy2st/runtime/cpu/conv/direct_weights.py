@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.direct import Layout
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Vector, describe_vectors, permutation
-from dy2st.runtime.cpu.conv.planes import fill_planes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import DotBlock, clamped, dot_needs

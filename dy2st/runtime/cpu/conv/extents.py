@@ -19,9 +19,12 @@ class Extents:
     """Extents of one group of one image, in registers."""
 
     def __init__(self, f: Function, t: Tile, row: str = "%shape"):
-        names = ["batch", "channels", "filters", "groups"]
+        names = ["batch", "channels", "filters", "groups", "mixed"]
         self.shape = shape = Shape(f, [*names, *axis_fields("in", "kernel", "out", "stride", "low", "dilation")], row)
-        self.batch, self.groups = shape["batch"], shape["groups"]
+        self.images, self.groups = shape["batch"], shape["groups"]
+        mixed = shape["mixed"]
+        self.batch = f.value(f"udiv i64 {minus(f, plus(f, self.images, mixed), 1)}, {mixed}")
+        """How many images there are, where mixed ones count as one."""
         groups = most(f, self.groups, 1)
         self.filters = f.value(f"sdiv i64 {shape['filters']}, {groups}")
         self.channels = f.value(f"sdiv i64 {shape['channels']}, {groups}")

@@ -6,7 +6,8 @@ Each place's window is copied together, and where a vector of places would be mo
 from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
-from dy2st.runtime.cpu.conv.planes import Planes, fill_planes
+from dy2st.runtime.cpu.conv.filling import fill_planes
+from dy2st.runtime.cpu.conv.planes import Planes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
@@ -50,7 +51,7 @@ def few(tile: Tile) -> Definition:
                 ("%x", number, extents.image), ("%w", g, extents.group_filters), ("%c", number, extents.group_result)
             )
         )  # fmt: skip
-        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {image}", "i64 0", "ptr %shape", "i64 1")
+        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {image}", "i64 0", "i64 1", "ptr %shape", "i64 1")
         copied = (("ptr", "%scratch"), ("ptr", image), ("ptr", windows), ("ptr", "%shape"))
         needs.append(forked(f, copy.name, copied, extents.depth, times(f, extents.places, _COPY_COST)))
         arguments = (("ptr", w), ("ptr", windows), ("i64", row), ("ptr", c), ("i64", extents.filters),

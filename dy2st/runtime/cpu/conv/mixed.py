@@ -1,7 +1,7 @@
 """Convolution of several images that are too small to fill vectors: their elements are mixed, eight images at a time.
 
-Where windows move by 1 along a row, a row of which each place has eight elements, one an image, is convolved as a row
-eight times as long by a kernel whose places are eight times as far apart: direct.py does that.
+Planes (filling.py) and results then have eight elements for each place, one an image: a line of a plane is eight times
+as long, windows move by eight, and direct.py and winograd.py do with it as with other images.
 """
 
 from __future__ import annotations
@@ -9,65 +9,72 @@ from __future__ import annotations
 from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.shape import FIELDS
+from dy2st.runtime.cpu.conv.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, times
+from dy2st.runtime.cpu.integers import all_of, compare, minus, most, negation, plus, rounded_up, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _MIXED = 8
 """How many images are mixed."""
 _LEAST = 6
 """From so many images on, the results that nobody reads cost less than they save (measured)."""
+_COST = 1000
+"""Picoseconds that an element of a result takes to be brought to its place."""
 
 
 def mixes(f: Function, tile: Tile, row: str = "%shape") -> str:
     """Write whether images are several and small, and mixed ones can be convolved by vectors of places."""
     extents = Extents(f, tile, row)
-    small = compare(f, "slt", extents.places, tile.lanes)
-    several, dense = compare(f, "sge", extents.batch, _LEAST), compare(f, "eq", extents.shape["stride2"], 1)
-    return all_of(f, small, several, dense, applies(f, tile, Extents(f, tile, _mixed_row(f, row))))
+    small, several = compare(f, "slt", extents.places, tile.lanes), compare(f, "sge", extents.images, _LEAST)
+    return all_of(f, small, several, applies(f, tile, Extents(f, tile, _mixed_row(f, row))))
+
+
+def mixes_tiles(f: Function, tile: Tile, row: str = "%shape") -> str:
+    """Write whether images are several and of few tiles, and those of mixed ones pay."""
+    extents, mixed_ = Extents(f, tile, row), _mixed_row(f, row)
+    small = compare(f, "slt", Extents(f, tile, tiles_row(f, row)).places, tile.lanes)
+    several = compare(f, "sge", extents.images, _LEAST)
+    return all_of(f, small, several, tiles_pay(f, tile, Extents(f, tile, mixed_), tiles_row(f, mixed_)))
 
 
 def mixed(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.mixed(x, w, c, shape, scratch)`, where `mixes` says so."""
+    """Return `void @dy2st.conv.f32.mixed(x, w, c, shape, scratch)`, where `mixes` or `mixes_tiles` says so."""
     f = Function(f"dy2st.conv.{tile.dtype}.mixed", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
-    row, sizes = _mixed_row(f, "%shape"), _Sizes(f, tile, extents)
-    mix, by_places = _mix(tile), direct(tile)
-    results = f.offset("%scratch", sizes.images)
-    behind = f.offset(results, sizes.results)
-    image, result = (times(f, n, extents.groups) for n in (extents.image, extents.group_result))
-    f.call("void", f"@{mix.name}", "ptr %x", "ptr %scratch", f"i64 {extents.batch}", f"i64 {image}", "i1 true")
-    f.call("void", f"@{by_places.name}", "ptr %scratch", "ptr %w", f"ptr {results}", f"ptr {row}", f"ptr {behind}")
-    f.call("void", f"@{mix.name}", "ptr %c", f"ptr {results}", f"i64 {extents.batch}", f"i64 {result}", "i1 false")
+    extents, row = Extents(f, tile), _mixed_row(f, "%shape")
+    by_places, by_tiles, apart = direct(tile), winograd(tile), _take_apart(tile)
+    behind = f.offset("%scratch", _result_bytes(f, tile, row))
+    operands = ("ptr %x", "ptr %w", "ptr %scratch", f"ptr {row}", f"ptr {behind}")
+    in_tiles = mixes_tiles(f, tile)
+    for way, condition in ((by_tiles, in_tiles), (by_places, negation(f, in_tiles))):
+        with f.when(condition):
+            f.call("void", f"@{way.name}", *operands)
+    result = times(f, extents.group_result, extents.groups)
+    arguments = (("ptr", "%c"), ("ptr", "%scratch"), ("i64", result))
+    part = forked(f, apart.name, arguments, extents.images, times(f, result, _COST))
     f.ret()
-    return Definition(f.name, f.text(), (mix, by_places))
+    return Definition(f.name, f.text(), (by_places, by_tiles, apart, part))
 
 
 def mixed_scratch(tile: Tile) -> Definition:
     """Return `i64 @dy2st.conv.f32.mixed.scratch(shape)`; nothing where images are not mixed."""
     f = Function(f"dy2st.conv.{tile.dtype}.mixed.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
                  also="noinline nounwind")  # fmt: skip
-    with f.when(mixes(f, tile)):
-        sizes, inner = _Sizes(f, tile, Extents(f, tile)), direct_scratch(tile)
-        room = f.call("i64", f"@{inner.name}", f"ptr {_mixed_row(f, '%shape')}")
-        f.ret("i64", plus(f, sizes.images, sizes.results, room))
+    rooms = direct_scratch(tile), winograd_scratch(tile)
+    for condition in (mixes(f, tile), mixes_tiles(f, tile)):
+        with f.when(condition):
+            row = _mixed_row(f, "%shape")
+            inner = [f.call("i64", f"@{room.name}", f"ptr {row}") for room in rooms]
+            f.ret("i64", plus(f, _result_bytes(f, tile, row), most(f, *inner)))
     f.ret("i64", "0")
-    return Definition(f.name, f.text(), (inner,))
+    return Definition(f.name, f.text(), rooms)
 
 
-class _Sizes:
-    """The bytes of mixed images and results, multiples of 64."""
-
-    def __init__(self, f: Function, tile: Tile, extents: Extents):
-        mixtures = _mixtures(f, extents.batch)
-        self.images, self.results = (
-            times(f, mixtures, extents.groups, n, _MIXED * 8) for n in (extents.image, extents.group_result)
-        )
-
-
-def _mixtures(f: Function, batch: str) -> str:
-    return f.value(f"udiv i64 {plus(f, batch, _MIXED - 1)}, {_MIXED}")
+def _result_bytes(f: Function, tile: Tile, row: str) -> str:
+    """Write the bytes of the mixed results."""
+    extents = Extents(f, tile, row)
+    return rounded_up(f, times(f, extents.batch, extents.groups, extents.group_result, tile.size), 64)
 
 
 def _mixed_row(f: Function, row: str) -> str:
@@ -75,30 +82,20 @@ def _mixed_row(f: Function, row: str) -> str:
     made = f.slot("i64", len(FIELDS))
     for at, name in enumerate(FIELDS):
         value = f.load("i64", f.offset(row, 8 * at))
-        if name in ("in2", "out2", "low2", "dilation2"):
-            value = times(f, value, _MIXED)
-        f.store("i64", _mixtures(f, value) if name == "batch" else value, f.offset(made, 8 * at))
+        f.store("i64", times(f, value, _MIXED) if name in ("out2", "mixed") else value, f.offset(made, 8 * at))
     return made
 
 
-def _mix(tile: Tile) -> Definition:
-    """Return the function that mixes images of %size elements, or takes them apart; images that miss are zeros."""
+def _take_apart(tile: Tile) -> Definition:
+    """Return the function that brings the results of some images to their places; each has %size elements."""
     t = tile.element
-    parameters = (("ptr", "%images"), ("ptr", "%mixed"), ("i64", "%batch"), ("i64", "%size"), ("i1", "%mixes"))
-    f = Function(f"dy2st.conv.{tile.dtype}.mix", parameters, linkage="internal", also="noinline nounwind")
-    with f.loop("%batch", step=_MIXED) as first:
-        there = least(f, minus(f, "%batch", first), _MIXED)
-        begin = times(f, first, "%size")
-        images, mixed_ones = f.offset("%images", begin, t), f.offset("%mixed", begin, t)
-        with f.when("%mixes"), f.loop("%size") as i:
-            place = f.offset(mixed_ones, times(f, i, _MIXED), t)
-            with f.loop(there) as b:
-                value = f.load(t, f.offset(images, plus(f, times(f, b, "%size"), i), t))
-                f.store(t, value, f.offset(place, b, t))
-            with f.loop(str(_MIXED), start=there) as b:
-                f.store(t, "0.0", f.offset(place, b, t))
-        with f.when(f.value("xor i1 %mixes, true")), f.loop(there) as b, f.loop("%size") as i:
-            value = f.load(t, f.offset(mixed_ones, plus(f, times(f, i, _MIXED), b), t))
-            f.store(t, value, f.offset(images, plus(f, times(f, b, "%size"), i), t))
+    parameters = (("ptr", "%c"), ("ptr", "%mixed"), ("i64", "%size"), *RANGE)
+    f = Function(f"dy2st.conv.{tile.dtype}.apart", parameters, linkage="internal", also="noinline nounwind")
+    with f.loop("%to", start="%from") as b:
+        turn = f.value(f"urem i64 {b}, {_MIXED}")
+        first = plus(f, times(f, minus(f, b, turn), "%size"), turn)
+        source, target = f.offset("%mixed", first, t), f.offset("%c", times(f, b, "%size"), t)
+        with f.loop("%size") as i:
+            f.store(t, f.load(t, f.offset(source, times(f, i, _MIXED), t)), f.offset(target, i, t))
     f.ret()
     return Definition(f.name, f.text())

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.direct import Layout, applies, direct, even_share, filter_blocks
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, describe_vectors
-from dy2st.runtime.cpu.conv.planes import fill_planes
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.conv.winograd_parts import GROUP, PARTS, filters_part, images_part, results_part
 from dy2st.runtime.cpu.definition import Definition
@@ -48,7 +48,7 @@ def tiles_pay(f: Function, tile: Tile, extents: Extents, row: str) -> str:
     wide = [compare(f, "sge", n, _LEAST_CHANNELS) for n in (extents.channels, extents.filters)]
     own = Extents(f, tile, row)
     many = compare(f, "sge", times(f, extents.batch, own.places), _LEAST_TILES)
-    return all_of(f, *fixed, *wide, many, applies(f, tile, own))
+    return all_of(f, *fixed, *wide, many, applies(f, tile, own), applies(f, tile, extents))
 
 
 def tiles_row(f: Function, row: str = "%shape") -> str:
@@ -56,8 +56,12 @@ def tiles_row(f: Function, row: str = "%shape") -> str:
     made = f.slot("i64", len(FIELDS))
     for at, name in enumerate(FIELDS):
         value = f.load("i64", f.offset(row, 8 * at))
-        if name in ("out1", "out2"):
+        if name == "out1":
             value = f.value(f"sdiv i64 {plus(f, value, 1)}, 2")
+        elif name == "out2":
+            mixed = f.load("i64", f.offset(row, 8 * FIELDS.index("mixed")))
+            places = f.value(f"sdiv i64 {value}, {mixed}")
+            value = times(f, f.value(f"sdiv i64 {plus(f, places, 1)}, 2"), mixed)
         elif name[:-1] in ("kernel", "stride") and name[-1] != "0":
             value = {"kernel": "4", "stride": "2"}[name[:-1]]
         f.store("i64", value, f.offset(made, 8 * at))
@@ -88,11 +92,12 @@ def winograd(tile: Tile) -> Definition:
            f"ptr {row}")  # fmt: skip
     result = times(f, extents.filters, *Extents(f, tile).shape.axes("out"))
     with f.loop(extents.batch, step=layout.images) as b:
-        x = f.offset("%x", times(f, b, extents.image), tile.element)
+        before = times(f, b, layout.planes.mixed)
+        x = f.offset("%x", times(f, before, extents.image), tile.element)
         c = f.offset("%c", times(f, b, result), tile.element)
         images = least(f, minus(f, extents.batch, b), layout.images)
-        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {layout.data}", f"i64 {extents.image}", f"ptr {row}",
-               f"i64 {images}")  # fmt: skip
+        f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {layout.data}", f"i64 {extents.image}",
+               f"i64 {minus(f, extents.images, before)}", f"ptr {row}", f"i64 {images}")  # fmt: skip
         count = times(f, images, layout.places.vectors)
         groups = f.value(f"udiv i64 {plus(f, count, GROUP - 1)}, {GROUP}")
         block, blocks = filter_blocks(f, extents.filters, groups, _BLOCK, _UNITS)

@@ -8,12 +8,14 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, plus, times
+from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE
 
 GROUP = 3
 """How many vectors of tiles are taken together."""
 PARTS = 16
+_MIXED = 8
+"""How many images are mixed (mixed.py): so many neighbours in a vector are the same tile of different images."""
 
 
 def filters_part(tile: Tile) -> Definition:
@@ -136,6 +138,7 @@ def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, s
     exists = lane_mask(f, lanes, count)
     second = compare(f, "slt", plus(f, times(f, y, 2), 1), height)
     first = plus(f, plane, times(f, y, 2, long), times(f, x, 2))
+    alone = compare(f, "eq", real.shape["mixed"], 1)
 
     def narrowed(r: list[str]) -> list[str]:
         middle = f.value(f"fadd {v} {r[1]}, {r[2]}")
@@ -149,16 +152,19 @@ def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, s
         lines = [narrowed([column[i] for column in columns]) for i in range(2)]
         there = f.offset("%c", plus(f, first, times(f, n, real.places)), tile.element)
         _note_infinite(f, tile, [value for line in lines for value in line], exists)
-        _store_pairs(f, tile, lines[0], there, masks)
-        with f.when(second):
-            _store_pairs(f, tile, lines[1], f.offset(there, long, tile.element), masks)
+        for single, condition in ((True, alone), (False, negation(f, alone))):
+            with f.when(condition):
+                _store_pairs(f, tile, lines[0], there, masks, single)
+                with f.when(second):
+                    _store_pairs(f, tile, lines[1], f.offset(there, long, tile.element), masks, single)
 
 
-def _store_pairs(f: Function, tile: Tile, pair: list[str], there: str, masks: list[str]) -> None:
-    """Write the elements of two vectors by turns."""
+def _store_pairs(f: Function, tile: Tile, pair: list[str], there: str, masks: list[str], single: bool) -> None:
+    """Write the elements of two vectors by turns: each of a single image, eight of mixed ones."""
+    lanes, turn = tile.lanes, 1 if single else _MIXED
     for half, mask in enumerate(masks):
-        lanes = tile.lanes
-        order = (f"i32 {half * lanes // 2 + i // 2 + (i % 2) * lanes}" for i in range(lanes))
+        numbers = range(half * lanes, (half + 1) * lanes)
+        order = (f"i32 {n // (2 * turn) * turn + n % turn + n // turn % 2 * lanes}" for n in numbers)
         both = f.value(f"shufflevector {tile.vector} {pair[0]}, {tile.vector} {pair[1]}, "
                        f"<{lanes} x i32> <{', '.join(order)}>")  # fmt: skip
         masked_store(f, tile, both, f.offset(there, half * lanes, tile.element), mask)

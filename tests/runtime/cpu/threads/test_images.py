@@ -41,6 +41,8 @@ def same_bits(function, *arrays):
         ((4, 64, 30, 30), (64, 64, 1, 1), 1),
         ((2, 64, 16, 16), (136, 64, 3, 3), 1),  # a few groups of tiles: split by filters too
         ((1, 64, 8, 8), (132, 64, 3, 3), 1),  # a few vectors of places
+        ((8, 64, 4, 4), (72, 64, 3, 3), 1),  # tiles of mixed images
+        ((9, 40, 4, 4), (48, 40, 3, 3), 2),
     ],
 )
 def test_convolutions_and_their_gradients(x, w, stride, rng):
