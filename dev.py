@@ -61,8 +61,8 @@ def demo(options: argparse.Namespace) -> int:
 def test(options: argparse.Namespace) -> int:
     """Run the tests on two processes, less what takes minutes; further arguments go to pytest."""
     ensure_environment()
-    left_out = {"fast": "not slow and not soak", "soak": "", "": "not soak"}[options.selection]
-    return _python("-m", "pytest", "-n", "2", *(("-m", left_out) if left_out else ()), *options.rest)
+    selection = {"fast": ("--fast",), "soak": (), "": ("-m", "not soak")}[options.selection]
+    return _python("-m", "pytest", "-n", "2", *selection, *options.rest)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -216,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     testing.epilog = "Examples: dev.py test -k while_loop -x     dev.py test tests/ir --update-golden"
     selection = testing.add_mutually_exclusive_group()
     selection.add_argument(
-        "--fast", dest="selection", action="store_const", const="fast", default="", help="under a minute: no slow tests"
+        "--fast", dest="selection", action="store_const", const="fast", default="", help="a minute: few cases each"
     )
     selection.add_argument("--soak", dest="selection", action="store_const", const="soak", help="all, soak tests too")
     add(check)

@@ -31,7 +31,9 @@ class Names:
         return name
 
 
-_PLAIN = frozenset((*sys.stdlib_module_names, "dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite", "pytest"))
+_LIBRARIES = ("dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite")
+_RUNNERS = ("pytest", "_pytest", "pluggy", "xdist", "execnet", "hypothesis", "IPython", "ipykernel")
+_PLAIN = frozenset((*sys.stdlib_module_names, *_LIBRARIES, *_RUNNERS))
 
 
 @lru_cache(maxsize=4096)

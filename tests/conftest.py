@@ -14,9 +14,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import dy2st as paddle
 from tests.round_trips import RoundTrips
+from tests.shares import divide
+from tests.sweeping import Sweeping
+
+gc.disable()  # until all tests are collected: there is nothing to free before
+SWEEPING = Sweeping()
 
 if "DY2ST_CACHE_DIR" not in os.environ:  # processes that this one starts share the folder and do not come here
     os.environ["DY2ST_CACHE_DIR"] = tempfile.mkdtemp(prefix="dy2st-tests-")
@@ -29,7 +35,14 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
-    parser.addoption("--round-trips", type=int, default=8, metavar="N", help="print and parse every N-th Program")
+    parser.addoption("--fast", action="store_true", help="leave out slow tests, and most cases of tests with many")
+    parser.addoption("--round-trips", type=int, metavar="N", help="print and parse every N-th Program: 8, or 32")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--fast"):
+        settings.register_profile("fast", max_examples=25)
+        settings.load_profile("fast")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -64,7 +77,8 @@ def fixed_seed() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Send a share of the Programs that the test makes through their text and JSON forms; fail where one changed."""
-    trips = RoundTrips(request.config.getoption("--round-trips"), request.node.nodeid)
+    every = request.config.getoption("--round-trips") or (32 if request.config.getoption("--fast") else 8)
+    trips = RoundTrips(every, request.node.nodeid)
     trips.watch(monkeypatch)
     yield
     if trips.faults:
@@ -117,26 +131,17 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
-SHARES = {
-    "test_registry.py": 4, "test_jet.py": 4, "test_derivatives.py": 3, "test_constructs.py": 2, "test_rows.py": 4,
-    "test_every_op.py": 6, "test_same_as_python.py": 3, "test_same_as_interpreter.py": 8,
-    "test_constructs_natively.py": 6,
-}  # fmt: skip
-"""Files of which `dev.py test --fast` runs every n-th case; the whole suite runs all."""
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    seen: dict[str, int] = {}
-    for item in items:
-        every = SHARES.get(item.path.name)
-        if every is not None and hasattr(item, "callspec"):
-            seen[item.path.name] = seen.get(item.path.name, -1) + 1
-            if seen[item.path.name] % every:
-                item.add_marker(pytest.mark.slow)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--fast"):
+        items[:], left_out = divide(items)
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from going through all tests again and again."""
-    gc.collect()
-    gc.freeze()
+    SWEEPING.begin()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish() -> None:
+    SWEEPING.test_ended()

@@ -100,16 +100,22 @@ def read_imports(name: str, path: Path, known: frozenset[str]) -> Iterator[Impor
 
     def walk(node: ast.AST, when: str, function: str) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                continue  # nothing is imported inside of an expression
             if isinstance(child, ast.Import | ast.ImportFrom):
                 yield from (Import(name, target, child.lineno, when, function) for target in targets(child))
-            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                yield from walk(child, "call", getattr(child, "name", "<lambda>"))
-            elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from walk(child, "call", child.name)
+            elif isinstance(child, ast.If) and names_type_checking(child.test):
                 yield from walk(child, "typing", function)
             else:
                 yield from walk(child, when, function)
 
     return walk(ast.parse(path.read_text(encoding="utf-8")), "run", "")
+
+
+def names_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def part(module: str) -> str:

@@ -105,6 +105,8 @@ class _Verifier:
             self.call(operation)
 
     def attributes(self, operation: Operation) -> None:
+        if not operation.attributes and not operation.op.attributes:
+            return
         declared, found = set(operation.op.attributes), set(operation.attributes)
         if missing := sorted(declared - found - set(operation.op.may_lack)):
             self.refuse(f"{operation.name} lacks the attribute {', '.join(missing)}", operation)

@@ -94,6 +94,7 @@ def test_a_loop_pops_until_the_list_is_empty():
         check(program([INT, VECTOR, VECTOR], body), turns, X, Y, order=2)
 
 
+@pytest.mark.slow
 def test_a_stack_machine():
     """Push and pop in one loop; which of both a turn does follows from its number."""
 

@@ -62,6 +62,7 @@ def test_a_counted_loop_has_the_same_derivatives(policy, turns, reverse):
     check(made, turns, X, Y, order=2 if turns < 4 else 1)
 
 
+@pytest.mark.slow
 def test_third_order():
     check(with_policy(program([INT, VECTOR, VECTOR], growing), "sqrt"), 2, X, Y, order=3)
 

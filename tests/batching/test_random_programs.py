@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from dy2st.ir.program import Program
 from tests.batching.lanes_of import check
 from tests.passes.random_programs import inputs, programs
+from tests.shares import examples
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS

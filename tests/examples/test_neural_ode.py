@@ -77,6 +77,7 @@ def test_no_step_for_no_time(ode, static):
     assert float(given[2].grad) == 1.0
 
 
+@pytest.mark.slow
 def test_the_network_learns_the_flow(ode, trained):
     field, _, losses = trained
     assert losses[-1] < 5e-3 * losses[0]

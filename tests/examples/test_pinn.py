@@ -36,6 +36,7 @@ def test_the_residual_of_the_solution_is_zero(pinn):
     assert np.abs(pinn.residual(front, x, t).numpy()).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_the_network_comes_near_the_solution(trained):
     assert trained.errors[0] > 0.5
     assert trained.errors[-1] < 0.12

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dy2st.errors import FileFormatError
 from dy2st.files import pickled_state, state_reading
 from dy2st.files.pickled_state import Named
+from tests.shares import examples
 
 CORE = b"numpy._core.multiarray"
 
@@ -274,7 +275,7 @@ def loaded_or_refused(path: Path) -> None:
 WHOLE = pickle.dumps({"w": np.arange(6.0), "n": [np.float64(1), (1, "a")], "t": {"a": None}}, 4)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, len(WHOLE) - 1), st.binary(max_size=4), st.integers(0, 4))
 def test_damage_is_one_clear_error(tmp_path: Path, at: int, put: bytes, taken: int) -> None:
     path = tmp_path / "x.pdparams"
@@ -282,7 +283,7 @@ def test_damage_is_one_clear_error(tmp_path: Path, at: int, put: bytes, taken: i
     loaded_or_refused(path)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60))
 def test_any_bytes_are_one_clear_error_or_data(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "x.pdparams"

@@ -22,6 +22,7 @@ from dy2st.files import safetensors_io
 from dy2st.ir.equality import structurally_equal
 from dy2st.ir.serialize import from_json, to_json
 from tests.ir import programs
+from tests.shares import examples
 
 PROGRAM = {"entry": "main", "functions": {"main": {"arguments": [], "operations": [], "results": []}}}
 TENSORS = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([True, False]), "s": np.array(2.5)}
@@ -212,7 +213,7 @@ def test_every_altered_byte_is_noticed(small: Path, step: int) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pieces_cut_out_doubled_or_replaced_are_noticed(small: Path, data: st.DataObject) -> None:
     whole = small.read_bytes()
     start = data.draw(st.integers(0, len(whole)))

@@ -16,6 +16,7 @@ from safetensors import safe_open
 from dy2st.errors import FileFormatError
 from dy2st.files import program_file as files
 from dy2st.files import safetensors_io, state_files
+from tests.shares import examples
 
 
 def through(path: Path, obj: Any) -> Any:
@@ -63,7 +64,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_tree_of_scalars(tmp_path: Path, tree: Any) -> None:
     assert repr(through(tmp_path / "s", tree)) == repr(tree)
 

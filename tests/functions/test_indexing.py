@@ -19,6 +19,7 @@ from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.recorder import Recorder
 from dy2st.runtime.tensor import Tensor
 from dy2st.shapes import symbol
+from tests.shares import examples
 
 SHAPE = (4, 3, 2)
 BASE = np.arange(24, dtype=np.float32).reshape(SHAPE)
@@ -78,7 +79,7 @@ def test_a_recorded_index_gives_what_numpy_gives(key: Any) -> None:
 
 
 @given(hnp.basic_indices(SHAPE, allow_newaxis=True, allow_ellipsis=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_basic_index_reads_and_writes_as_numpy(key: Any) -> None:
     x, want = paddle.to_tensor(BASE), BASE.copy()
     np.testing.assert_array_equal(x[key].numpy(), want[key])
@@ -88,7 +89,7 @@ def test_any_basic_index_reads_and_writes_as_numpy(key: Any) -> None:
 
 
 @given(hnp.integer_array_indices(SHAPE, result_shape=hnp.array_shapes(max_dims=2, max_side=3)), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_integer_index_reads_as_numpy(key: Any, as_tensors: bool) -> None:
     got = paddle.to_tensor(BASE)[tensors(key) if as_tensors else key]
     np.testing.assert_array_equal(got.numpy(), BASE[key])

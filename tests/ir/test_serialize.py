@@ -18,6 +18,7 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.serialize import from_json, to_json
 from tests.ir import programs
 from tests.ir.programs import MATRIX
+from tests.shares import examples
 
 EVERY = programs.every()
 
@@ -33,7 +34,7 @@ def test_round_trip(name: str) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_random_programs_round_trip(seed: int) -> None:
     program = programs.random_program(seed)
     assert structurally_equal(through_json(program), program, names=True)
@@ -195,7 +196,7 @@ JUNK = st.sampled_from([None, True, -1, 0, 3, 1.5, "", "x", "float32[2]", [], [[
 
 
 @given(st.integers(0, 10**6), JUNK)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_replaced_part_gives_a_program_or_one_error(which: int, junk: Any) -> None:
     data, arrays = to_json(EVERY["loops"])
     places: list[Callable[[Any], None]] = []

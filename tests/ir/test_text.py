@@ -20,6 +20,7 @@ from dy2st.ir.verifier import verify
 from dy2st.shapes import symbol
 from tests.ir import programs
 from tests.ir.programs import MATRIX
+from tests.shares import examples
 
 EVERY = programs.every()
 LINE = "program main\nfunc main(%x: float32[2]) {\n  %y: float32[2] = neg(%x)\n  return %y\n}\n"
@@ -40,7 +41,7 @@ def test_round_trip(name: str) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_random_programs_round_trip(seed: int) -> None:
     program = programs.random_program(seed)
     verify(program)
@@ -170,7 +171,7 @@ def test_an_error_points_at_the_place() -> None:
 
 
 @given(st.integers(0, 10**6), st.text(alphabet='%{}()[]<>|=,:!"#$ \n0a-', max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_damaged_text_is_refused_or_read(at: int, piece: str) -> None:
     text = to_text(EVERY["loops"])
     at %= len(text)

@@ -7,7 +7,7 @@ import dy2st as paddle
 from tests.jit.test_derivatives import FUNCTIONS, Function, arguments, derivatives, same, with_gradients
 
 LOOPS = [f for f in FUNCTIONS if f.__name__ not in ("recursion", "singular")]
-LONG = ("nested_loops", "lists", "written_in_place", "integers_between")
+LONG = ("nested_loops", "lists", "written_in_place", "integers_between", "early_exit", "none_at_first")
 CASES = [pytest.param(f, marks=pytest.mark.slow if f.__name__ in LONG else ()) for f in LOOPS]
 
 

@@ -14,6 +14,7 @@ from dy2st.ops.base import Op
 from dy2st.ops.index_spec import at_least, is_basic, key
 from dy2st.shapes import symbol
 from tests.ops.evaluate import run
+from tests.shares import examples
 
 N = symbol("N")
 WHOLE = ("slice", None, None, None)
@@ -83,7 +84,7 @@ def plain(spec, operands):
     return tuple(made)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(indices())
 def test_index_set_and_add_do_what_numpy_does(case):
     shape, spec, operands = case
@@ -103,7 +104,7 @@ def test_index_set_and_add_do_what_numpy_does(case):
     np.testing.assert_allclose(compute("index_add", x, value, *operands, spec=spec), added, rtol=1e-12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(indices())
 def test_the_inferred_shape_is_that_of_the_result(case):
     shape, spec, operands = case
@@ -119,7 +120,7 @@ def test_the_inferred_shape_is_that_of_the_result(case):
         assert got == want
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(indices())
 def test_the_last_of_repeated_places_is_the_one_that_stays(case):
     shape, spec, operands = case

@@ -13,8 +13,9 @@ from dy2st.passes import DEFAULT, Pass, optimise, run_pipeline
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
 from tests.passes.random_programs import bits, inputs, outcome, programs
+from tests.shares import examples
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 CASES = [inputs(3, 2, True), inputs(1, 0, False), inputs(0, -1, True)]
 
 
@@ -44,7 +45,7 @@ def test_optimised_programs_mean_the_same(program: Program) -> None:
 
 
 @pytest.mark.parametrize("one", list(dict.fromkeys(type(p) for p in DEFAULT)), ids=lambda p: p.name)
-@settings(SETTINGS, max_examples=25)
+@settings(SETTINGS, max_examples=examples(25))
 @given(program=programs())
 def test_each_pass_alone_keeps_the_meaning_and_settles(one: type[Pass], program: Program) -> None:
     changed = clone_program(program)

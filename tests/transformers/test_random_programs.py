@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from dy2st import transformers
+from tests.shares import examples
 
 HERE = Path(__file__).parent
 
@@ -98,7 +99,7 @@ def agree(text: str) -> None:
         assert outcomes[1] == outcomes[0], f"{text}\n{converted.source}"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(programs())
 def test_random_programs_act_the_same(text: str) -> None:
     agree(text)

@@ -102,6 +102,7 @@ def test_a_causal_mask(rng):
     compare(NativePlan(program).run([x]), compile_plan(program).run([x]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [5, 40])
 def test_strict_code_gives_the_same_bits_on_every_cpu(length, rng, monkeypatch):
     x = rng.normal(size=(2, length, 24)).astype("float32")

@@ -48,6 +48,7 @@ def test_views_hold_the_memory(doubled):
     assert all(not array.any() for array in others)
 
 
+@pytest.mark.slow
 def test_more_than_waits_is_given_back_to_the_system(doubled):
     x = np.ones(4_000_000, "float32")
     held = [doubled.run([x])[0] for _ in range(20)]

@@ -20,7 +20,7 @@ CASES = {
     "bert": lambda m: m.train(3, static=True)[1],
     "translation": lambda m: m.train(3, static=True)[1],
 }
-QUICK = ("vae", "gan", "word2vec")
+QUICK = ("word2vec",)
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES])

@@ -96,6 +96,7 @@ def test_a_forked_process_runs_it(native, rng):
         assert process.exitcode == 0
 
 
+@pytest.mark.slow
 def test_processes_share_a_cache_that_may_be_broken(tmp_path):
     environment = {**os.environ, "DY2ST_CACHE_DIR": str(tmp_path), "DY2ST_BACKEND": "native"}
     run = [sys.executable, "-c", "import linecache; code = " + repr(CODE) + "\n"

@@ -65,6 +65,7 @@ def bits(cpu, monkeypatch, dtype):
     return [np.asarray(r) for r in NativePlan(program, strict=True).run(given)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_cpu_gives_the_same_bits(dtype, monkeypatch):
     first, *others = (bits(cpu, monkeypatch, dtype) for cpu in CPUS)
