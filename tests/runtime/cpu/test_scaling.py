@@ -1,10 +1,9 @@
 """What AVX-512 has one instruction for gives the bits of the definition that every target has."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from dy2st.records import replace
 from dy2st.runtime.cpu.math import function
 from dy2st.runtime.cpu.math.scaling import better_definitions
 from dy2st.runtime.cpu.target import host_target
