@@ -28,8 +28,11 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "library_binary":
-        return importlib.import_module("dy2st.runtime.cpu.library").binary
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"dy2st.runtime.cpu.{_LATE[name]}"), name)
+
+
+def library(name: str) -> Any:
+    """Return a function of library.py, which is loaded at the first use."""
+    return getattr(importlib.import_module("dy2st.runtime.cpu.library"), name)

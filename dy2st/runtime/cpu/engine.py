@@ -150,7 +150,7 @@ def load(binary: Binary) -> Code:
     """Bring code into this process."""
     with _lock:
         if isinstance(binary, Image):
-            return Code(load_image(binary, _outside).__getitem__)
+            return Code(load_image(binary, outside).__getitem__)
         return Code(_by_llvm(binary))
 
 
@@ -159,7 +159,8 @@ def load_objects(objects: Sequence[bytes]) -> Code:
     return load(linked(objects))
 
 
-def _outside(name: str) -> int:
+def outside(name: str) -> int:
+    """Return where a function stands that modules only declare; KeyError for one that nobody provides."""
     return _provided[name]() if name in _provided else libc_address(name)
 
 

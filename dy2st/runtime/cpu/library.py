@@ -45,41 +45,47 @@ from dy2st.runtime.cpu.target import Target
 
 def binary(family: str, target: Target, level: int = 1) -> Binary:
     """Return the code of the kernels whose names begin with `family` (library_addresses.py); KeyError for no family."""
-    name, *rest = family.split(".")
-    if name == "gemm":
-        return _linked(target, level, _products(rest[0], target))
-    if name == "random":
-        return linked([made_object(gathered([fill(rest[0], rest[1], target)]), target, level)])
-    if name in _ATTENTION:
-        kernels = tuple(make(rest[0], target) for make in _ATTENTION[name])
-        return _linked(target, level, _products(rest[0], target), kernels)
-    if name in _WINDOWS:
-        return _windows(name, rest[0], target, level)
-    raise KeyError(family)
-
-
-def _linked(target: Target, level: int, *modules: tuple[Definition, ...]) -> Binary:
-    """Compile modules and put them together; one may call what those before it define."""
-    objects: list[bytes] = []
-    known: set[str] = set()
-    for definitions in modules:
-        objects.append(_object(gathered(map(exported, definitions), known), target, level))
-        known |= {definition.name for definition in definitions}
-    return linked(objects)
+    return linked([object_of(text, target, level) for text in texts(family, target)])
 
 
 @functools.cache
-def _object(text: str, target: Target, level: int) -> bytes:
+def object_of(text: str, target: Target, level: int) -> bytes:
+    """Return the object file of a module; families have modules in common."""
     return made_object(text, target, level)
 
 
+def texts(family: str, target: Target) -> list[str]:
+    """Return the modules of a family; KeyError for no family."""
+    name, *rest = family.split(".")
+    if name == "gemm":
+        return _modules(*_products(rest[0], target))
+    if name == "random":
+        return [gathered([fill(rest[0], rest[1], target)])]
+    if name in _ATTENTION:
+        kernels = tuple(make(rest[0], target) for make in _ATTENTION[name])
+        return _modules(*_products(rest[0], target), kernels)
+    if name in _WINDOWS:
+        return _windows(name, rest[0], target)
+    raise KeyError(family)
+
+
+def _modules(*modules: tuple[Definition, ...]) -> list[str]:
+    """Return the texts of modules of which one may call what those before it define."""
+    found: list[str] = []
+    known: set[str] = set()
+    for definitions in modules:
+        found.append(gathered(map(exported, definitions), known))
+        known |= {definition.name for definition in definitions}
+    return found
+
+
 @functools.cache
-def _products(dtype: str, target: Target) -> tuple[Definition, ...]:
-    """Return products of matrices of all forms, which have their kernels in common."""
+def _products(dtype: str, target: Target) -> tuple[tuple[Definition, ...], ...]:
+    """Return products of matrices of all forms, behind the kernels that they have in common."""
     forms = [(a, b) for a in (False, True) for b in (False, True)]
     products = [make(dtype, *form, target) for make in (matmul_kernel, scratch_kernel) for form in forms]
     kept = [make(dtype, swap, target) for make in (packing_kernel, packed_kernel) for swap in (False, True)]
-    return (panels(tile(dtype, target)), *products, *kept)
+    return (panels(tile(dtype, target)),), (*products, *kept)
 
 
 @functools.cache
@@ -103,9 +109,9 @@ _WINDOWS = {
 }
 
 
-def _windows(family: str, dtype: str, target: Target, level: int) -> Binary:
-    """Compile a convolution or pooling."""
+def _windows(family: str, dtype: str, target: Target) -> list[str]:
+    """Return the modules of a convolution or pooling."""
     own = tuple(make(dtype, target) for make in _WINDOWS[family])
     if not family.startswith("conv"):
-        return _linked(target, level, own)
-    return _linked(target, level, _products(dtype, target), _windows_in_common(dtype, target), own)
+        return _modules(own)
+    return _modules(*_products(dtype, target), _windows_in_common(dtype, target), own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import ufuncs
@@ -29,6 +29,13 @@ def families(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(family(name) for name in names if not name.startswith(ufuncs.PREFIX)))
 
 
+def jobs(names: Iterable[str], strict: bool, *, quick: bool) -> list[Callable[[], object]]:
+    """Return what makes the code of the families of these names that is not there: functions that may run together."""
+    target, missing = current_target(strict), [of for of in families(names) if kept(_recipe(of, strict)) is None]
+    texts = dict.fromkeys(text for of in missing for text in cpu.library("texts")(of, target))
+    return [lambda text=text: cpu.library("object_of")(text, target, int(not quick)) for text in texts]
+
+
 def family(name: str) -> str:
     """Return which kernels are made together with one.
 
@@ -47,7 +54,7 @@ def code(of: str, strict: bool = False, *, quick: bool = False) -> Code:
 @functools.cache
 def _code(of: str, strict: bool, forced: str | None) -> Code:
     """Return the code for the CPU that `DY2ST_CPU` forces."""
-    product, _ = made(_recipe(of, strict), lambda: Product(cpu.library_binary(of, current_target(strict))))
+    product, _ = made(_recipe(of, strict), lambda: Product(cpu.library("binary")(of, current_target(strict))))
     return load(product.binary)
 
 
@@ -56,7 +63,7 @@ def _quick_code(of: str, strict: bool, forced: str | None) -> Code:
     recipe = _recipe(of, strict)
     if kept(recipe) is not None:
         return _code(of, strict, forced)
-    product, _ = made(f"{recipe} quick", lambda: Product(cpu.library_binary(of, current_target(strict), level=0)))
+    product, _ = made(f"{recipe} quick", lambda: Product(cpu.library("binary")(of, current_target(strict), level=0)))
     return load(product.binary)
 
 

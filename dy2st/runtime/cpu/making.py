@@ -8,7 +8,7 @@ from dy2st.ir.program import Program
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import entry, library_addresses, python_api, support
 from dy2st.runtime.cpu.elf import link
-from dy2st.runtime.cpu.engine import made_object
+from dy2st.runtime.cpu.engine import made_object, outside
 from dy2st.runtime.cpu.hurry import has_register_loops
 from dy2st.runtime.cpu.image import Binary, NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
@@ -36,18 +36,12 @@ def product(program: Program, unit: Unit, *, quick: bool = False, quick_library:
     target = unit.target
     glue = unit.module.text(unit.kernels)
     level = int(has_register_loops(program) if quick else has_loops(program))
-    families = library_addresses.families(unit.library)
+    library = library_addresses.jobs(unit.library, target.strict, quick=quick_library)
     batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
-    made = together(  # what takes longest first
-        [
-            *((lambda of=of: library_addresses.code(of, target.strict, quick=quick_library)) for of in families),
-            *kernels,
-            lambda: made_object(glue, target, level),
-            support.given_back,
-        ]
-    )
-    objects: list[bytes] = made[len(families) : -1]
+    others = [support.given_back, *([lambda: outside("dy2st.parallel")] if unit.takes_long else [])]
+    made = together([*library, *kernels, lambda: made_object(glue, target, level), *others])  # what takes longest first
+    objects: list[bytes] = made[len(library) : -len(others)]
     return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
 
 
