@@ -10,6 +10,7 @@ from dy2st.runtime.cpu.rules import (
     creation,
     draws,
     extremes,
+    fourier,
     joins,
     linear_algebra,
     list_joins,
