@@ -65,7 +65,8 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
     def multiply(p: str, steps: str, packed: str, later: str) -> None:
         a = f.offset("%a", times(f, p, a_step))
         f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}",
-               "i64 %backwards", "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}", "i1 true")  # fmt: skip
+               "i64 %backwards", "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}",
+               "i1 true")  # fmt: skip
 
     with f.when(compare(f, "eq", "%k", 0)):
         multiply("0", "0", "%packed", "%accumulate")

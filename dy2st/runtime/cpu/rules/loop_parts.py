@@ -2,20 +2,24 @@
 
     void @dy2st.rows.<n>.part(ptr %row, i64 %from, i64 %to, i64 %who)
 
-`row` has the operands and results of the loop, the matrices that are packed, the contexts of the parts, how many rows
-there are, how many a part has, and where a part says that it did not end well: then no other one begins.
+`row` has the operands and results of the loop, the matrices that are packed, the contexts of the parts, room for the
+lists that they make, how many rows there are, how many a part has, and where a part says that it did not end well: then
+no other one begins.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import ScalarType
+from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, least, negation, times
-from dy2st.runtime.cpu.memory import CALLER, CONTEXT_BYTES, OK
+from dy2st.runtime.cpu.list_functions import list_function
+from dy2st.runtime.cpu.memory import CALLER, CONTEXT_BYTES, ELSEWHERE, MOST_PARTS, OK
 from dy2st.runtime.cpu.representation import in_registers, kinds, owners
+from dy2st.runtime.cpu.spmd.lists import cut_list
 from dy2st.runtime.cpu.threads.fork import RANGE
 from dy2st.runtime.cpu.writer import Writer
 
@@ -42,14 +46,18 @@ class SharedLoop:
         stays = self.operation.operands[len(self.carried) + 1 :]
         return [v for v in dict.fromkeys(self.carried) if v not in stays and not self.axes.get(v)]
 
+    @property
+    def lists(self) -> list[Value]:
+        """The results that are lists."""
+        return [v for v in self.operation.results if isinstance(v.type, ListType)]
+
 
 def part_function(w: Writer, loop: SharedLoop) -> str:
     """Write the function that runs some of the parts; return its name."""
     name = f"{loop.name}.part"
     f = Function(name, [("ptr", "%row"), *RANGE], linkage="internal", also="nounwind")
-    given, made, packed, of_parts = (f.load("ptr", f.offset("%row", 8 * i)) for i in range(4))
-    rows, size = (f.load("i64", f.offset("%row", 8 * i)) for i in (4, 5))
-    failed = f.load("ptr", f.offset("%row", 48))
+    given, made, packed, of_parts, lists, failed = (f.load("ptr", f.offset("%row", 8 * i)) for i in range(6))
+    rows, size = (f.load("i64", f.offset("%row", 8 * i)) for i in (6, 7))
     operands, results = loop.operation.operands, loop.operation.results
     width = sum(len(kinds(v.type)) for v in operands)
     mine, own = f.slot("i64", width), f.slot("i64", max(1, sum(len(kinds(v.type)) for v in results)))
@@ -63,13 +71,18 @@ def part_function(w: Writer, loop: SharedLoop) -> str:
             there = least(f, f.value(f"sub i64 {rows}, {first}"), size)
             f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {mine}", f"ptr {given}", f"i64 {8 * width}", "i1 false")
             _cut_operands(f, loop, mine, first, there)
-            status = f.call("i32", f"@{loop.name}", f"ptr {context}", f"ptr {mine}", f"ptr {own}", f"i64 {rows}",
-                            f"ptr {packed}")  # fmt: skip
-            wrong = f.value(f"icmp ne i32 {status}, {OK}")
+            status = f.slot("i32")
+            f.store("i32", str(ELSEWHERE), status)
+            with f.when(_cut_lists(w, f, loop, (context, given, mine), (rows, first, there)), "cut"):
+                arguments = (f"ptr {context}", f"ptr {mine}", f"ptr {own}", f"i64 {rows}", f"ptr {packed}")
+                f.store("i32", f.call("i32", f"@{loop.name}", *arguments), status)
+            wrong = f.value(f"icmp ne i32 {f.load('i32', status)}, {OK}")
             with f.when(wrong, "wrong"):
                 f.do(f"store atomic i64 1, ptr {failed} monotonic, align 8")
             with f.when(negation(f, wrong), "right"):
+                _release_lists(w, f, loop, context, mine)
                 _join_results(f, loop, (made, own, context, failed), (rows, first, there, number))
+                _keep_lists(f, loop, own, lists, number)
     f.ret()
     return w.unit.module.add(name, f.text())
 
@@ -83,13 +96,51 @@ def _cut_operands(f: Function, loop: SharedLoop, mine: str, first: str, there: s
         axis = loop.axes.get(value)
         if isinstance(value.type, ScalarType) and axis is not None:
             f.store("i64", there, f.offset(mine, 8 * at))
-        elif axis is not None:
+        elif axis is not None and isinstance(value.type, TensorType):
             t, data = tensor_type(value), f.offset(mine, 8 * (at + 1))
             shape = [f.load("i64", f.offset(mine, 8 * (at + 2 + i))) for i in range(t.rank)]
             before = times(f, first, *shape[axis + 1 :], t.dtype.itemsize)
             f.store("ptr", f.offset(f.load("ptr", data), before), data)
             f.store("i64", there, f.offset(mine, 8 * (at + 2 + axis)))
         at += len(kinds(value.type))
+
+
+def _places(values: Sequence[Value]) -> Iterator[tuple[Value, int]]:
+    """Yield values and where in a row their components begin."""
+    at = 0
+    for value in values:
+        yield value, 8 * at
+        at += len(kinds(value.type))
+
+
+def _cut_lists(w: Writer, f: Function, loop: SharedLoop, places: tuple[str, str, str],
+               numbers: tuple[str, str, str]) -> str:  # fmt: skip
+    """Write lists of a part's own for those among the operands; return whether there are all of them."""
+    (context, given, mine), found = places, list[str]()
+    for value, at in _places(loop.operation.operands):
+        if isinstance(value.type, ListType):
+            cut = cut_list(w.unit.module, value.type, value in loop.axes)
+            whole = f.load("ptr", f.offset(given, at))
+            extents = (f"i64 {number}" for number in numbers)
+            found.append(f.call("ptr", f"@{cut}", f"ptr {context}", f"ptr {whole}", *extents))
+            f.store("ptr", found[-1], f.offset(mine, at))
+    return all_of(f, "true", *(f.value(f"icmp ne ptr {block}, null") for block in found))
+
+
+def _release_lists(w: Writer, f: Function, loop: SharedLoop, context: str, mine: str) -> None:
+    """Write that a part lets go of its lists that the loop did not take over."""
+    for value, at in _places(loop.operation.operands):
+        if isinstance(value.type, ListType) and value not in loop.owned:
+            release = list_function(w.unit.kernels, "release", value.type)
+            f.call("void", release, f"ptr {context}", f"ptr {f.load('ptr', f.offset(mine, at))}")
+
+
+def _keep_lists(f: Function, loop: SharedLoop, own: str, lists: str, number: str) -> None:
+    """Write which lists a part has made."""
+    places = dict(_places(loop.operation.results))
+    for i, value in enumerate(loop.lists):
+        kept = f.offset(f.offset(lists, 8 * MOST_PARTS * i), number, "ptr")
+        f.store("ptr", f.load("ptr", f.offset(own, places[value])), kept)
 
 
 def _join_results(f: Function, loop: SharedLoop, places: tuple[str, str, str, str],
@@ -100,6 +151,8 @@ def _join_results(f: Function, loop: SharedLoop, places: tuple[str, str, str, st
     for result in loop.operation.results:
         here, whole = f.offset(own, 8 * at), f.offset(made, 8 * at)
         at += len(kinds(result.type))
+        if isinstance(result.type, ListType):
+            continue
         if in_registers(result.type):
             with f.when(compare(f, "eq", number, 0), "first"):
                 for i, kind in enumerate(kinds(result.type)):

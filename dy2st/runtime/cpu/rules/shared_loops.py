@@ -13,17 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ListType, TensorType
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, most, negation, plus, rounded_up, times
-from dy2st.runtime.cpu.memory import INTERRUPTED, MOST_PARTS, OK, STOP
+from dy2st.runtime.cpu.list_functions import list_function
+from dy2st.runtime.cpu.memory import CONTEXT_BYTES, INTERRUPTED, MOST_PARTS, OK, STOP
 from dy2st.runtime.cpu.representation import Components, Strided, kinds
+from dy2st.runtime.cpu.rules.lists import list_type
 from dy2st.runtime.cpu.rules.loop_cost import expected_turns, row_cost
 from dy2st.runtime.cpu.rules.loop_parts import SharedLoop, part_function
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
 from dy2st.runtime.cpu.rules.weights import begun, factors_outside, packed_form
 from dy2st.runtime.cpu.spmd.axes import kept_apart
-from dy2st.runtime.cpu.spmd.contexts import contexts, joined
+from dy2st.runtime.cpu.spmd.contexts import contexts, emptied, joined
+from dy2st.runtime.cpu.spmd.lists import whole_list
 from dy2st.runtime.cpu.threads.fork import PARALLEL
 from dy2st.runtime.cpu.writer import NeedsPython, Writer
 
@@ -135,7 +138,7 @@ def _rows(w: Writer, loop: SharedLoop, operands: list[Components]) -> str:
     f, found = w.f, list[str]()
     for value, components in zip(loop.operation.operands, operands, strict=True):
         axis = loop.axes.get(value)
-        if axis is not None:
+        if axis is not None and not isinstance(value.type, ListType):
             found.append(extents(value, components)[axis] if isinstance(value.type, TensorType) else components[0])
     rows = found[0]
     for other in dict.fromkeys(found):
@@ -169,20 +172,12 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
         packed_form(w, value, operands[loop.operation.operands.index(value)], swap)
         f.store("ptr", f.load("ptr", w.packed.pop((value, swap)).block), f.offset(packed, 8 * i))
     _room_for_results(w, loop, operands, made)
-    failed, row = f.slot("i64"), f.slot("i64", 7)
+    failed, row, lists = f.slot("i64"), f.slot("i64", 8), f.slot("ptr", max(1, MOST_PARTS * len(loop.lists)))
     f.store("i64", "0", failed)
-    for i, (kind, argument) in enumerate(
-        [
-            ("ptr", given),
-            ("ptr", made),
-            ("ptr", packed),
-            ("ptr", of_parts),
-            ("i64", rows),
-            ("i64", size),
-            ("ptr", failed),
-        ]
-    ):
-        f.store(kind, argument, f.offset(row, 8 * i))
+    for i, place in enumerate((given, made, packed, of_parts, lists, failed)):
+        f.store("ptr", place, f.offset(row, 8 * i))
+    for i, number in enumerate((rows, size), 6):
+        f.store("i64", number, f.offset(row, 8 * i))
     part = part_function(w, loop)
     module.add(PARALLEL.name, PARALLEL.text)
     f.call("void", f"@{PARALLEL.name}", f"ptr @{part}", f"ptr {row}", f"i64 {count}", f"i64 {cost}", f"i64 {count}")
@@ -192,15 +187,17 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
     for i in range(len(loop.factors)):
         f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', f.offset(packed, 8 * i))}")
         f.store("ptr", "null", f.offset(packed, 8 * i))
+    _join_lists(w, loop, (lists, made, of_parts, failed), (rows, size, count))
     ended = f.load("i64", failed)
     well = compare(f, "eq", ended, 0)
     with f.when(well, "well"):
         for value in loop.owned:
             w.release(value.type, operands[loop.operation.operands.index(value)])
     with f.when(negation(f, well), "again"):
+        f.call("void", f"@{emptied(module)}", "ptr %context")
         at = 0
         for result in loop.operation.results:
-            if result in loop.axes:
+            if result in loop.axes and isinstance(result.type, TensorType):
                 f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', f.offset(made, 8 * at))}")
             at += len(kinds(result.type))
     return ended
@@ -210,8 +207,27 @@ def _room_for_results(w: Writer, loop: SharedLoop, operands: list[Components], m
     """Write memory for the results in rows: each is as large as what the loop begins with."""
     at = 0
     for value, result in zip(loop.carried, loop.operation.results, strict=True):
-        if result in loop.axes:
+        if result in loop.axes and isinstance(result.type, TensorType):
             shape = extents(value, operands[loop.operation.operands.index(value)])
             row = w.f.offset(made, 8 * at)
             w.write(row, [value.type], [allocate(w, tensor_type(value).dtype, shape)])
         at += len(kinds(result.type))
+
+
+def _join_lists(w: Writer, loop: SharedLoop, slots: tuple[str, str, str, str], numbers: tuple[str, str, str]) -> None:
+    """Write lists of whole elements, where all parts ended well; where they do not fit, the loop is run again."""
+    f, (lists, made, of_parts, failed), (rows, size, count) = w.f, slots, numbers
+    for i, result in enumerate(loop.lists):
+        t, of_results = list_type(result.type), f.offset(lists, 8 * MOST_PARTS * i)
+        at = sum(len(kinds(v.type)) for v in loop.operation.results[: loop.operation.results.index(result)])
+        with f.when(compare(f, "eq", f.load("i64", failed), 0), "lists"):
+            join = whole_list(w.unit.module, t, result in loop.axes)
+            extents = (f"i64 {number}" for number in (count, rows, size))
+            whole = f.call("ptr", f"@{join}", "ptr %context", f"ptr {of_results}", *extents)
+            f.store("ptr", whole, f.offset(made, 8 * at))
+            missing = f.value(f"icmp eq ptr {whole}, null")
+            f.store("i64", f.value(f"zext i1 {missing} to i64"), failed)
+            with f.loop(count, hint="list") as k:
+                context = f.offset(of_parts, times(f, k, CONTEXT_BYTES))
+                block = f.load("ptr", f.offset(of_results, k, "ptr"))
+                f.call("void", list_function(w.unit.kernels, "release", t), f"ptr {context}", f"ptr {block}")

@@ -4,6 +4,7 @@
                   what stands at that place elsewhere, and on nothing beside it
     ties.py       what each op does with the axes of its operands
     contexts.py   memory for each part
+    lists.py      lists of tensors in rows
 
 `rules/shared_loops.py` writes such a loop, `rules/loop_parts.py` a part of it. A recurrent network is one: each
 sequence of a batch is by itself. How many parts there are, extents alone decide, so results are the same bits for any

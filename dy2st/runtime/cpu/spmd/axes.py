@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dy2st.ir.program import Operation, Value
-from dy2st.ir.types import ScalarType, TensorType
-from dy2st.runtime.cpu.representation import in_registers
+from dy2st.ir.types import ListType, ScalarType, TensorType
+from dy2st.runtime.cpu.representation import as_part, in_registers, owners
 from dy2st.runtime.cpu.spmd.ties import Ties, axes_of, tie_loop
 from dy2st.shapes import Dim
 
@@ -65,11 +65,20 @@ def _class(ties: Ties, loop: Operation, node: tuple[Value, int]) -> Apart | None
         cut = result in found
         if isinstance(result.type, ScalarType) and cut:
             return None
-        if not in_registers(result.type) and not (cut and operand in found):
+        if not _is_alike(result) and not (cut and operand in found):
             return None
+    if any(isinstance(v.type, ListType) and found.get(v) for v in loop.operands):
+        return None  # elements are cut along their first axis
     return Apart(found)
 
 
+def _is_alike(value: Value) -> bool:
+    """Say whether a value, which no row went into, is numbers that own no memory."""
+    t = value.type
+    return in_registers(t) or (isinstance(t, ListType) and not any(True for _ in owners(as_part(t.element))))
+
+
 def _is_cut_easily(loop: Operation) -> bool:
-    """Say whether tensors and numbers are all that comes in and out: no lists and the like."""
-    return all(isinstance(v.type, (TensorType, ScalarType)) for v in (*loop.operands, *loop.results))
+    """Say whether tensors, numbers and lists of these are all that comes in and out."""
+    types = (v.type.element if isinstance(v.type, ListType) else v.type for v in (*loop.operands, *loop.results))
+    return all(isinstance(t, (TensorType, ScalarType)) for t in types)

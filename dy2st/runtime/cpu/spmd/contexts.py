@@ -3,6 +3,7 @@
     ptr  @dy2st.parts.contexts(ptr %context)         contexts for `MOST_PARTS` parts, from this run's own memory
     i32  @dy2st.parts.look(ptr %context)             what a long loop does now and then (rules/polling.py), in a part
     void @dy2st.parts.joined(ptr %context)           count what the parts held at most as held by the run
+    void @dy2st.parts.emptied(ptr %context)          nobody holds any of the parts' blocks: some gave up half-way
 
 They stay with the context of the run, so a part finds the blocks free that it had the last time. What a part has to do
 with Python, its caller does: it looks at signals while it works on a part itself, and tells the others to end.
@@ -13,9 +14,12 @@ from __future__ import annotations
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.memory import (
     ALLOCATE,
+    BLOCKS,
     CALLER,
+    CLASSES,
     CONSTANTS,
     CONTEXT_BYTES,
+    FREE,
     HEAD,
     HOST,
     INTERRUPTED,
@@ -89,5 +93,30 @@ def joined(module: Module) -> str:
     before = f.load("i64", f.offset("%context", PEAK))
     most = f.call("i64", "@llvm.smax.i64", f"i64 {before}", f"i64 {f.load('i64', total)}")
     f.store("i64", most, f.offset("%context", PEAK))
+    f.ret()
+    return module.add(f.name, f.text())
+
+
+def emptied(module: Module) -> str:
+    """Return the name of the function that takes all blocks of the parts back."""
+    f = Function("dy2st.parts.emptied", [("ptr", "%context")], linkage="internal", also="nounwind")
+    parts = f.load("ptr", f.offset("%context", PARTS))
+    with f.loop(str(MOST_PARTS), hint="part") as i:
+        part = f.offset(parts, f.value(f"mul i64 {i}, {CONTEXT_BYTES}"))
+        lists = f.offset(part, FREE)
+        f.call("void", "@llvm.memset.p0.i64", f"ptr {lists}", "i8 0", f"i64 {8 * CLASSES}", "i1 false")
+        f.store("i64", "0", f.offset(part, LIVE))
+        block, look, take, done = f.slot("ptr"), f.label("look"), f.label("take"), f.label("taken")
+        f.store("ptr", f.load("ptr", f.offset(part, BLOCKS)), block)
+        f.start(look)
+        here = f.load("ptr", block)
+        f.branch(f.value(f"icmp eq ptr {here}, null"), done, take)
+        f.start(take)
+        kind = f.load("i64", f.offset(here, 8))
+        f.store("ptr", f.load("ptr", f.offset(lists, kind, "ptr")), f.offset(here, 16))
+        f.store("ptr", here, f.offset(lists, kind, "ptr"))
+        f.store("ptr", f.load("ptr", f.offset(here, 24)), block)
+        f.jump(look)
+        f.start(done)
     f.ret()
     return module.add(f.name, f.text())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
-from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.shapes import Extent
 
 Node = tuple[Value, int]
@@ -19,10 +19,11 @@ _WHOLE = ("slice", None, None, None)
 
 
 def axes_of(value: Value) -> Sequence[Extent | None]:
-    """Return the extents of a value's axes; those of a number are what it is itself."""
-    if isinstance(value.type, TensorType):
-        return value.type.shape
-    return (value.type.extent,) if isinstance(value.type, ScalarType) else ()
+    """Return the extents of a value's axes: of a list, those of its elements; of a number, what it is itself."""
+    t = value.type.element if isinstance(value.type, ListType) else value.type
+    if isinstance(t, TensorType):
+        return t.shape
+    return (t.extent,) if isinstance(t, ScalarType) and t is value.type else ()
 
 
 class Ties:
@@ -314,10 +315,29 @@ def _split(ties: Ties, operation: Operation) -> None:
         ties.mix(number)
 
 
+def _list_stack(ties: Ties, operation: Operation) -> None:
+    _around(ties, operation.operands[0], operation.results[0], {0})
+
+
+def _of_lists(ties: Ties, operation: Operation) -> None:
+    """Tie lists and what is put into them or taken out; where elements stand makes no difference to their rows."""
+    values = [*operation.operands, *operation.results]
+    lists = [v for v in values if isinstance(v.type, ListType)]
+    for value in values:
+        if isinstance(value.type, ScalarType):
+            ties.mix(value)
+        elif isinstance(value.type, (ListType, TensorType)):
+            ties.tie_all(lists[0], value)
+        else:
+            _mixed(ties, operation)
+
+
 _TIES: dict[str, Callable[[Ties, Operation], None]] = {
     **dict.fromkeys(LOOPS, tie_loop),
     **dict.fromkeys(("sum", "mean", "max", "min", "prod", "all", "any"), _reduction),
     **dict.fromkeys(("detach", "renew", "zeros_like", "ones_like"), _elementwise),
+    **dict.fromkeys(("list_new", "list_append", "list_get", "list_set", "list_pop", "list_len"), _of_lists),
+    "list_stack": _list_stack,
     "cond": _cond,
     "dim": _dim,
     "broadcast_extent": _broadcast_extent,

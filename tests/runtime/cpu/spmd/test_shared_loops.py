@@ -77,7 +77,31 @@ def twice(x, h, c, w, u, b):
     return d, h
 
 
-LOOPS = {f.__name__: f for f in (lstm, counted, stops, layers, swapped, twice)}
+def appends(x, h, c, w, u, b):
+    outs, numbers, t = [c], [7], 0
+    while t < x.shape[0]:
+        h = paddle.tanh((x[t] @ w + h @ u)[:, :WIDTH])
+        outs.append(h)
+        numbers.append(t * t)
+        t += 1
+    return paddle.stack(outs), h, numbers[-1], len(numbers)
+
+
+def takes_from_a_list(x, h, c, w, u, b):
+    kept = []
+    for t in range(x.shape[0]):
+        kept.append(paddle.tanh((x[t] @ w)[:, :WIDTH]))
+    t = 0
+    while t < len(kept):
+        h = h * kept[t] + kept[-1]
+        t += 1
+    while t > 0:
+        h = paddle.tanh((h @ u)[:, :WIDTH]) + kept.pop()
+        t -= 1
+    return h, len(kept)
+
+
+LOOPS = {f.__name__: f for f in (lstm, counted, stops, layers, swapped, twice, appends, takes_from_a_list)}
 
 
 def inputs(rng, rows, turns=9, width=WIDTH):
@@ -186,6 +210,26 @@ def test_what_begins_otherwise_than_it_ends(rng):
     native = native_of(grows, given)
     want = compile_plan(native.program).run(given)[0]
     np.testing.assert_allclose(same_for_any_threads(native, given)[0], want, rtol=2e-5, atol=2e-5)
+
+
+def test_parts_that_give_up_keep_no_memory(rng):
+    def uneven(x, h, w, n):
+        outs, t = [h], 0
+        while t < n:
+            h = paddle.tanh((x[t] @ w)[:, :WIDTH] + h)
+            outs.append(h)
+            t += 1
+        return outs[-1]
+
+    x, h, _, w, *_ = inputs(rng, 64, turns=20)
+    native = native_of(uneven, [x, h[:, :1], w, np.array(3)])
+    assert is_shared(native)
+    paddle.set_num_threads(2)
+    peaks = set()
+    for _ in range(10):
+        native.run([x, h[:, :1], w, np.array(20)])
+        peaks.add(native.plans[-1].peak)
+    assert len(peaks) == 1
 
 
 def test_what_only_python_computes_is_not_shared(rng):
