@@ -33,6 +33,6 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"dy2st.runtime.cpu.{_LATE[name]}"), name)
 
 
-def library(name: str) -> Any:
+def library_function(name: str) -> Any:
     """Return a function of library.py, which is loaded at the first use."""
     return getattr(importlib.import_module("dy2st.runtime.cpu.library"), name)

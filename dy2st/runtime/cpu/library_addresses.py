@@ -32,8 +32,8 @@ def families(names: Iterable[str]) -> list[str]:
 def jobs(names: Iterable[str], strict: bool, *, quick: bool) -> list[Callable[[], object]]:
     """Return what makes the code of the families of these names that is not there: functions that may run together."""
     target, missing = current_target(strict), [of for of in families(names) if kept(_recipe(of, strict)) is None]
-    texts = dict.fromkeys(text for of in missing for text in cpu.library("texts")(of, target))
-    return [lambda text=text: cpu.library("object_of")(text, target, int(not quick)) for text in texts]
+    texts = dict.fromkeys(text for of in missing for text in cpu.library_function("texts")(of, target))
+    return [lambda text=text: cpu.library_function("object_of")(text, target, int(not quick)) for text in texts]
 
 
 def family(name: str) -> str:
@@ -54,7 +54,7 @@ def code(of: str, strict: bool = False, *, quick: bool = False) -> Code:
 @functools.cache
 def _code(of: str, strict: bool, forced: str | None) -> Code:
     """Return the code for the CPU that `DY2ST_CPU` forces."""
-    product, _ = made(_recipe(of, strict), lambda: Product(cpu.library("binary")(of, current_target(strict))))
+    product, _ = made(_recipe(of, strict), lambda: Product(cpu.library_function("binary")(of, current_target(strict))))
     return load(product.binary)
 
 
@@ -63,7 +63,8 @@ def _quick_code(of: str, strict: bool, forced: str | None) -> Code:
     recipe = _recipe(of, strict)
     if kept(recipe) is not None:
         return _code(of, strict, forced)
-    product, _ = made(f"{recipe} quick", lambda: Product(cpu.library("binary")(of, current_target(strict), level=0)))
+    binary = cpu.library_function("binary")
+    product, _ = made(f"{recipe} quick", lambda: Product(binary(of, current_target(strict), level=0)))
     return load(product.binary)
 
 
