@@ -15,6 +15,7 @@ from dy2st.passes.base import run_pipeline
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
+from dy2st.passes.pairs import Pairs
 from dy2st.passes.split_products import SplitProducts
 from dy2st.passes.sum_batches import SumBatches
 from dy2st.runtime.cpu.emit import Function
@@ -36,7 +37,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
     run_pipeline(
         copy,
         (
-            Attend(), Decompose(), MergeCommonSubexpressions(), *regroup, SumBatches(), AccumulateProducts(),
+            Attend(), Pairs(), Decompose(), MergeCommonSubexpressions(), *regroup, SumBatches(), AccumulateProducts(),
             RemoveDeadCode(),
         ),
     )  # fmt: skip

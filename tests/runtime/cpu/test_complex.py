@@ -10,6 +10,7 @@ from dy2st.ops.base import Sample
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
 from tests.ops.test_registry import built
+from tests.passes.test_pairs import CASES as MOVES
 from tests.runtime.cpu.native import TARGETS, runnable
 from tests.runtime.cpu.test_same_as_interpreter import SIZES, compare
 
@@ -89,6 +90,20 @@ def test_a_transform_of_nothing_is_refused_as_by_the_op():
                                      {"axis": 1, "norm": "backward", "inverse": False}), symbolic=True)})  # fmt: skip
     with pytest.raises(ValueError, match="Invalid number of FFT data points"):
         NativePlan(program).run([np.ones((2, 0), complex)])
+
+
+@pytest.mark.parametrize(("name", "operands", "attributes"), MOVES)
+def test_moves_and_sums_without_python(name, operands, attributes, guarded):
+    check(name, operands, attributes, exact=False)
+    single = [x.astype("complex64") if np.iscomplexobj(x) else x for x in operands]
+    if name != "complex":
+        check(name, tuple(single), attributes, exact=False)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_products_of_matrices(size, rng, guarded):
+    x, y = numbers(rng, (3, size), "complex128"), numbers(rng, (size, 5), "complex128")
+    check("matmul", (x, y), {"transpose_x": False, "transpose_y": False}, exact=False)
 
 
 def test_every_cpu(rng, monkeypatch):

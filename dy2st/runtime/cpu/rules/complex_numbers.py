@@ -46,8 +46,9 @@ def _ufunc(operation: Operation) -> str | None:
     op = operation.op
     if isinstance(op, Conj):
         return "conjugate"
-    plain = isinstance(op, Ufunc) and type(op).eval is Ufunc.eval and not operation.attributes
-    return op.function if plain else None
+    if not isinstance(op, Ufunc) or type(op).eval is not Ufunc.eval or operation.attributes:
+        return None
+    return op.function
 
 
 def elementwise(w: Writer, operation: Operation, operands: list[Components]) -> Made:

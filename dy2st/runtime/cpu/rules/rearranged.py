@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.complex_parts import PART_OF
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
 from dy2st.runtime.cpu.routines import clear, copy, fill
@@ -80,9 +81,17 @@ def triangle(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 @rule("bitcast")
 def bitcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a copy with elements of another dtype; `eval` says that they do not come out whole."""
+    """Write a copy with elements of another dtype, of complex numbers and their parts a view.
+
+    `eval` says that elements do not come out whole.
+    """
     (value,), made, f = operation.operands, tensor_type(operation.results[0]), w.f
     t = tensor_type(value)
+    if t.dtype.is_complex and t.rank and made.dtype is PART_OF[t.dtype]:
+        shape = extents(value, operands[0])
+        return [viewed(w, value, operands[0], operands[0][1], [*shape[:-1], product(w, [shape[-1], "2"])])]
+    if made.dtype.is_complex and t.dtype is PART_OF[made.dtype] and made.shape[-1:] == (1,):
+        return [viewed(w, value, operands[0], operands[0][1], [*extents(value, operands[0])[:-1], "1"])]
     if t.dtype.is_bool or made.dtype.is_bool or not is_native(t.dtype) or not is_native(made.dtype):
         return host_rule(w, operation, operands)
     if in_register(t):
