@@ -19,6 +19,8 @@ _FILTERS = 8
 """How many filters a part has at least."""
 _COST = 400
 """Picoseconds to read an element of a filter from memory that is far."""
+_CHUNK = 1024
+"""So many elements of each window stay in the nearest cache while the filters pass."""
 _COPY_COST = 1000
 """Picoseconds to copy an element of a window."""
 _MOST = 8
@@ -67,13 +69,17 @@ def _some_filters(tile: Tile) -> Definition:
     parameters = (("ptr", "%w"), ("ptr", "%windows"), ("i64", "%row"), ("ptr", "%c"), ("i64", "%filters"),
                   ("i64", "%places"), ("i64", "%depth"), *RANGE)  # fmt: skip
     f = Function(f"dy2st.conv.{tile.dtype}.few.filters", parameters, linkage="internal", also="noinline nounwind")
-    dots, size = dot_product(tile), tile.size
+    dots, size = dot_product(tile, far=True), tile.size
     first = times(f, "%from", _FILTERS)
     count = minus(f, least(f, times(f, "%to", _FILTERS), "%filters"), first)
     c_row = times(f, "%places", size)
-    w, c = f.offset("%w", times(f, first, "%row")), f.offset("%c", times(f, first, c_row))
-    f.call("void", f"@{dots.name}", f"ptr {w}", "i64 %row", "ptr %windows", "i64 %row", f"ptr {c}", f"i64 {c_row}",
-           f"i64 {size}", f"i64 {count}", "i64 %places", "i64 %depth", "i1 false")  # fmt: skip
+    c = f.offset("%c", times(f, first, c_row))
+    with f.loop("%depth", step=_CHUNK) as p:
+        at = plus(f, times(f, first, "%row"), times(f, p, size))
+        w, windows = f.offset("%w", at), f.offset("%windows", p, tile.element)
+        f.call("void", f"@{dots.name}", f"ptr {w}", "i64 %row", f"ptr {windows}", "i64 %row", f"ptr {c}",
+               f"i64 {c_row}", f"i64 {size}", f"i64 {count}", "i64 %places", f"i64 {least(f, minus(f, '%depth', p), _CHUNK)}",
+               f"i1 {compare(f, 'sgt', p, 0)}")  # fmt: skip
     f.ret()
     return Definition(f.name, f.text(), (dots,))
 

@@ -21,13 +21,18 @@ PARAMETERS = (
 """Strides are in bytes."""
 _STEP_COST, _ENDS = 300, 4
 """Picoseconds of one multiplication and addition of vectors, and as how many of them the sum across counts."""
+_AHEAD = 4096
+"""So many bytes ahead an A that comes from far is asked for."""
 
 
 @functools.cache
-def dot_product(tile: Tile) -> Definition:
-    """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split."""
-    body = _range(tile)
-    f = Function(f"dy2st.gemm.{tile.dtype}.dot", PARAMETERS, linkage="internal", also="noinline nounwind")
+def dot_product(tile: Tile, far: bool = False) -> Definition:
+    """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split.
+
+    `far`: A is read once, from memory.
+    """
+    body = _range(tile, far)
+    f = Function(f"dy2st.gemm.{tile.dtype}.dot{'.far' * far}", PARAMETERS, linkage="internal", also="noinline nounwind")
     columns = tile.dots[1]
     steps = plus(f, f.value(f"sdiv i64 %k, {tile.lanes}"), _ENDS)
     cost = times(f, steps, plus(f, "%m", 1), columns * _STEP_COST)
@@ -37,11 +42,12 @@ def dot_product(tile: Tile) -> Definition:
 
 
 @functools.cache
-def _range(tile: Tile) -> Definition:
+def _range(tile: Tile, far: bool) -> Definition:
     """Return the function that computes some columns of C."""
-    f = Function(f"dy2st.gemm.{tile.dtype}.dots", (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    name = f"dy2st.gemm.{tile.dtype}.dots{'.far' * far}"
+    f = Function(name, (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
-    many, one = _kernel(tile, rows), _kernel(tile, 1)
+    many, one = _kernel(tile, rows, far), _kernel(tile, 1, far)
     single = compare(f, "eq", "%m", 1)
     last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {columns}"))
     stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', columns)}")
@@ -64,10 +70,10 @@ def _range(tile: Tile) -> Definition:
 
 
 @functools.cache
-def _kernel(tile: Tile, rows: int) -> Definition:
+def _kernel(tile: Tile, rows: int, far: bool) -> Definition:
     """Return the kernel for `rows` rows of A by `tile.dots[1]` rows of B."""
     columns, lanes = tile.dots[1], tile.lanes
-    name = f"dy2st.gemm.{tile.dtype}.dot.{rows}x{columns}"
+    name = f"dy2st.gemm.{tile.dtype}.dot.{rows}x{columns}{'.far' * far}"
     f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
     b_rows, _ = clamped(f, "%b", "%b_row", "%n", columns)
@@ -75,6 +81,8 @@ def _kernel(tile: Tile, rows: int) -> Definition:
     whole = rounded_down(f, "%k", lanes)
     with f.loop(whole, step=lanes) as p:
         at = times(f, p, tile.size)
+        for row in a_rows if far else ():
+            f.call("void", "@llvm.prefetch.p0", f"ptr {f.offset(row, plus(f, at, _AHEAD))}", "i32 0", "i32 2", "i32 1")
         block.add(at, at)
     left = minus(f, "%k", whole)
     with f.when(compare(f, "sgt", left, 0)):
@@ -82,7 +90,8 @@ def _kernel(tile: Tile, rows: int) -> Definition:
         block.add(at, at, left)
     block.write("%accumulate")
     f.ret()
-    return Definition(name, f.text(), dot_needs(tile))
+    asked = Definition("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    return Definition(name, f.text(), (*dot_needs(tile), asked))
 
 
 def clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
