@@ -19,7 +19,7 @@ from dy2st.runtime.variant import Variant
 
 @record(frozen=True)
 class Held:
-    """A container and what it holds at some point of the trace."""
+    """A container, or an object that the trace made, and what it holds at some point of the trace."""
 
     container: Any
     items: dict[Any, Any]

@@ -50,6 +50,8 @@ class HeldByOthers(Contents, Recorder):
 
     def log_attribute(self, x: Any, name: str, value: Any) -> None:
         """Write an attribute of an object into the log."""
+        if id(x) in self.aliases.groups:
+            self.before_write(x)
         self.log.set(("attr", id(x), name), x, value)
         if id(x) in self.made_objects:
             self.show_attribute(("attr", id(x), name), value)
@@ -65,13 +67,14 @@ class HeldByOthers(Contents, Recorder):
         return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
 
     def before_write(self, t: Any) -> None:
-        """Raise StructureError where another name may hold a tensor or container too: it would miss the write."""
+        """Raise StructureError where another name may hold a tensor, container or object too: it misses the write."""
         others = self.aliases.others(t)
-        what = "a container" if isinstance(t, CONTAINERS) else "a tensor"
+        plain = "a tensor" if isinstance(t, (Tensor, Variant)) else "an object"
+        what = "a container" if isinstance(t, CONTAINERS) else plain
         if self.aliases.is_held(t):
             reason = "a list, or a variable that may be something else, holds it as well"
         elif any(map(self._is_outside, others)) or {id(x) for x in others} & (reached(self) if others else set()):
-            reason = f"another variable, item or attribute is the same {what[2:]}"
+            reason = f"another variable, item or attribute is the same {what.split()[1]}"
         else:
             return
         raise error_here(
@@ -101,7 +104,7 @@ class HeldByOthers(Contents, Recorder):
         if isinstance(x, (*CONTAINERS, tuple)):
             return Held(x, items) if isinstance(x, CONTAINERS) else items
         if id(x) in self.made_objects:
-            return {k: self.held(None, i, around) for k, i in self.attributes_of(x).items()}
+            return Held(x, {k: self.held(None, i, around) for k, i in self.attributes_of(x).items()})
         return None
 
     def _is_outside(self, x: Any) -> bool:

@@ -14,7 +14,7 @@ from collections import deque
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.ir.location import is_user_frame
+from dy2st.ir.location import error_here, is_user_frame
 from dy2st.ir.program import Value
 from dy2st.runtime.aliasing import root
 from dy2st.runtime.attributes import attributes, slots_of
@@ -38,31 +38,65 @@ HELPER = "_dy"
 """What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
 
 
-def made_template(trace: Any, x: Any, old: set[int], depth: int = 0) -> Template:
+MOST_PARTS, MOST_NESTED = 10_000, 50
+"""So many containers and objects are taken apart at most for one variable, and so many inside of each other."""
+
+
+def made_template(trace: Any, x: Any, old: set[int]) -> Template:
     """Return the template of what a branch left, with the things that it made taken apart."""
-    if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
-        return Items(type(x), tuple(made_template(trace, i, old, depth) for i in x))
-    if depth > 50 or id(x) in old or id(x) in trace.external:
-        return template_of(trace, x)
-    if type(x) in CONTAINERS:
-        if isinstance(x, deque) and x.maxlen is not None:
-            raise StructureError("a deque with a greatest length is made inside of a branch or loop")
-        return NewList(made_content(trace, trace.content(x), old, depth + 1))
-    if is_plain_object(x):
-        found = trace.attributes_of(x)
-        return NewObject(type(x), tuple(found), tuple(made_template(trace, i, old, depth + 1) for i in found.values()))
-    return template_of(trace, x)
+    return _TakenApart(trace, old).template(x)
 
 
-def made_content(trace: Any, content: Any, old: set[int], depth: int = 0) -> Template:
+def made_content(trace: Any, content: Any, old: set[int]) -> Template:
     """Return the template of what a container holds."""
-    if isinstance(content, dict):
-        items = tuple(made_template(trace, i, old, depth) for i in content.values())
-        return Items(dict, items, tuple(content))
-    if isinstance(content, CONTAINERS):
-        kind = next(k for k in CONTAINERS if isinstance(content, k))
-        return Items(kind, tuple(made_template(trace, i, old, depth) for i in content))
-    return template_of(trace, content)
+    return _TakenApart(trace, old).content(content)
+
+
+class _TakenApart:
+    """One walk through what a branch left; what leads to itself has no end, so it is refused."""
+
+    def __init__(self, trace: Any, old: set[int]):
+        self.trace, self.old = trace, old
+        self.around: list[int] = []
+        self.count = 0
+
+    def template(self, x: Any) -> Template:
+        if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
+            return Items(type(x), tuple(map(self.template, x)))
+        if id(x) in self.old or id(x) in self.trace.external:
+            return template_of(self.trace, x)
+        if type(x) in CONTAINERS:
+            if isinstance(x, deque) and x.maxlen is not None:
+                raise StructureError("a deque with a greatest length is made inside of a branch or loop")
+            self.enter(x)
+            made: Template = NewList(self.content(self.trace.content(x)))
+        elif is_plain_object(x):
+            self.enter(x)
+            found = self.trace.attributes_of(x)
+            made = NewObject(type(x), tuple(found), tuple(map(self.template, found.values())))
+        else:
+            return template_of(self.trace, x)
+        self.around.pop()
+        return made
+
+    def content(self, content: Any) -> Template:
+        if isinstance(content, dict):
+            return Items(dict, tuple(map(self.template, content.values())), tuple(content))
+        if isinstance(content, CONTAINERS):
+            kind = next(k for k in CONTAINERS if isinstance(content, k))
+            return Items(kind, tuple(map(self.template, content)))
+        return template_of(self.trace, content)
+
+    def enter(self, x: Any) -> None:
+        """Note that `x` is being taken apart; refuse what has no end, or none that is near."""
+        self.count += 1
+        if id(x) in self.around:
+            what = f"a {type(x).__name__} that is made inside of a branch or loop leads to itself"
+            raise error_here(StructureError, what, "make it before, or keep one of the two references elsewhere")
+        if self.count > MOST_PARTS or len(self.around) > MOST_NESTED:
+            what = f"a {type(x).__name__} that is made inside of a branch or loop has too many parts"
+            raise error_here(StructureError, what, "make it before")
+        self.around.append(id(x))
 
 
 def is_plain_object(x: Any) -> bool:
@@ -155,7 +189,7 @@ def variables(trace: Any) -> list[Any]:
 
 
 def reached(trace: Any) -> set[int]:
-    """Return the ids of the tensors, variants and containers that the user's running functions can come to."""
+    """Return the ids of the tensors, variants, containers and objects that the user's running functions can come to."""
     waiting = [x for overlay in trace.log.overlays for key, x in overlay.items() if key[0] != "data"]
     waiting += variables(trace)
     seen: set[int] = set()
@@ -176,5 +210,6 @@ def reached(trace: Any) -> set[int]:
         elif isinstance(x, (*CONTAINERS, tuple)):
             waiting += x.values() if isinstance(x, dict) else x
         elif is_plain_object(x):
+            found.add(id(x))
             waiting += attributes(x).values()
     return found
