@@ -132,6 +132,33 @@ def test_packed_once_and_multiplied(transpose_a, transpose_b):
         assert np.array_equal(c.array, d.array), "which way a product goes is nobody's business"
 
 
+@pytest.mark.parametrize("cpu", TARGETS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_one_row_by_a_small_packed_matrix(cpu, dtype):
+    if not runnable(cpu):
+        pytest.skip(f"this CPU does not run {cpu}")
+    target, kind = host_target(cpu), DTYPES[dtype]
+    pack, multiply = packing_kernel(dtype, False, target), packed_kernel(dtype, False, target)
+    code = compiled(pack, multiply, target=cpu)
+    packing = callable_of(code, pack, POINTER, INTEGER, INTEGER, INTEGER, POINTER)
+    run = callable_of(code, multiply, POINTER, INTEGER, POINTER, POINTER, *[INTEGER] * 4, FLAG, INTEGER)
+    lanes = tile(dtype, target).lanes
+    for n, k in [(1, 1), (15, 7), (16, 256), (48, 2), (65, 3), (100, 64), (127, 128), (64, 255), (5, 257), (7, 0)]:
+        rng = np.random.default_rng(n + k)
+        a, b = Guarded(rng.normal(size=(1, k)).astype(kind)), Guarded(rng.normal(size=(k, n)).astype(kind))
+        packed = Guarded(np.full(-(-n // lanes) * lanes * k, np.nan, kind))
+        packing(b.address, n, n, k, packed.address)
+        nine, many = np.repeat(a.array, 9, 0), Guarded(np.ones((9, n), kind))
+        run(nine.ctypes.data, k, packed.address, many.address, n, 9, n, k, False, 0)
+        assert np.allclose(many.array[0], (a.array @ b.array)[0], rtol=1e-4, atol=1e-4)
+        for backwards in (0, 1):
+            one = Guarded(np.ones((1, n), kind))
+            run(a.address, k, packed.address, one.address, n, 1, n, k, False, backwards)
+            assert np.allclose(one.array[0], many.array[0], rtol=1e-5, atol=1e-5)
+            run(a.address, k, packed.address, one.address, n, 1, n, k, True, backwards)
+            assert np.allclose(one.array[0], 2 * many.array[0], rtol=1e-5, atol=1e-5)
+
+
 def test_a_value_that_is_no_number_stays_in_its_row_and_column():
     a, b, c = np.ones((9, 40), np.float32), np.ones((40, 50), np.float32), np.zeros((9, 50), np.float32)
     a[4, 3], b[7, 20] = np.nan, np.inf

@@ -6,6 +6,7 @@ Rows past the last are computed as copies of the last and not stored.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -141,14 +142,14 @@ class DotBlock:
         """Write the sums of the %m x %n rows that there are to %c, or add them to it."""
         f, tile, t = self._f, self._tile, self._tile.element
         columns = len(self._b_rows)
-        flat = [place for row in self._sums for place in row]
-        memory = f.slot(tile.vector, len(flat))
-        for i, place in enumerate(flat):
-            f.store(tile.vector, f.load(tile.vector, place), f.offset(memory, i, tile.vector))
+        apart = 1 << (columns - 1).bit_length()
+        totals = f.slot(t, len(self._a_rows) * apart)
+        for i, row in enumerate(self._sums):
+            vectors = [f.load(tile.vector, row[min(j, columns - 1)]) for j in range(apart)]
+            _write_across(f, tile, vectors, f.offset(totals, i * apart, t))
         with f.loop(least(f, "%m", len(self._a_rows))) as i, f.loop(least(f, "%n", columns)) as j:
-            number = plus(f, times(f, i, columns), j)
             total = f.slot(t)
-            f.store(t, _across(f, tile, f.load(tile.vector, f.offset(memory, number, tile.vector))), total)
+            f.store(t, f.load(t, f.offset(totals, plus(f, times(f, i, apart), j), t)), total)
             row = f.offset("%c", times(f, i, "%c_row"))
             there = f.offset(row, times(f, j, "%c_column"))
             with f.when(accumulate):
@@ -158,16 +159,35 @@ class DotBlock:
 
 def dot_needs(tile: Tile) -> tuple[Definition, ...]:
     """Declare what a `DotBlock` calls."""
-    if tile.lanes == 1:
-        return (fmuladd(tile),)
-    name = f"llvm.vector.reduce.fadd.{tile.suffix}"
-    reduce = Definition(name, f"declare {tile.element} @{name}({tile.element}, {tile.vector})")
-    return fmuladd(tile), reduce, *masked_memory(tile)
+    return (fmuladd(tile), *(masked_memory(tile) if tile.lanes > 1 else ()))
 
 
-def _across(f: Function, tile: Tile, vector: str) -> str:
-    """Write the sum of a vector's lanes, halves onto halves."""
-    if tile.lanes == 1:
-        return vector
-    t, v = tile.element, tile.vector
-    return f.call(f"reassoc {t}", f"@llvm.vector.reduce.fadd.{tile.suffix}", f"{t} -0.0", f"{v} {vector}")
+def _write_across(f: Function, tile: Tile, vectors: list[str], place: str) -> None:
+    """Write the sums of the lanes of vectors, as many as a power of two, to a place, side by side.
+
+    Halves are added onto halves: of two vectors at a time as long as there are two, then of all that one vector holds.
+    """
+    t, lanes, size = tile.element, tile.lanes, tile.lanes
+    while size > 1:
+        half, together = size // 2, min(len(vectors), 2)
+        starts = range(0, together * lanes, size)
+        found: list[str] = []
+        for pair in (vectors[i : i + together] for i in range(0, len(vectors), together)):
+            operands = f"<{lanes} x {t}> {pair[0]}, <{lanes} x {t}> {pair[-1]}"
+            low, high = (
+                f.value(
+                    f"shufflevector {operands}, {_lanes(at + i for at in starts for i in range(first, first + half))}"
+                )
+                for first in (0, half)
+            )
+            found.append(f.value(f"fadd <{together * lanes // 2} x {t}> {low}, {high}"))
+        vectors, lanes, size = found, together * lanes // 2, half
+    kind = t if tile.lanes == 1 else f"<{lanes} x {t}>"
+    for i, vector in enumerate(vectors):
+        f.do(f"store {kind} {vector}, ptr {f.offset(place, i * lanes, t)}, align {tile.size}")
+
+
+def _lanes(numbers: Iterable[int]) -> str:
+    """Return the mask of a shuffle."""
+    listed = list(numbers)
+    return f"<{len(listed)} x i32> <{', '.join(f'i32 {n}' for n in listed)}>"

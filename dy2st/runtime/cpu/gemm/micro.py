@@ -25,11 +25,14 @@ _CHAINS = 4
 
 
 @functools.cache
-def micro_kernel(tile: Tile, rows: int, vectors: int, masked: bool, scattered: bool = False) -> Definition:
+def micro_kernel(
+    tile: Tile, rows: int, vectors: int, masked: bool, scattered: bool = False, inlined: bool = False
+) -> Definition:
     """Return the kernel for a tile of `rows` by `vectors`; `masked`: one vector of which `columns` lanes exist."""
     width = f"masked{tile.lanes}" if masked else vectors
-    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{width}"
-    f = Function(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also="noinline nounwind")
+    name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{width}{'.inlined' * inlined}"
+    also = f"{'always' if inlined else 'no'}inline nounwind"
+    f = Function(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also=also)
     memory = _Memory(f, tile, masked)
     last = minus(f, "%rows", 1)
     a_rows, c_rows = ["%a"], ["%c"]

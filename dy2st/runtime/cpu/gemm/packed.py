@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.packing import packing
+from dy2st.runtime.cpu.gemm.row import MOST as SMALL
+from dy2st.runtime.cpu.gemm.row import packed_row
 from dy2st.runtime.cpu.gemm.shared import shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import any_of, compare, least, minus, rounded_up, times
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
 
 _PACKING = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
@@ -68,12 +70,20 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
                "i64 %backwards", "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}",
                "i1 true")  # fmt: skip
 
+    of_row = packed_row(t)
+    one_block = compare(f, "ule", f.value("sub i64 %k, 1"), t.depth - 1)
+    small = all_of(f, compare(f, "eq", "%m", 1), one_block, compare(f, "sle", times(f, "%n", "%k"), SMALL))
+    with f.when(small):
+        turned = compare(f, "ne", "%backwards", 0)
+        f.call("void", f"@{of_row.name}", "ptr %a", f"i64 {a_step}", "ptr %packed", "ptr %c", "i64 %n", "i64 %k",
+               "i1 %accumulate", f"i1 {turned}")  # fmt: skip
+        f.ret()
     with f.when(compare(f, "eq", "%k", 0)):
         multiply("0", "0", "%packed", "%accumulate")
     with _blocks(f, t) as (p, steps, packed):
         multiply(p, steps, packed, any_of(f, compare(f, "sgt", p, 0), "%accumulate"))
     f.ret()
-    return Definition(f.name, f.text(), (by_panels,))
+    return Definition(f.name, f.text(), (by_panels, of_row))
 
 
 @contextmanager

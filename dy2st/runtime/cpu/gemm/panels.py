@@ -81,7 +81,7 @@ def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: in
         f.call("void", f"@{function.name}", *operands)
         return
     narrow = compare(f, "slt", left, tile.lanes)
-    for lanes, condition in _masked_widths(f, tile, left).items():
+    for lanes, condition in masked_widths(f, tile, left).items():
         masked = _rows(replace(tile, lanes=lanes), 0, scattered)
         needs.append(masked)
         with f.when(condition):
@@ -90,7 +90,7 @@ def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: in
         f.call("void", f"@{function.name}", *operands)
 
 
-def _masked_widths(f: Function, tile: Tile, left: str) -> dict[int, str]:
+def masked_widths(f: Function, tile: Tile, left: str) -> dict[int, str]:
     """Write when the columns left are computed in a masked vector, and when in one of half as many lanes."""
     narrow, half = compare(f, "slt", left, tile.lanes), tile.lanes // 2
     if half < _LEAST_MASKED:

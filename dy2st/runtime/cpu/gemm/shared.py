@@ -28,11 +28,10 @@ def shared_panels(tile: Tile) -> Definition:
     f = Function(f"dy2st.gemm.{tile.dtype}.shared", PARAMETERS, linkage="internal", also="nounwind")
     units = most(f, f.value(f"sdiv i64 %m, {tile.rows}"), 1)
     with f.when(compare(f, "slt", units, _FEW)):
-        width = _width(f, tile)
-        panels_of_b = most(f, f.value(f"sdiv i64 %n, {width}"), 1)
-        cost = times(
-            f, f.value(f"sdiv i64 {width}, {tile.lanes}"), "%k", plus(f, times(f, "%m", _STEP_COST), _STEP_COST)
-        )
+        wide = _is_wide(f)
+        panels_of_b = most(f, _whole(f, tile, wide, "%n"), 1)
+        vectors = f.value(f"select i1 {wide}, i64 {WIDE}, i64 {tile.vectors}")
+        cost = times(f, vectors, "%k", plus(f, times(f, "%m", _STEP_COST), _STEP_COST))
         of_columns = forked(f, columns.name, PARAMETERS, panels_of_b, cost)
         f.ret()
     of_rows = forked(f, rows.name, PARAMETERS, units, product_cost(f, tile, tile.rows, "%n", "%k"))
@@ -67,10 +66,15 @@ def _range(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (by_panels,))
 
 
-def _width(f: Function, tile: Tile) -> str:
-    """Write how many columns may be told apart from the next ones: those of a panel, or of the kernel for one row."""
-    wide = all_of(f, compare(f, "eq", "%m", 1), negation(f, "%packed"))
-    return f.value(f"select i1 {wide}, i64 {WIDE * tile.lanes}, i64 {tile.vectors * tile.lanes}")
+def _is_wide(f: Function) -> str:
+    """Write whether the columns that may be told apart are those of the kernel for one row, not those of a panel."""
+    return all_of(f, compare(f, "eq", "%m", 1), negation(f, "%packed"))
+
+
+def _whole(f: Function, tile: Tile, wide: str, columns: str) -> str:
+    """Write how many such groups there are in so many columns; dividing by what only the run knows takes long."""
+    of_row, of_panel = (f.value(f"sdiv i64 {columns}, {n * tile.lanes}") for n in (WIDE, tile.vectors))
+    return f.value(f"select i1 {wide}, i64 {of_row}, i64 {of_panel}")
 
 
 @functools.cache
@@ -78,9 +82,10 @@ def _columns(tile: Tile) -> Definition:
     """Return the function that multiplies all rows with a range of the columns."""
     by_panels = panels(tile)
     f = Function(f"dy2st.gemm.{tile.dtype}.columns", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
-    width = _width(f, tile)
+    wide = _is_wide(f)
+    width = f.value(f"select i1 {wide}, i64 {WIDE * tile.lanes}, i64 {tile.vectors * tile.lanes}")
     first = times(f, "%from", width)
-    last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {width}"))
+    last = compare(f, "sge", "%to", _whole(f, tile, wide, "%n"))
     stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
     before = f.value(f"select i1 %packed, i64 {times(f, first, '%k')}, i64 {first}")
     given = {register: f"{kind} {register}" for kind, register in PARAMETERS}

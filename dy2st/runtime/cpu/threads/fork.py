@@ -50,14 +50,14 @@ def forked(
     part = _part(body, [kind for kind, _ in arguments])
     row = f.slot("i64", max(1, len(arguments)))
     total = f.value(f"mul i64 {units}, {cost}")
-    for i, (kind, value) in enumerate(arguments):
-        f.store(kind, value, f.offset(row, 8 * i))
     small, large, done = f.label("small"), f.label("large"), f.label("forked")
     f.branch(f.value(f"icmp ult i64 {total}, {LEAST_COST}"), small, large)
     f.start(small)
-    f.call("void", f"@{part.name}", f"ptr {row}", "i64 0", f"i64 {units}", "i64 0")
+    f.call("void", f"@{body}", *(f"{kind} {value}" for kind, value in arguments), "i64 0", f"i64 {units}", "i64 0")
     f.jump(done)
     f.start(large)
+    for i, (kind, value) in enumerate(arguments):
+        f.store(kind, value, f.offset(row, 8 * i))
     operands = (f"ptr @{part.name}", f"ptr {row}", f"i64 {units}", f"i64 {cost}", f"i64 {most}")
     f.call("void", f"@{PARALLEL.name}", *operands)
     f.start(done)
