@@ -36,6 +36,7 @@ from dy2st.jit.signature import (
 from dy2st.jit.trace import Trace
 from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
+from dy2st.runtime.collecting import rarely
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.input_spec import InputSpec
 
@@ -148,17 +149,18 @@ class StaticFunction:
             values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
-            made = flatten(values, self._opened)
-            program, made = self._program(made)
-            if program is None:
-                self._history.eager += 1
-                if made.iterators:  # some items may have been pulled
-                    args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
-                return self.dygraph_function(*args, **keywords)
-            if program.calls:
-                self._remember(_kind(context, args, keywords), program, args, keywords, made)
-            program.calls += 1
-            return self._named(program.run, made.leaves, made.containers)
+            with rarely():
+                made = flatten(values, self._opened)
+                program, made = self._program(made)
+                if program is not None:
+                    if program.calls:
+                        self._remember(_kind(context, args, keywords), program, args, keywords, made)
+                    program.calls += 1
+                    return self._named(program.run, made.leaves, made.containers)
+            self._history.eager += 1
+            if made.iterators:  # some items may have been pulled
+                args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
+            return self.dygraph_function(*args, **keywords)
         except Exception as error:
             leave_as_eager(self.dygraph_function, error, args, keywords)
             error.__traceback__ = user_traceback(error.__traceback__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dy2st.passes.silence import silenced
 from dy2st.records import record
 from dy2st.runtime.automatic import Automatic, Runnable
 from dy2st.runtime.backend import ready
+from dy2st.runtime.kept_programs import Derived, derivation, derived
 from dy2st.runtime.plan import compile_plan
 from dy2st.runtime.report import Report
 
@@ -50,7 +52,8 @@ class Compiled:
         """The Program after all passes: what runs."""
         with self._lock:
             if self._optimised is None:
-                self._optimised = optimise(self.program)
+                make = partial(optimise, self.program)
+                self._optimised = derived(self.program, "optimised", make) if self._whole else make()
             return self._optimised
 
     @property
@@ -145,8 +148,19 @@ class Compiled:
             return self._over_lanes[batched]
 
     def _derive(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
-        made = vjp(self.differentiable, wrt, [(i, False) for i in seeded])
-        return CompiledPullback(self._like(made.forward), self._like(made.backward), seeded, made.found)
+        source = self.differentiable
+        if not self._whole:
+            made = vjp(source, wrt, [(i, False) for i in seeded])
+            return CompiledPullback(self._like(made.forward), self._like(made.backward), seeded, made.found)
+        make = partial(_forward_and_backward, source, wrt, seeded)
+        (forward, backward), found = derivation(source, f"reverse {wrt} {seeded}", make)
+        return CompiledPullback(self._like(forward, forward), self._like(backward), seeded, tuple(found))
+
+
+def _forward_and_backward(source: Program, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> Derived:
+    """Return the forward Program, optimised because it runs at once, the backward one, and the arguments with one."""
+    made = vjp(source, wrt, [(i, False) for i in seeded])
+    return (optimise(made.forward), made.backward), made.found
 
 
 @record(frozen=True)

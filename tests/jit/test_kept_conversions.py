@@ -98,7 +98,7 @@ def test_a_function_without_source_has_no_key():
 def test_damaged_content_is_made_again(folder, monkeypatch, content):
     text = TEXT.replace("k=2", f"k={len(content) + 7}")
     fn = defined(text)
-    cache.write(key_of(fn), content)
+    cache.write(str(key_of(fn)), content)
     seen = made_again(monkeypatch)
     assert convert(fn).make(HELPER)(-1.0) == 1.0
     assert seen == ["f"]

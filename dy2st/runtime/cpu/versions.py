@@ -21,6 +21,7 @@ from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import repeats_large_products
 from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
 from dy2st.runtime.interpreted_time import bindings
+from dy2st.runtime.kept_programs import derived
 from dy2st.shapes import Extent
 
 _MOST = 4
@@ -127,8 +128,12 @@ class Versions:
         if not known:
             return self.program
         try:
-            program = narrowed(self.program, known)
+            return derived(self.program, f"for {sorted(known.items())}", lambda: _narrowed(self.program, known))
         except (TypeError, ValueError):  # running it says what is wrong
             return self.program
-        run_pipeline(program, (Simplify(), FoldConstants(), HoistInvariants()))
-        return program
+
+
+def _narrowed(program: Program, known: dict[str, Extent]) -> Program:
+    made = narrowed(program, known)
+    run_pipeline(made, (Simplify(), FoldConstants(), HoistInvariants()))
+    return made

@@ -1,0 +1,89 @@
+"""Programs that follow from another one, kept on disk: optimised ones, derivatives, versions for some extents.
+
+What is made of a Program depends on that Program and on this package alone, and takes as long as its trace did. A later
+process that has the same Program reads what was made of it (ir/packed.py), beside the native code of it (cpu/cache.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+
+from dy2st.ir.fingerprint import fingerprint
+from dy2st.ir.packed import CannotPack, numbered, pack, places_of, unpack
+from dy2st.ir.program import Block, Program
+from dy2st.runtime.cpu import cache, identity
+
+Derived = tuple[Sequence[Program], Sequence[int]]
+_LEAST = 24
+"""Of Programs with fewer operations all is made in less time than it takes to read files."""
+_MOST_BYTES = 4 * 2**20
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError)
+_SOURCES = ("autodiff", "batching", "shapes.py", "dtypes.py", "records.py")
+"""What decides of derived Programs beside that which decides of native code."""
+
+
+def derived(source: Program, how: str, make: Callable[[], Program]) -> Program:
+    """Return the Program that `make` makes of `source`; `how` names what is done to it.
+
+    It is read where an earlier process has kept it, else made and kept; `source` may be changed afterwards.
+    """
+    (program,), _ = derivation(source, how, lambda: ([make()], ()))
+    return program
+
+
+def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
+    """Return the Programs that `make` makes of `source`, with numbers that belong to them, as `derived` does."""
+    key = _key(source, how) if cache.folder() is not None else None
+    if key is None:
+        return make()
+    places, data = places_of(source), cache.read(key)
+    if data is not None:
+        try:
+            return unpack(data, places)
+        except _UNREADABLE:  # written by somebody else: it is made again
+            pass
+    made = make()
+    try:
+        packed = pack(*made, places)
+    except CannotPack:
+        return made
+    if len(packed) <= _MOST_BYTES:
+        cache.write(key, packed)
+    return made
+
+
+def _key(source: Program, how: str) -> str | None:
+    """Return a text that differs where other Programs follow; None where none is to be kept."""
+    places = places_of(source)
+    if len(places) < _LEAST:
+        return None
+    known = fingerprint(source)
+    if known is None:
+        return None
+    first = numbered(places)
+    pattern = [first[id(place)] for place in places]
+    names = [name for block in source.functions.values() for name in _names(block)]
+    return hashlib.sha256(repr((_maker(), how, known, pattern, names)).encode()).hexdigest()
+
+
+def _names(block: Block) -> list[str | None]:
+    names = [value.name for value in block.arguments]
+    for operation in block.operations:
+        names += [value.name for value in operation.results]
+        for inner in operation.blocks:
+            names += _names(inner)
+    return names
+
+
+@functools.cache
+def _derivations() -> list[str]:
+    package = os.path.dirname(os.path.dirname(__file__))
+    return identity.state_of(os.path.join(package, name) for name in _SOURCES)
+
+
+def _maker() -> str:
+    """Return a text that differs where something else may be made of the same Program."""
+    return repr((identity.identity(), _derivations()))

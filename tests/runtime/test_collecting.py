@@ -1,0 +1,63 @@
+"""The collector works rarely while Programs are made, and as before afterwards."""
+
+import gc
+import threading
+
+import pytest
+
+from dy2st.runtime.collecting import RARE, rarely
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
+
+
+def test_it_works_rarely_only_inside():
+    with rarely():
+        assert gc.get_threshold() == (RARE, 10, 10)
+        with rarely():
+            assert gc.get_threshold() == (RARE, 10, 10)
+        assert gc.get_threshold() == (RARE, 10, 10)
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_it_is_as_before_after_an_error():
+    with pytest.raises(ValueError, match="here"), rarely():
+        raise ValueError("here")
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+@pytest.mark.parametrize("chosen", [0, RARE, 10 * RARE], ids=["switched off", "as rare", "rarer"])
+def test_who_has_it_work_as_rarely_or_never_keeps_that(chosen):
+    gc.set_threshold(chosen, 10, 10)
+    with rarely():
+        assert gc.get_threshold() == (chosen, 10, 10)
+    assert gc.get_threshold() == (chosen, 10, 10)
+
+
+def test_what_is_set_inside_stays():
+    with rarely():
+        gc.set_threshold(500, 5, 5)
+    assert gc.get_threshold() == (500, 5, 5)
+
+
+def test_threads_share_it():
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with rarely():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with rarely():
+        thread.start()
+        inside.wait(10)
+    assert gc.get_threshold()[0] == RARE
+    leave.set()
+    thread.join()
+    assert gc.get_threshold()[0] == 700

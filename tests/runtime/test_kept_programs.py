@@ -1,0 +1,140 @@
+"""What is made of a Program is read where an earlier process has kept it, and never taken for another one's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.clone import clone_program
+from dy2st.passes import optimise
+from dy2st.runtime import kept_programs
+from dy2st.runtime.cpu import cache
+from dy2st.runtime.kept_programs import derivation, derived
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kept_programs, "_LEAST", 5)
+    return tmp_path
+
+
+def long_sum(x, y):
+    x = x * y + 1
+    x = x * y + 2
+    while x.sum() > 100:
+        x = x / 2
+    return x * y + 3
+
+
+def program_of(function=long_sum):
+    static = paddle.jit.to_static(function, full_graph=True)
+    static(paddle.ones([2]), paddle.ones([2]))
+    return static.concrete_program.main_program
+
+
+def never():
+    raise AssertionError("it was kept")
+
+
+def test_what_was_kept_is_not_made_again():
+    source = program_of()
+    first = derived(source, "optimised", lambda: optimise(source))
+    again = derived(clone_program(source), "optimised", never)
+    assert str(again) == str(first)
+
+
+def test_numbers_are_kept_beside():
+    source = program_of()
+    derivation(source, "two", lambda: ([source, optimise(source)], (3, 4)))
+    programs, numbers = derivation(source, "two", never)
+    assert (len(programs), tuple(numbers)) == (2, (3, 4))
+
+
+def renamed(program):
+    program.block.arguments[0].name = "another"
+
+
+def replaced(program):
+    constant = next(o for o in program.walk() if o.operands and o.name == "add")
+    constant.operands.reverse()
+
+
+def moved(program):
+    operations = program.block.operations
+    operations[3].location = operations[4].location
+
+
+@pytest.mark.parametrize("change", [renamed, replaced, moved])
+def test_another_program_is_another_key(change):
+    source, other = program_of(), program_of()
+    assert kept_programs._key(source, "how") == kept_programs._key(other, "how")
+    change(other)
+    assert kept_programs._key(source, "how") != kept_programs._key(other, "how")
+
+
+def test_another_derivation_or_version_of_the_package_is_another_key(monkeypatch):
+    source = program_of()
+    before = kept_programs._key(source, "how")
+    assert kept_programs._key(source, "so") != before
+    monkeypatch.setattr(kept_programs, "_derivations", lambda: ["changed"])
+    assert kept_programs._key(source, "how") != before
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"i\x07\x00\x00\x00"])
+def test_damaged_content_is_made_again(content):
+    source, made = program_of(), []
+    cache.write(str(kept_programs._key(source, "optimised")), content)
+    derived(source, "optimised", lambda: made.append(1) or optimise(source))
+    assert made == [1]
+
+
+def test_short_programs_and_those_with_objects_are_made_each_time(monkeypatch):
+    monkeypatch.setattr(kept_programs, "_LEAST", 24)
+    assert kept_programs._key(program_of(lambda x, y: x + y), "how") is None
+    monkeypatch.setattr(kept_programs, "_LEAST", 5)
+    source = program_of()
+    next(o for o in source.walk() if o.name == "add").attributes["object"] = object()
+    assert kept_programs._key(source, "how") is None
+
+
+def test_without_a_folder_nothing_is_kept(monkeypatch):
+    source, made = program_of(), []
+    monkeypatch.setenv("DY2ST_CACHE_DIR", "")
+    for _ in range(2):
+        derived(source, "optimised", lambda: made.append(1) or optimise(source))
+    assert made == [1, 1]
+
+
+def users(x, w):
+    for i in range(12):
+        x = paddle.tanh(x @ w) + i
+    return (x * x).sum()
+
+
+def test_gradients_and_errors_are_the_same_from_what_was_kept():
+    def run():
+        x, w = paddle.ones([2, 3]), paddle.to_tensor(np.eye(3, dtype="float32"), stop_gradient=False)
+        loss = paddle.jit.to_static(users, full_graph=True)(x, w)
+        loss.backward()
+        return float(loss), np.asarray(w.grad).tolist()
+
+    first = run()
+    assert run() == first
+
+
+def test_what_was_kept_names_the_lines_of_now(tmp_path):
+    text = "def f(x, i):\n    for k in range(9):\n        x = x * x + x\n    return x[i]\n"
+    lines = []
+    for before in ("", "# a line above\n\n"):
+        file = tmp_path / "users.py"
+        file.write_text(before + text)
+        scope = {"__name__": "users"}
+        exec(compile(before + text, str(file), "exec"), scope)
+        f = paddle.jit.to_static(scope["f"], full_graph=True)
+        with pytest.raises(IndexError) as caught:
+            f(paddle.ones([3]), paddle.to_tensor(7))
+        last = caught.traceback[-1]
+        lines.append((str(last.path), last.lineno + 1))
+    assert lines == [(str(tmp_path / "users.py"), 4), (str(tmp_path / "users.py"), 6)]
