@@ -9,8 +9,7 @@ Before                                              After
 1. A complex tensor is a tensor of floats with one axis of 2 behind the others; that is a view.
 2. Axes are counted from the front, so most operations stay as they are; shapes and permutations get the last axis too.
 3. Real and imaginary part are places on that axis, a complex number two parts stacked.
-4. A product of matrices is four of real ones.
-5. Extents and symbols are those of the original.
+4. Extents and symbols are those of the original.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def _paired(b: Builder, value: Value, known: dict[Value, Value]) -> Value:
 
 
 def _result(b: Builder, old: Value, new: Value, known: dict[Value, Value]) -> Value:
-    """5. Emit what takes the place of a result, which has its type."""
+    """4. Emit what takes the place of a result, which has its type."""
     t = tensor_type(old)
     if not t.dtype.is_complex:
         b.retype(new, t)
@@ -129,14 +128,6 @@ def _complex(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     return b.stack(*given, axis=tensor_type(given[0]).rank)
 
 
-# ---- 4. ------------------------------------------------------------------------------------------------------------
-def _matmul(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
-    (xr, xi), (yr, yi) = ([_part(b, pairs, at) for at in range(2)] for pairs in given)
-    rr, ii, ri, ir = (b.matmul(x, y, **operation.attributes) for x, y in ((xr, yr), (xi, yi), (xr, yi), (xi, yr)))
-    real, imaginary = b.sub(rr, ii), b.add(ri, ir)
-    return b.stack(real, imaginary, axis=tensor_type(real).rank)
-
-
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("add", "sub", "neg", "zeros_like", "detach"), _as_it_is),
     **dict.fromkeys(("index", "index_set", "index_add", "gather_nd", "scatter_nd_add"), _as_it_is),
@@ -148,5 +139,4 @@ _RULES: dict[str, Rule] = {
     "real": _real,
     "imag": _real,
     "complex": _complex,
-    "matmul": _matmul,
 }

@@ -11,7 +11,7 @@ from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.elements import elements_of, store_element
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.integers import times
-from dy2st.runtime.cpu.representation import in_register, in_registers, is_native, is_small, kinds
+from dy2st.runtime.cpu.representation import in_register, in_registers, is_small, kinds
 from dy2st.shapes import Dim, Extent
 
 API = 16
@@ -21,8 +21,8 @@ _LARGE = 4096
 
 
 def is_plain(t: Type) -> bool:
-    """Say whether a type is a number or a tensor of native elements."""
-    return isinstance(t, ScalarType) or (isinstance(t, TensorType) and is_native(t.dtype))
+    """Say whether a type is a number or a tensor of elements that are read and made here."""
+    return isinstance(t, ScalarType) or (isinstance(t, TensorType) and t.dtype.name in api.ELEMENTS)
 
 
 class Values:

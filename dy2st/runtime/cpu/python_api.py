@@ -23,7 +23,11 @@ TYPE = 8
 BEHAVED = 0x1 | 0x100
 """The flags of an array that is in row-major order and aligned."""
 OWN_FLAGS = BEHAVED | 0x400
-NATIVE = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+ELEMENTS = (
+    *("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"),
+    *("float16", "complex64", "complex128"),
+)
+"""The element types of the arrays that are read and made."""
 
 _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
@@ -32,7 +36,7 @@ _PYTHON = (
 )  # fmt: skip
 _OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None, "list": list}
 
-NAMES = (*_PYTHON, *_OBJECTS, "PyArray_Type", "PyArray_New", "PyArray_SetBaseObject", *NATIVE)
+NAMES = (*_PYTHON, *_OBJECTS, "PyArray_Type", "PyArray_New", "PyArray_SetBaseObject", *ELEMENTS)
 """What `addresses` gives, in this order; an element type stands for its descriptor."""
 
 
@@ -61,7 +65,7 @@ def addresses() -> tuple[int, ...]:
     table = _numpy_table()
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON]
     numpy_ones = [table[_ARRAY_TYPE], table[_ARRAY_NEW], table[_SET_BASE]]
-    return (*functions, *map(id, _OBJECTS.values()), *numpy_ones, *(id(np.dtype(name)) for name in NATIVE))
+    return (*functions, *map(id, _OBJECTS.values()), *numpy_ones, *(id(np.dtype(name)) for name in ELEMENTS))
 
 
 def type_number(dtype: dtypes.DType) -> int:

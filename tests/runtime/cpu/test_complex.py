@@ -139,3 +139,13 @@ def test_a_filter_in_a_train_step_runs_without_python(rng):
         np.testing.assert_allclose(np.asarray(found), np.asarray(wanted))
     plan = NativePlan(static.concrete_program.main_program)
     compare(plan.run([signal, window]), compile_plan(static.concrete_program.main_program).run([signal, window]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", *DTYPES])
+def test_arrays_go_in_and_out_as_they_are(dtype, rng):
+    x = rng.normal(size=(3, 4)).astype(dtype)
+    plan = NativePlan(Program({"main": built(lookup("transpose"), Sample((x,), {"perm": (1, 0)}), symbolic=True)}))
+    (made,) = plan.call(x)
+    assert made.dtype == x.dtype
+    np.testing.assert_array_equal(made, x.T)
+    assert plan.call(x.real.astype("float64")) is False

@@ -9,13 +9,15 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record, replace
 from dy2st.runtime.cpu.batches import batch_function
 from dy2st.runtime.cpu.gemm.tile import tile
-from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.integers import all_of, compare
+from dy2st.runtime.cpu.representation import Components, Strided, is_native
 from dy2st.runtime.cpu.rules.ahead import taken_from
 from dy2st.runtime.cpu.rules.later import Rows, put_by
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count, writable
 from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.rules.weights import FLOATS, backwards, packed_form
+from dy2st.runtime.cpu.rules.whole_products import complex_product, run_complex_product, whole_product
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -56,7 +58,7 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     x, y = operation.operands
     t, f = tensor_type(x), w.f
     if t.dtype.name not in FLOATS:
-        return host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
+        return _whole(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     a, left = _matrix(w, x, operands[0], operation.attributes["transpose_x"])
     b, right = _matrix(w, y, operands[1], operation.attributes["transpose_y"])
     fine = f.value(f"icmp eq i64 {a.columns}, {b.rows}")
@@ -71,6 +73,32 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         made = _product(w, t.dtype, a, b, None if packed is None else (packed, backwards(w, y, b.transposed)))
     _release(w, left, right)
     return [made]
+
+
+def _whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a product of whole numbers, booleans or complex numbers; `eval` says that extents differ."""
+    t, f = tensor_type(operation.operands[0]).dtype, w.f
+    if not t.is_complex and not (is_native(t) and (t.is_integer or t.is_bool)):
+        return host_rule(w, operation, operands)
+    turned = [operation.attributes[name] for name in ("transpose_x", "transpose_y")]
+    (*batch, m, k), (*others, l, n) = (extents(v, c) for v, c in zip(operation.operands, operands, strict=True))
+    m, k = (k, m) if turned[0] else (m, k)
+    l, n = (n, l) if turned[1] else (l, n)
+    pairs = [(k, l), *zip(batch, others, strict=True)]
+    loop = complex_product(w, t) if t.is_complex else None
+    fine = all_of(f, loop.there if loop is not None else "true",
+                  *(compare(f, "eq", one, other) for one, other in pairs if one != other))  # fmt: skip
+
+    def fast() -> Made:
+        made = allocate(w, t, [*batch, m, n])
+        places = [(c[1], bool(swap)) for c, swap in zip(operands, turned, strict=True)]
+        if loop is None:
+            whole_product(w, t, places[0], places[1], made[1], batch, (m, n, k))
+        else:
+            run_complex_product(w, loop, t, places, made[1], product(w, batch), (m, n, k))
+        return [made]
+
+    return w.guarded(operation, operands, fine, fast)
 
 
 def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: tuple[str, str] | None) -> Components:
