@@ -197,8 +197,14 @@ def _reduction(b: Builder, operation: Operation) -> Sequence[Value] | None:
 
 
 def _sum_to(b: Builder, operation: Operation) -> Sequence[Value] | None:
-    """Write a sum to [1, C, 1, 1] as two sums, and one over axes in the middle as a sum, where the types tell them."""
+    """Write a sum to [1, C, 1, 1] as two sums, and one over axes in the middle as a sum, where the types tell them.
+
+    A sum of one term is the term itself.
+    """
     before, after = tensor_type(operation.operands[0]).shape, tensor_type(operation.results[0]).shape
+    lead = len(before) - len(after)
+    if lead > 0 and before == (*(1,) * lead, *after):
+        return [b.squeeze(operation.operands[0], axes=tuple(range(lead)))]
     if len(before) != len(after) or any(n not in (1, m) for n, m in zip(after, before, strict=True)):
         return None
     axes = [i for i, (n, m) in enumerate(zip(after, before, strict=True)) if n != m]

@@ -10,19 +10,22 @@ Before                                                 narrowed(program, {"W": s
 2.  Types are inferred anew, in order, and say the more definite of what they said and what is inferred.
 3.  A loop is taken to carry the types that it begins with; where the body does not give them back, what the Program
     says holds, until the body gives back what it takes.
+4.  What a symbol that a loop or a branch has made turns out to be, it is in all that follows: in the types of what a
+    backward pass reads from lists, for one.
 
 The argument types of the result say what it demands of its inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ListType, ScalarType, TensorType, TupleType, Type, VariantType
-from dy2st.passes.rewrite import parts, rename_symbols
+from dy2st.ops.control import visible_symbols
+from dy2st.passes.rewrite import parts, rename_symbols, renamed_type
 from dy2st.shapes import Dim, Extent
 
 _LOOPS = ("while_loop", "counted_while")
@@ -37,7 +40,7 @@ def narrowed(program: Program, known: Mapping[str, Extent]) -> Program:
     """
     copy = clone_program(program)
     rename_symbols(copy.block, dict(known))  # 1
-    _Narrowing().block(copy.block, [v.type for v in copy.block.arguments])
+    _Narrowing().function(copy.block)
     return copy
 
 
@@ -46,12 +49,35 @@ class _Narrowing:
         self.declared: dict[Value, Type] = {}
         """What the Program said of values, which holds in any case."""
 
-    def block(self, block: Block, given: Sequence[Type]) -> None:
+    def function(self, block: Block) -> None:
+        """Infer the types of the entry function anew."""
+        given = set(visible_symbols([v.type for v in block.arguments]))
+        self.block(block, [v.type for v in block.arguments], given)
+
+    def block(self, block: Block, given: Sequence[Type], told: set[str] | None = None) -> None:
         """Infer the types of a block anew, for arguments of these types."""
         for argument, type in zip(block.arguments, given, strict=True):
             self._set(argument, type)
         for operation in block.operations:
             self._operation(operation)
+            if told is not None and operation.blocks:
+                self._hand_on(block, operation, told)
+
+    def _hand_on(self, function: Block, operation: Operation, given: set[str]) -> None:  # 4
+        """Write what was found out of symbols inside of an operation for them in the whole function."""
+        values = [*operation.results, *(v for block in operation.blocks for v in block.arguments)]
+        for block in operation.blocks:
+            for inner in block.walk():
+                values += [*inner.results, *(v for b in inner.blocks for v in b.arguments)]
+        found: dict[str, Extent] = {}
+        for value in values:
+            for old, new in _extents_of(self.declared[value], value.type):
+                told = isinstance(new, int) or given.issuperset(new.symbols())
+                if told and isinstance(old, Dim) and old.is_symbol and str(old) not in given and old != new:
+                    found[str(old)] = new
+        if found:
+            rename_symbols(function, found)
+            self.declared = {value: renamed_type(t, found) for value, t in self.declared.items()}
 
     def _set(self, value: Value, type: Type) -> None:
         value.type = _sharper(self.declared.setdefault(value, value.type), type)
@@ -92,6 +118,21 @@ class _Narrowing:
                 entering[i] = kept[i] if left > 1 else self.declared[arguments[i]]
             if not changed:
                 return
+
+
+def _extents_of(old: Type, new: Type) -> Iterator[tuple[Extent, Extent]]:
+    """Yield the extents at the same places of two types, where both know one."""
+    if isinstance(old, TensorType) and isinstance(new, TensorType):
+        pairs: Iterable[tuple[Extent | None, Extent | None]] = zip(old.shape, new.shape, strict=True)
+    elif isinstance(old, ScalarType) and isinstance(new, ScalarType):
+        pairs = [(old.extent, new.extent)]
+    else:
+        pairs = ()
+        for a, b in zip(parts(old), parts(new), strict=True):
+            yield from _extents_of(a, b)
+    for a, b in pairs:
+        if a is not None and b is not None:
+            yield a, b
 
 
 def _sharper(old: Type, new: Type) -> Type:

@@ -90,6 +90,19 @@ func main(%x: float32[N, C, H, W]) {{
     )
 
 
+def test_a_sum_of_one_term_is_the_term():
+    made = decomposed("""
+func main(%x: float32[1, 1, N, 3]) {
+  %n: int(N) = dim(%x) {axis=2}
+  %y: float32[N, 3] = sum_to(%x, %n) {shape=(none, 3)}
+  return %y
+}
+""")
+    assert names(made) == ["dim", "squeeze"]
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    assert evaluate(made, [x])[0].tolist() == x[0, 0].tolist()
+
+
 def test_a_sum_to_one_element_a_channel_is_two_sums():
     made = decomposed("""
 func main(%x: float32[N, 3, H, W]) {

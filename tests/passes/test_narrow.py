@@ -34,6 +34,33 @@ func f(%a: float32[W]) {
 """
 
 
+TAPE = """program main
+func main(%x: float32[N], %w: float32[W], %n: int) {
+  %0: list<float32[n1]> = list_new() {type=!list<float32[n1]>}
+  %1: float32[n2], %2: list<float32[n1]> = counted_while(%n, %x, %0, %w) {carried=2, reverse=false} {
+    body(%i: int, %3: float32[n1], %4: list<float32[n1]>, %w: float32[W]) {
+      %5: list<float32[n1]> = list_append(%4, %3)
+      %6: int(W) = dim(%w) {axis=0}
+      %7: int(n1) = dim(%3) {axis=0}
+      %8: int(bcast(W, n1)) = broadcast_extent(%6, %7)
+      %9: float32[bcast(W, n1)] = broadcast(%3, %8) {shape=(none,)}
+      return %9, %5
+    }
+  }
+  %10: float32[N] = counted_while(%n, %x, %2) {carried=1, reverse=true} {
+    body(%i_1: int, %11: float32[N], %12: list<float32[n1]>) {
+      %13: float32[n1] = list_get(%12, %i_1)
+      %14: float32[n1] = tanh(%13)
+      %15: int(n1) = dim(%14) {axis=0}
+      %16: int(bcast(N, n1)) = broadcast_extent(%15, %15)
+      return %11
+    }
+  }
+  return %10
+}
+"""
+
+
 def types(program):
     return [str(v.type) for operation in program.walk() for v in operation.results]
 
@@ -48,6 +75,14 @@ def test_a_loop_that_changes_what_it_carries_keeps_what_the_program_says():
     made = narrowed(parse(LOOP), {"N": 1})
     verify(made)
     assert types(made)[:2] == ["float32[n2]", "int(n1)"]
+
+
+def test_what_a_loop_finds_out_of_its_symbols_holds_in_what_reads_its_lists():
+    made = narrowed(parse(TAPE), {"W": symbol("N")})
+    verify(made)
+    found = types(made)
+    assert [t for t in found if "n1" in t] == []
+    assert found[-4:] == ["float32[N]", "float32[N]", "int(N)", "int(N)"]
 
 
 def test_the_program_that_is_given_stays_as_it_is():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ListType, TensorType
 from dy2st.runtime.cpu.elementwise import DEAR
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import least, minus, most, plus, times
@@ -15,7 +15,8 @@ from dy2st.runtime.cpu.target import Target
 
 _PRODUCT, _DEAR, _CHEAP = 300, 8_000, 300
 """Picoseconds of one operation on vectors: in a product, of a function, of arithmetic."""
-_FLOAT = 4
+_FLOAT, _COPIED = 4, 200
+"""Bytes of an element, as most are, and picoseconds to copy one byte to memory that is not in cache."""
 _TURNS = 32
 """How many turns a loop is taken to have where nothing says so."""
 _MOST_TURNS = 1 << 20
@@ -31,13 +32,25 @@ def row_cost(
         elements = times(f, *_extents(value, given[value]))
         total = plus(f, total, f.value(f"sdiv i64 {times(f, elements, _PRODUCT)}, {lanes}"))
     each = sum(_DEAR if o.op.name in DEAR else _CHEAP for o in loop.blocks[0].walk() if _is_elementwise(o))
+    work = f.value(f"sdiv i64 {times(f, _longest(f, loop, given, axes), each)}, {lanes}")
+    return plus(f, total, work)
+
+
+def join_cost(f: Function, loop: Operation, operands: Sequence[Components], axes: Mapping[Value, int]) -> str:
+    """Write how many picoseconds it takes to put together what a row of a turn appends to lists."""
+    lists = sum(isinstance(v.type, ListType) and v in axes for v in loop.results)
+    given = dict(zip(loop.operands, operands, strict=True))
+    return times(f, _longest(f, loop, given, axes), lists * _FLOAT * _COPIED)
+
+
+def _longest(f: Function, loop: Operation, given: Mapping[Value, Components], axes: Mapping[Value, int]) -> str:
+    """Write how many elements a row has of the largest tensor that a loop carries."""
     longest = "1"
-    for value in loop.operands:
+    for value in loop.operands[1 : loop.attributes["carried"] + 1]:
         if value in axes and isinstance(value.type, TensorType):
             beside = [e for i, e in enumerate(_extents(value, given[value])) if i != axes[value]]
-            if value in loop.operands[1 : loop.attributes["carried"] + 1]:
-                longest = most(f, longest, times(f, 1, *beside))
-    return plus(f, total, f.value(f"sdiv i64 {times(f, longest, each)}, {lanes}"))
+            longest = most(f, longest, times(f, 1, *beside))
+    return longest
 
 
 def expected_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str:

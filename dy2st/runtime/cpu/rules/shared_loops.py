@@ -20,7 +20,7 @@ from dy2st.runtime.cpu.list_functions import list_function
 from dy2st.runtime.cpu.memory import CONTEXT_BYTES, INTERRUPTED, MOST_PARTS, OK, STOP
 from dy2st.runtime.cpu.representation import Components, Strided, kinds
 from dy2st.runtime.cpu.rules.lists import list_type
-from dy2st.runtime.cpu.rules.loop_cost import expected_turns, row_cost
+from dy2st.runtime.cpu.rules.loop_cost import expected_turns, join_cost, row_cost
 from dy2st.runtime.cpu.rules.loop_parts import SharedLoop, part_function
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
 from dy2st.runtime.cpu.rules.weights import begun, factors_outside, packed_form
@@ -35,6 +35,8 @@ _TILE = 8
 """Rows of a part are a multiple of it: as many as kernels of products take together."""
 _FEW, _MANY = 8, 16
 """Rows of a part at least, and where there are enough for two such parts."""
+_JOINED = 4
+"""Lists that would take more than this part of the time to be put together are left as they are."""
 _LEAST_TURN = 2_000_000
 """Picoseconds that a turn of a part takes at least."""
 
@@ -106,7 +108,8 @@ def _run(w: Writer, loop: SharedLoop, operands: list[Components]) -> Sequence[Co
     f, operation = w.f, loop.operation
     rows = _rows(w, loop, operands)
     cost = row_cost(f, operation, operands, loop.axes, w.unit.target)
-    size = _part_size(f, rows, cost)
+    lists = times(f, join_cost(f, operation, operands, loop.axes), _JOINED)
+    size = _part_size(f, rows, cost, compare(f, "sle", lists, cost))
     count = f.value(f"sdiv i64 {plus(f, rows, size, -1)}, {size}")
     given = f.slot("i64", sum(len(kinds(v.type)) for v in operation.operands))
     made = f.slot("i64", max(1, sum(len(kinds(v.type)) for v in operation.results)))
@@ -147,13 +150,13 @@ def _rows(w: Writer, loop: SharedLoop, operands: list[Components]) -> str:
     return rows
 
 
-def _part_size(f: Function, rows: str, cost: str) -> str:
-    """Write how many rows a part has: all of them where a turn does not take long."""
+def _part_size(f: Function, rows: str, cost: str, pays: str) -> str:
+    """Write how many rows a part has: all of them where a turn does not take long, or parts do not pay."""
     least_rows = f.value(f"select i1 {compare(f, 'sge', rows, 2 * _MANY)}, i64 {_MANY}, i64 {_FEW}")
     total, parts = times(f, rows, cost), "1"
     number = 2
     while number <= MOST_PARTS:
-        enough = all_of(f, compare(f, "sge", rows, times(f, least_rows, number)),
+        enough = all_of(f, pays, compare(f, "sge", rows, times(f, least_rows, number)),
                         compare(f, "sge", total, number * _LEAST_TURN))  # fmt: skip
         parts = f.value(f"select i1 {enough}, i64 {number}, i64 {parts}")
         number *= 2

@@ -212,6 +212,26 @@ def test_what_begins_otherwise_than_it_ends(rng):
     np.testing.assert_allclose(same_for_any_threads(native, given)[0], want, rtol=2e-5, atol=2e-5)
 
 
+def test_lists_that_take_longer_than_the_turns_are_left_whole(rng):
+    def many(x, h, w):
+        a, b, c, t = [], [], [], 0
+        while t < x.shape[0]:
+            h = h + x[t]
+            a.append(h)
+            b.append(h * 2)
+            c.append(h * 3)
+            t += 1
+        return h, paddle.stack(a), paddle.stack(b), paddle.stack(c)
+
+    x, h = rng.normal(size=(7, 64, 300)).astype("float32"), rng.normal(size=(64, 300)).astype("float32")
+    native = native_of(many, [x, h, h])
+    assert is_shared(native)
+    for got, want in zip(
+        same_for_any_threads(native, [x, h, h]), compile_plan(native.program).run([x, h, h]), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_parts_that_give_up_keep_no_memory(rng):
     def uneven(x, h, w, n):
         outs, t = [h], 0
