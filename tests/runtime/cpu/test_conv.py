@@ -194,6 +194,38 @@ def test_several_small_images_are_mixed(x, w, padding, groups, stride, dtype):
     check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype)
 
 
+ALONE = (
+    ((2, 5, 19, 17), (5, 1, 3, 3), 1, 1, 5),
+    ((1, 4, 21, 30), (8, 1, 5, 3), 2, 1, 4),
+    ((3, 6, 12, 9), (3, 2, 3, 3), 1, 2, 3),
+    ((2, 3, 7, 7), (3, 1, 7, 7), 3, 1, 3),
+    ((2, 4, 40), (4, 1, 5), 1, 1, 4),
+    ((1, 2, 1, 1), (2, 1, 3, 3), 1, 1, 2),
+)
+"""Shapes of image and filters, stride, dilation, groups."""
+
+
+def check_alone(x, w, stride, dilation, groups, dtype, target=None):
+    rng, rank = np.random.default_rng(10), len(x) - 2
+    padding = tuple(((k - 1) * dilation // 2,) * 2 for k in w[2:])
+    how = {"stride": (stride,) * rank, "padding": padding, "dilation": (dilation,) * rank, "groups": groups}
+    check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype, target)
+
+
+@pytest.mark.parametrize("case", ALONE)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_groups_of_few_filters_run_over_their_planes_alone(case, dtype):
+    check_alone(*case, dtype)
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])
+def test_groups_of_few_filters_on_lesser_targets(target):
+    if not runnable(target):
+        pytest.skip(f"this CPU does not run {target}")
+    for case in ALONE:
+        check_alone(*case, "f32", target)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_many_small_images_go_side_by_side(stride):
     rng = np.random.default_rng(3)

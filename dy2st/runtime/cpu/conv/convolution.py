@@ -13,6 +13,7 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dy2st.runtime.cpu.conv.alone import alone, alone_scratch, stands_alone
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.direct_weights import direct_weights, many_places
@@ -45,10 +46,11 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     f = Function(f"dy2st.conv.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
     extents = Extents(f, t)
     multiply, whole, windows = panels(t), matmul_kernel(dtype, False, False, target), gather(t)
-    side_by_side, by_windows = together(t), few(t)
+    side_by_side, by_windows, by_lines = together(t), few(t), alone(t)
     ways = [direct(t), mixed(t), winograd(t)] if permutes(target) else [sliding_images(t, sliding(t))]
     whole_image = _takes_every_element(f, extents.shape)
     laid_out = negation(f, whole_image)
+    _instead(f, stands_alone(f, extents), by_lines)
     _instead(f, few_places(f, extents), by_windows)
     if permutes(target):
         _instead(f, mixes_tiles(f, t), ways[1])
@@ -75,7 +77,7 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
                        "i1 false")  # fmt: skip
             _zero_without_steps(f, t, extents, c)
     f.ret()
-    needs = (multiply, whole, windows, side_by_side, by_windows, *ways)
+    needs = (multiply, whole, windows, side_by_side, by_windows, by_lines, *ways)
     return Definition(f.name, f.text(), needs)
 
 
@@ -87,6 +89,7 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
     side_by_side = together_images(t, target)
+    by_lines = write_turned(f, t, extents, alone(t), lambda row: stands_alone(f, Extents(f, t, row)))
     if permutes(target):
         ways = write_turned(
             f, t, extents, winograd(t), lambda row: tiles_pay(f, t, Extents(f, t, row), tiles_row(f, row))
@@ -106,7 +109,7 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"ptr {behind}", "i1 false")  # fmt: skip
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
     f.ret()
-    needs = (multiply, windows, side_by_side, *ways)
+    needs = (multiply, windows, side_by_side, *by_lines, *ways)
     return Definition(f.name, f.text(), needs)
 
 
@@ -157,6 +160,7 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
     worst = plus(f, worst, block)
     room = most(f, worst, f.value(f"select i1 {few_places(f, extents)}, i64 {few_scratch(f, t, extents)}, i64 0"))
     rooms = (direct_scratch(t), mixed_scratch(t), winograd_scratch(t)) if permutes(target) else (sliding_scratch(t),)
+    rooms = (alone_scratch(t), *rooms)
     needs += rooms
     for own in rooms:
         room = most(f, room, f.call("i64", f"@{own.name}", "ptr %shape"))

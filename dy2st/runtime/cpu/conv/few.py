@@ -75,10 +75,10 @@ def _some_filters(tile: Tile) -> Definition:
     c_row = times(f, "%places", size)
     c = f.offset("%c", times(f, first, c_row))
     with f.loop("%depth", step=_CHUNK) as p:
-        at = plus(f, times(f, first, "%row"), times(f, p, size))
+        at, steps = plus(f, times(f, first, "%row"), times(f, p, size)), least(f, minus(f, "%depth", p), _CHUNK)
         w, windows = f.offset("%w", at), f.offset("%windows", p, tile.element)
         f.call("void", f"@{dots.name}", f"ptr {w}", "i64 %row", f"ptr {windows}", "i64 %row", f"ptr {c}",
-               f"i64 {c_row}", f"i64 {size}", f"i64 {count}", "i64 %places", f"i64 {least(f, minus(f, '%depth', p), _CHUNK)}",
+               f"i64 {c_row}", f"i64 {size}", f"i64 {count}", "i64 %places", f"i64 {steps}",
                f"i1 {compare(f, 'sgt', p, 0)}")  # fmt: skip
     f.ret()
     return Definition(f.name, f.text(), (dots,))

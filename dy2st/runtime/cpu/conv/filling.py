@@ -18,30 +18,32 @@ _COST = 400
 """Picoseconds an element takes to be laid out, of which most is the way from the cache of another CPU."""
 
 
+_PARAMETERS = (("ptr", "%x"), ("ptr", "%planes"), ("i64", "%step"), ("i64", "%left"), ("ptr", "%shape"))
+
+
 def fill_planes(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.planes(x, planes, step, left, shape, images)`.
 
     Images are `step` elements apart, and from x on there are `left`; where they are mixed, so are `images`, in which
     those that miss are zeros.
     """
+    lines, turns = fill_channels(tile), _fill_by_turns(tile)
     name = f"dy2st.conv.{tile.dtype}.planes"
-    parameters = (("ptr", "%x"), ("ptr", "%planes"), ("i64", "%step"), ("i64", "%left"), ("ptr", "%shape"))
-    lines = _fill_channels(tile, f"{name}.channels", parameters)
-    turns = _fill_by_turns(tile, f"{name}.mixed", parameters)
-    f = Function(name, (*parameters, ("i64", "%images")), linkage="internal", also="noinline nounwind")
+    f = Function(name, (*_PARAMETERS, ("i64", "%images")), linkage="internal", also="noinline nounwind")
     planes = Planes(f, tile, Extents(f, tile))
     units, cost = times(f, "%images", planes.extents.channels), times(f, planes.channel, _COST)
     alone, needs = compare(f, "eq", planes.mixed, 1), [lines, turns]
     for body, condition in ((lines, alone), (turns, negation(f, alone))):
         with f.when(condition):
-            needs.append(forked(f, body.name, parameters, units, cost))
+            needs.append(forked(f, body.name, _PARAMETERS, units, cost))
     f.ret()
     return Definition(name, f.text(), tuple(needs))
 
 
-def _fill_by_turns(tile: Tile, name: str, parameters: tuple[tuple[str, str], ...]) -> Definition:
+def _fill_by_turns(tile: Tile) -> Definition:
     """Return the function that fills the planes of some channels of mixed images, which are counted through."""
-    f, t = Function(name, (*parameters, *RANGE), linkage="internal", also="noinline nounwind"), tile.element
+    name, t = f"dy2st.conv.{tile.dtype}.planes.mixed", tile.element
+    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     planes = Planes(f, tile, Extents(f, tile))
     stride, mixed, extent = planes.strides[1], planes.mixed, planes.extents.shape["in2"]
     width = f.value(f"udiv i64 {planes.width}, {mixed}")
@@ -66,12 +68,13 @@ def _fill_by_turns(tile: Tile, name: str, parameters: tuple[tuple[str, str], ...
     return Definition(name, f.text())
 
 
-def _fill_channels(tile: Tile, name: str, parameters: tuple[tuple[str, str], ...]) -> Definition:
+def fill_channels(tile: Tile) -> Definition:
     """Return the function that fills the planes of some channels of the images, which are counted through.
 
     What is inside of a line is the same for all lines of a plane, so a column of vectors is written at a time.
     """
-    f = Function(name, (*parameters, *RANGE), linkage="internal", also="noinline nounwind")
+    name = f"dy2st.conv.{tile.dtype}.planes.channels"
+    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     planes = Planes(f, tile, Extents(f, tile))
     stride, extent = planes.strides[1], planes.extents.shape["in2"]
     dense, halved = compare(f, "eq", stride, 1), compare(f, "eq", stride, 2)

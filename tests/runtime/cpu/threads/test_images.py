@@ -56,6 +56,16 @@ def test_convolutions_and_their_gradients(x, w, stride, rng):
     same_bits(f, *(rng.normal(size=s).astype("float32") for s in (x, w)))
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise_convolutions_and_their_gradients(stride, rng):
+    def f(x, w):
+        x.stop_gradient = w.stop_gradient = False
+        y = F.conv2d(x, w, stride=stride, padding=1, groups=24)
+        return y, *paddle.grad((y * y).sum(), [x, w])
+
+    same_bits(f, *(rng.normal(size=s).astype("float32") for s in ((3, 24, 30, 31), (24, 1, 3, 3))))
+
+
 def test_pooling(rng):
     x = rng.normal(size=(8, 32, 60, 60)).astype("float32")
     same_bits(lambda x: (F.max_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 2, 2)), x)
