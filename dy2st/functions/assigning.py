@@ -10,6 +10,7 @@ from dy2st.functions.operands import cast_to, op, tensor
 from dy2st.ir.context import current, replaced
 from dy2st.runtime import inplace
 from dy2st.runtime.dispatch import apply
+from dy2st.runtime.late_values import overwritten, shape_of
 from dy2st.runtime.tensor import Tensor
 
 _CAST, _DETACH, _BROADCAST = op("cast"), op("detach"), op("broadcast")
@@ -69,9 +70,10 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
 def set_value(x: Tensor, value: Any) -> Tensor:
     """Write a tensor or array of the same shape into x; no history is kept, a leaf stays a leaf."""
     new = value if isinstance(value, Tensor) else tensor(np.asarray(value), "set_value")
-    if current().trace is None and list(new.shape) != list(x.shape):
+    if current().trace is None and list(new.shape) != shape_of(x):
         raise ValueError(f"set_value: the value has shape {new.shape}, the tensor {x.shape}")
-    return without_history(x, new)
+    with overwritten(x, new):
+        return without_history(x, new)
 
 
 def without_history(x: Tensor, new: Tensor) -> Tensor:

@@ -39,6 +39,7 @@ from dy2st.functions.operands import cast_to, op
 from dy2st.functions.operators import OPERATORS
 from dy2st.missing import NoTensorAttribute
 from dy2st.runtime.dispatch import apply
+from dy2st.runtime.late_values import payload_of
 from dy2st.runtime.tensor import Tensor
 
 # The functions that are methods as they are, by the module that has them.
@@ -140,7 +141,9 @@ def new_ones(x: Tensor, size: Any, *, dtype: Any = None) -> Tensor:
 
 
 def absent(x: Tensor, name: str) -> Any:
-    """Raise AttributeError, with a hint, for an attribute that a tensor has not."""
+    """Raise AttributeError, with a hint, for an attribute that a tensor has not (values may come late)."""
+    if name == "_payload":
+        return payload_of(x)
     if name.startswith("__"):
         raise AttributeError(name)
     raise NoTensorAttribute(name, lambda: METHODS)

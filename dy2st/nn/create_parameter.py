@@ -6,7 +6,12 @@ else Xavier uniform for weights and zeros for biases.
 
 from __future__ import annotations
 
+import copy
+import math
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import DType
@@ -17,7 +22,12 @@ from dy2st.nn.initializer.defaults import global_initializer
 from dy2st.nn.initializer.xavier import XavierUniform
 from dy2st.nn.param_attr import as_attr
 from dy2st.runtime import unique_name
+from dy2st.runtime.late_values import postpone
 from dy2st.runtime.parameter import Parameter
+from dy2st.runtime.places import namespace
+
+LATE_FROM = 1 << 15
+"""Parameters of so many elements get their initial values when somebody first asks for them."""
 
 
 def default_dtype() -> DType:
@@ -67,7 +77,17 @@ def make_parameter(
     if trace is not None and hasattr(trace, "create_parameter"):
         return trace.create_parameter(shape, dtype, initializer, attribute, name)
     with replaced(trace=None, grad=False):
+        if _may_wait(initializer, shape):
+            made = Parameter(None, name=name, **attribute.settings())
+            postpone(made, shape, dtype, partial(copy.copy(initializer).value, shape, dtype))
+            return made
         return Parameter(initializer.value(shape, dtype), name=name, **attribute.settings())
+
+
+def _may_wait(initializer: Initializer, shape: tuple[int, ...]) -> bool:
+    """Say whether initial values are many random numbers on the CPU, by a rule that is known to draw once."""
+    ours = type(initializer).__module__.startswith("dy2st.")
+    return ours and initializer.draws_once and math.prod(shape) >= LATE_FROM and namespace() is np
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dy2st.ir.context import replaced
+from dy2st.runtime.late_values import dtype_of, shape_of
 from dy2st.runtime.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def load(layer: Layer, given: dict[str, Any], use_structured_name: bool) -> tupl
     missing: list[str] = []
     matched: list[tuple[Tensor, Any]] = []
     used: set[str] = set()
-    for structured, tensor in layer.state_dict().items():
+    for structured, tensor in state_dict(layer, True, "", keep_vars=True).items():
         key = structured if use_structured_name else tensor.name
         problem = _problem(key, tensor, given)
         if problem is not None:
@@ -50,7 +51,7 @@ def load(layer: Layer, given: dict[str, Any], use_structured_name: bool) -> tupl
         matched.append((tensor, given[key]))
     with replaced(trace=None, grad=False):
         for tensor, value in matched:
-            tensor.set_value(value if isinstance(value, Tensor) else np.asarray(value, dtype=tensor.dtype.numpy))
+            tensor.set_value(value if isinstance(value, Tensor) else np.asarray(value, dtype=dtype_of(tensor).numpy))
     return missing, [key for key in given if key not in used]
 
 
@@ -59,6 +60,7 @@ def _problem(key: str, tensor: Tensor, given: dict[str, Any]) -> str | None:
     if value is None:
         return f"{key} is not found in the provided dict."
     shape = list(np.shape(value) if not isinstance(value, Tensor) else value.shape)
-    if shape != list(tensor.shape):
-        return f"{key} receives a shape {shape}, but the expected shape is {list(tensor.shape)}."
+    expected = shape_of(tensor)
+    if shape != expected:
+        return f"{key} receives a shape {shape}, but the expected shape is {expected}."
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from dy2st.dtypes import DType
 from dy2st.runtime.tensor import Tensor
@@ -15,6 +15,9 @@ class Initializer:
 
     Called on a tensor, an initializer writes them into it.
     """
+
+    draws_once: ClassVar[bool] = False
+    """Whether `value` draws exactly one random tensor, so that it may do so later."""
 
     def value(self, shape: tuple[int, ...], dtype: DType) -> Tensor:
         """Return a new tensor of initial values."""

@@ -13,6 +13,8 @@ from dy2st.runtime.tensor import Tensor
 class Uniform(Initializer):
     """Uniform on [low, high)."""
 
+    draws_once = True
+
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None):
         if high < low:
             raise ValueError(f"Uniform: low must not be above high, not {low} and {high}")
@@ -24,6 +26,8 @@ class Uniform(Initializer):
 
 class Normal(Initializer):
     """Normal with this mean and standard deviation."""
+
+    draws_once = True
 
     def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None):
         self._mean, self._std = float(mean), float(std)
@@ -38,6 +42,8 @@ class TruncatedNormal(Initializer):
     Drawn through the inverse of the distribution function: mean + std * sqrt(2) * erfinv(2u - 1), with u uniform
     between the values of the distribution function at a and b.
     """
+
+    draws_once = True
 
     def __init__(self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None):
         if not a < b:

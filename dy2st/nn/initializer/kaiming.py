@@ -15,6 +15,8 @@ from dy2st.runtime.tensor import Tensor
 
 
 class _Kaiming(Initializer):
+    draws_once = True
+
     def __init__(
         self,
         fan_in: float | None = None,

@@ -14,6 +14,8 @@ from dy2st.runtime.tensor import Tensor
 
 
 class _Xavier(Initializer):
+    draws_once = True
+
     def __init__(
         self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0, name: str | None = None
     ):
