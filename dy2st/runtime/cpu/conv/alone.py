@@ -20,7 +20,7 @@ from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _MOST_FILTERS = 2
 """The filters of a group up to which planes are read for each one alone."""
-_TEAM = 8
+TEAM = 8
 """How many threads there is room for."""
 _VECTORS = (8, 4, 2)
 """How many vectors of a line are computed at once: the most, and the fewest that are enough for what is left."""
@@ -60,7 +60,7 @@ def alone(tile: Tile) -> Definition:
     arguments = (*PARAMETERS[:4], ("ptr", "%scratch"), ("ptr", rooms))
     taps = times(f, extents.depth, extents.filters, _COST)
     cost = times(f, extents.places, plus(f, taps, _ELEMENT_COST))
-    part = forked(f, body.name, arguments, times(f, extents.images, extents.groups), cost, _TEAM)
+    part = forked(f, body.name, arguments, times(f, extents.images, extents.groups), cost, TEAM)
     f.ret()
     return Definition(f.name, f.text(), (body, part))
 
@@ -72,7 +72,7 @@ def alone_scratch(tile: Tile) -> Definition:
     extents = Extents(f, tile)
     with f.when(stands_alone(f, extents)):
         planes = Planes(f, tile, extents)
-        f.ret("i64", plus(f, planes.taps_bytes, times(f, Room(f, tile, planes).bytes, _TEAM)))
+        f.ret("i64", plus(f, planes.taps_bytes, times(f, Room(f, tile, planes).bytes, TEAM)))
     f.ret("i64", "0")
     return Definition(f.name, f.text())
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.alone import alone, alone_scratch, stands_alone
+from dy2st.runtime.cpu.conv.alone_weights import alone_weights
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.direct_weights import direct_weights, many_places
@@ -123,6 +124,8 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     side_by_side = together_weights(t, target)
     fill_zeros(f, t, "%w", times(f, extents.groups, extents.group_filters))
     way = direct_weights(t) if permutes(target) else sliding_images(t, sliding_weights(t))
+    by_lines = alone_weights(t)
+    _instead(f, stands_alone(f, extents), by_lines)
     if permutes(target):
         _instead(f, all_of(f, applies(f, t, extents), many_places(f, t, extents)), way)
     _small_images(f, t, extents, side_by_side)
@@ -135,7 +138,7 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"i64 {extents.row_bytes // t.size}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"i64 {extents.filters}", f"i64 {steps}", f"i64 {columns}", f"ptr {behind}", "i1 true")  # fmt: skip
     f.ret()
-    needs = (multiply, windows, side_by_side, way)
+    needs = (multiply, windows, side_by_side, by_lines, way)
     return Definition(f.name, f.text(), needs)
 
 

@@ -43,7 +43,7 @@ def sliding_weights(tile: Tile) -> Definition:
         name, [*parameters, *(("i64", f"%{e}") for e in EXTENTS)], linkage="internal", also="noinline nounwind"
     )
     sizes, size, (rows, columns) = Sizes(f, tile), tile.size, tile.dots
-    kernel = _kernel(tile)
+    kernel = line_dots(tile, rows, columns)
     write_rows(f, tile, sizes, "%scratch")
     image = padded_image(f, tile, sizes, f.offset("%scratch", sizes.rows_bytes))
     line, padded_line = times(f, "%out2", size), times(f, sizes.width, size)
@@ -58,9 +58,8 @@ def sliding_weights(tile: Tile) -> Definition:
     return Definition(name, f.text(), (kernel, *(masked_memory(tile) if tile.lanes > 1 else ())))
 
 
-def _kernel(tile: Tile) -> Definition:
-    """Return the kernel for a block of dot products; rows past the last are copies of the last."""
-    rows, columns = tile.dots
+def line_dots(tile: Tile, rows: int, columns: int) -> Definition:
+    """Return the kernel for a block of dot products, which adds to c; rows past the last are copies of the last."""
     name = f"dy2st.conv.{tile.dtype}.lines.{rows}x{columns}"
     f = Function(name, _KERNEL, linkage="internal", also="noinline nounwind")
     lanes = tile.lanes
