@@ -17,7 +17,7 @@ def late_names(package: str, by_module: Mapping[str, str]) -> Callable[[str], An
     of a module of the package itself. For type checkers the package imports the same names under TYPE_CHECKING.
 
     >>> get = late_names("dy2st.files", {"strict_json": "loads"})
-    >>> get("loads")("[1]")
+    >>> get("loads")("[1]", "a list")
     [1]
     """
     where = {name: module for module, names in by_module.items() for name in names.split()}
