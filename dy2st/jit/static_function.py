@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
+from dy2st.forks import Locked
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
@@ -49,7 +49,7 @@ _Seen = tuple[tuple[ConcreteProgram, Recogniser], ...]
 _NOTHING: tuple[None, Process, int, _Seen] = (None, Process(), -1, ())
 
 
-class StaticFunction:
+class StaticFunction(Locked):
     """A function under `to_static`. Call it as the function itself; `explain()` tells what happened."""
 
     __name__: str
@@ -73,7 +73,7 @@ class StaticFunction:
         """Whether native code is strict: the same bits on every CPU."""
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
         self._cache = ProgramCache()
-        self._lock = threading.RLock()
+        Locked.__init__(self)
         self._opened: set[str] = set()
         self._closed: set[str] = set()
         self._open_state: set[tuple[int, str]] = set()

@@ -11,11 +11,11 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
@@ -106,12 +106,12 @@ class Native(Runnable, Protocol):
         ...
 
 
-class Automatic:
+class Automatic(Locked):
     """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
 
     def __init__(self, program: Program, *, always: bool = False, strict: bool = False):
         self.program, self._always, self._strict = program, always, strict
-        self._lock = threading.Lock()
+        super().__init__()
         self._runs = 0
         self._job: Job | None = None
         self._plan: Plan | None = None

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
-_working = threading.RLock()
+from dy2st.forks import ForkLock
+
+_working = ForkLock(level=1)
 
 
-def apart() -> AbstractContextManager[object]:
-    """Return what one holds while making code: nobody else makes any, and a fork of the process waits for the end.
-
-    Locks that another thread holds when a process forks stay locked in the new process, for ever.
-    """
+def apart() -> ForkLock:
+    """Return what one holds while making code: nobody else makes any, and a fork of the process waits for the end."""
     return _working
-
-
-def _released() -> None:
-    _working.release()
-
-
-def _forgotten() -> None:
-    """Begin with a free lock in a new process: the thread that waits there has another number than the one before."""
-    global _working
-    _working = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lambda: _working.acquire(), after_in_parent=_released, after_in_child=_forgotten)
 
 
 class Job:

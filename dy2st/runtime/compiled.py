@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from dy2st.autodiff.jet import Given, jet
 from dy2st.autodiff.programs import fresh_names, jvp, vjp
 from dy2st.autodiff.unwinding import has_attempts, unwound
 from dy2st.batching.programs import stacked_vmap
+from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
@@ -26,7 +26,7 @@ from dy2st.runtime.plan import compile_plan
 from dy2st.runtime.report import Report
 
 
-class Compiled:
+class Compiled(Locked):
     """Hold a Program, its plans (one an array module) and its pull-backs; safe to use from several threads."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Compiled:
         """Whether its native code is strict (backend.py)."""
         self._whole = whole
         """Whether this is a Program of the user's, which may become native code, not one operation of eager mode."""
-        self._lock = threading.RLock()
+        super().__init__()
         self._plans: dict[Any, Runnable] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
         self._pushforwards: dict[tuple[int, ...], tuple[Compiled, tuple[int, ...]]] = {}

@@ -10,16 +10,17 @@ import os
 import threading
 from typing import Any
 
+from dy2st.forks import Locked
 from dy2st.ir.context import current
 
 _MAKING = threading.Lock()
 
 
-class Generator:
+class Generator(Locked):
     """Hand out draw numbers; safe to use from several threads."""
 
     def __init__(self, seed: int | None = None):
-        self._lock = threading.Lock()
+        super().__init__()
         self.seed = int.from_bytes(os.urandom(4), "little") >> 1 if seed is None else seed
         self.draw = 0
 

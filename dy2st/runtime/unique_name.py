@@ -6,20 +6,20 @@ the same names twice.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dy2st.forks import Locked
 from dy2st.ir.context import current
 
 
-class UniqueNames:
+class UniqueNames(Locked):
     """Count how often each key was asked for; safe to use from several threads."""
 
     def __init__(self, prefix: str = ""):
         self.prefix = prefix
         self._counts: dict[str, int] = {}
-        self._lock = threading.Lock()
+        super().__init__()
 
     def generate(self, key: str) -> str:
         """Return `key_0` at the first call with this key, `key_1` at the next, and so on."""

@@ -11,13 +11,13 @@ False
 from __future__ import annotations
 
 import marshal
-import threading
 import types
 import weakref
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from dy2st.forks import ForkLock
 from dy2st.naming import is_plain_module
 from dy2st.records import field, record, replace
 
@@ -126,7 +126,7 @@ class _ByCode:
 
 
 _converted, _generated = _ByCode(), _ByCode()
-_lock = threading.RLock()
+_lock = ForkLock(level=0)
 Keep = Callable[[types.FunctionType, Callable[[], Conversion]], Conversion]
 """Returns the conversion of a function that was kept, or what the second argument makes."""
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import os
 import re
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.forks import ForkLock, Gate
 from dy2st.records import field, record
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import cache
@@ -24,9 +23,7 @@ from dy2st.runtime.cpu.loading import libc_address, load_image
 from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.target import Target, binding, current_target
 
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child has none of the threads that could give the lock back
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock, _inside_llvm = ForkLock(level=2), Gate(level=3)
 _loaded: list[Any] = []
 _provided: dict[str, Callable[[], int]] = {}
 
@@ -69,8 +66,9 @@ def compile_object(text: str, target: Target, level: int = 1) -> bytes:
 
     At level 0 code is made ten times as fast and runs slower: for code that runs once a call.
     """
-    module, machine = _improved(text, target, level)
-    return _emitted(module, machine)
+    with _inside_llvm:
+        module, machine = _improved(text, target, level)
+        return _emitted(module, machine)
 
 
 def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dy2st.forks import Locked
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
@@ -53,7 +53,7 @@ class _Calls:
         return self._plan.unit.calls[number]
 
 
-class NativePlan:
+class NativePlan(Locked):
     """Native code of a Program. Any number of threads may run it at once."""
 
     def __init__(self, program: Program, *, strict: bool = False, quick: bool = False, quick_library: bool = False):
@@ -77,7 +77,7 @@ class NativePlan:
         self._width = sum(len(kinds(t)) for t in self._results)
         self._constants = _words([array.ctypes.data for array in self._arrays])
         self._library = _words(self._kernels(notes))
-        self._lock = threading.Lock()
+        super().__init__()
         self._contexts: dict[int, Context] = {}
         self._keep: list[Any] = []
         self._stack = np.zeros(_MOST_FREE + 1, np.uint64)

@@ -7,10 +7,10 @@ code looks. Where they do not, another version is made, and after a few of them 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
+from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.passes.base import run_pipeline
 from dy2st.passes.fold import FoldConstants
@@ -45,12 +45,12 @@ def native_code(
     return made
 
 
-class Versions:
+class Versions(Locked):
     """The versions of one Program. Any number of threads may run them at once."""
 
     def __init__(self, program: Program, *, quick: bool = False):
         self.program, self._quick = program, quick
-        self._lock = threading.Lock()
+        super().__init__()
         self._made: dict[_Key, NativePlan] = {}
         self._chosen: dict[tuple[tuple[str, int], ...], NativePlan] = {}
         """Which version runs inputs with these extents; as many are noted as it takes to look once a shape."""
