@@ -19,7 +19,8 @@ from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
-from dy2st.runtime.interpreted_time import seconds_of_elements, steps
+from dy2st.runtime.interpreted_memory import peak
+from dy2st.runtime.interpreted_time import bindings, seconds_of_elements, steps
 from dy2st.runtime.llvm import do_without
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.runtime.report import Report
@@ -115,6 +116,8 @@ class Automatic(Locked):
         self._runs = 0
         self._job: Job | None = None
         self._plan: Plan | None = None
+        self._extents: dict[str, int] = {}
+        """What the symbols were in the run that the interpreter made."""
         self._chosen: Runnable | None = None
         self.native: Native | None = None
         """The native code that runs the Program; None while, or where, the interpreter does."""
@@ -148,7 +151,7 @@ class Automatic(Locked):
             seconds=sum(plan.seconds for plan in plans),
             host_calls=sum((Counter(call.name for call in plan.host_calls) for plan in plans), Counter[str]()),
             elsewhere=sum(plan.elsewhere for plan in plans),
-            peak=max([plan.peak for plan in plans], default=0),
+            peak=max(plan.peak for plan in plans) if plans else peak(self.program, self._extents),
             is_being_made=self._job is not None and self._job.runs,
         )
 
@@ -167,16 +170,16 @@ class Automatic(Locked):
             self._improve(self.native)  # 3.
             return self._chosen
         if self._runs == 1 and not self._always and not self._takes_long(inputs):  # 2.
-            return self._interpreted()
+            return self._interpreted(inputs)
         try:
             with apart():
                 made: Native = cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
         except ImportError as error:
             do_without(error)
-            self._chosen = self._interpreted()
+            self._chosen = self._interpreted(inputs)
             return self._chosen
         if not self._always and not made.is_worth_it:
-            self._chosen = self._interpreted()
+            self._chosen = self._interpreted(inputs)
             return self._chosen
         self.native = made
         self._chosen = None if made.is_quick else made
@@ -194,7 +197,8 @@ class Automatic(Locked):
         with contextlib.suppress(RuntimeError):  # the process ends, or may have no more threads
             self._job = Job(native.improve)
 
-    def _interpreted(self) -> Plan:
+    def _interpreted(self, inputs: Sequence[Any]) -> Plan:
         if self._plan is None:
+            self._extents = bindings(self.program, inputs) or {}
             self._plan = compile_plan(self.program)
         return self._plan

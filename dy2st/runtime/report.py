@@ -26,12 +26,13 @@ class Report:
     elsewhere: int = 0
     """How many runs the interpreter took over."""
     peak: int = 0
-    """The most bytes that the last run held at a time, beside its inputs."""
+    """The most bytes that the last run held at a time, beside its inputs; of the interpreter's first run, about."""
     is_being_made: bool = False
 
     def __str__(self) -> str:
         if not self.versions:
-            return "operation by operation" + ("; native code is being made" if self.is_being_made else "")
+            held = f"; about {_bytes(self.peak)} beside the inputs" if self.peak else ""
+            return f"operation by operation{held}" + ("; native code is being made" if self.is_being_made else "")
         how = (
             "made" if not self.kept else "kept from before, loaded" if self.kept == self.versions else "made or loaded"
         )
