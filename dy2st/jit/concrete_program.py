@@ -43,6 +43,8 @@ class ConcreteProgram:
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._bare = are_bare(traced.writes) and not traced.same
         """Whether what is written back need not be made tensors of first."""
+        self._seeded = tuple(i for i in traced.seeded if i not in traced.freed)
+        """The results that may be differentiated after a call."""
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.writes or traced.grad_free or traced.raised or traced.failed or traced.same or traced.actions
@@ -165,7 +167,7 @@ class ConcreteProgram:
         """Run; put the call on the tape where gradients are on."""
         if current().grad:
             wrapped = self.traced.outputs if self._bare else None
-            return call(Tensor, self.compiled, inputs, xp, self.traced.seeded, wrapped)
+            return call(Tensor, self.compiled, inputs, xp, self._seeded, wrapped, self.traced.freed)
         raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
         made = self.compiled.run(raw, xp)
         if self._bare:

@@ -65,6 +65,8 @@ class Traced:
     """What each call does at its end."""
     same: tuple[tuple[int, int], ...] = ()
     """Results, by number, that are the tensor which is an argument, by number: not a copy of it."""
+    freed: tuple[int, ...] = ()
+    """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
 
     @property
     def written_leaves(self) -> set[int]:
@@ -231,6 +233,7 @@ class Trace(OutsideReads, Afterwards):
             None if thrown is None else thrown[0],
             self.actions(),
             same,
+            tuple(i for i, v in enumerate(results) if flows[i] and v in self.freed),
         )
 
     def _check(self, program: Program) -> None:

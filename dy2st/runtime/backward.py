@@ -36,6 +36,8 @@ def backward(
         raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
     if trace is not None:
         trace.backward(outputs, _listed(grad_tensors, len(outputs)))
+        if not retain_graph:
+            trace.free(outputs)
         return
     walk = Walk(graph=False, keep=retain_graph)
     for out, seed in zip(outputs, _listed(grad_tensors, len(outputs)), strict=True):

@@ -40,6 +40,8 @@ class Recorder:
         self.log = WriteLog()
         self.needs: set[Value] = set()
         """Values through which a gradient flows."""
+        self.freed: set[Value] = set()
+        """Values whose history a backward pass of the Program's frees, as it does in eager mode."""
         self.rng_arguments: dict[str, Value] = {}
 
     # ---- values --------------------------------------------------------------------------------------------------
@@ -325,6 +327,24 @@ class Recorder:
         for (leaf, _), ct in zip(places, self.pull(cts, [v for _, v in places], set()), strict=True):
             if ct is not None:
                 add_to_gradient(self, leaf, ct)
+
+    def free(self, outs: Sequence[Tensor]) -> None:
+        """Note that gradients were pulled back from `outs` and will not be again.
+
+        The same holds for what they are linear in, a loss that was scaled or summed. Behind other operations eager mode
+        may not come; nor where a branch decides.
+        """
+        if self.builder is not self.root:
+            return
+        pending = [self.value_of(out) for out in outs]
+        while pending:
+            value = pending.pop()
+            made = value.operation
+            if made is None or value in self.freed or value not in self.needs:
+                continue
+            self.freed.add(value)
+            if isinstance(made.op, Op):
+                pending += [made.operands[i] for i in (*made.op.linear_in, *made.op.linear_together)]
 
     def leaves(self) -> list[Tensor]:
         """Return the tensors from outside that this Program reads."""

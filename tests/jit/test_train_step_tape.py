@@ -1,0 +1,127 @@
+"""What a Program differentiates itself, and frees, cannot be differentiated after the call: as in eager mode."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.errors import AutodiffError
+
+FREED = "was freed by an earlier backward"
+
+
+def weights() -> Any:
+    return paddle.create_parameter([3], "float32", default_initializer=paddle.nn.initializer.Constant(2.0))
+
+
+def stepped(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    loss.backward()
+    return loss
+
+
+def scaled(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    (loss * 8.0 + 1.0).backward()
+    return loss
+
+
+def kept(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    loss.backward(retain_graph=True)
+    return loss
+
+
+def other(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    loss.backward()
+    return loss, (w * x).sum()
+
+
+def in_a_branch(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    if x.sum() > 100:
+        loss.backward()
+    return loss
+
+
+def behind_what_has_no_derivative(w: Any, x: Any) -> Any:
+    y = w * x
+    (paddle.floor(y) * 0.0 + w).sum().backward()
+    return y.sum()
+
+
+def outcome(function: Callable[..., Any], static: bool) -> Any:
+    """Return the gradients after a call, and what pulling back each result then gives."""
+    w, x = weights(), paddle.to_tensor([1.0, 2.0, 3.0])
+    run = paddle.jit.to_static(function, full_graph=True) if static else function
+    found: list[Any] = []
+    for _ in range(3):
+        made = run(w, x)
+        for result in made if isinstance(made, tuple) else (made,):
+            found.append((float(result), result.stop_gradient, None if w.grad is None else w.grad.tolist()))
+            try:
+                result.backward()
+            except AutodiffError as error:
+                found.append(FREED in str(error))
+            w.clear_gradient()
+    return found
+
+
+@pytest.mark.parametrize(
+    "function", [stepped, scaled, kept, other, in_a_branch, behind_what_has_no_derivative], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_results_are_as_differentiable_as_in_eager_mode(
+    function: Callable[..., Any], backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    assert outcome(function, static=True) == outcome(function, static=False)
+
+
+def test_a_step_that_frees_its_loss_has_no_derivative_made() -> None:
+    w, x = weights(), paddle.ones([3])
+    static = paddle.jit.to_static(stepped, full_graph=True)
+    for _ in range(3):
+        static(w, x)
+    assert static.concrete_program.traced.freed == (0,)
+    assert not static.concrete_program.compiled._pullbacks
+
+
+def test_a_detached_loss_stays_as_it_is() -> None:
+    def step(w: Any, x: Any) -> Any:
+        loss = (w * x).sum()
+        loss.backward()
+        return loss.detach()
+
+    static = paddle.jit.to_static(step, full_graph=True)
+    assert static(weights(), paddle.ones([3])).stop_gradient is True
+    assert static.concrete_program.traced.freed == ()
+
+
+def test_higher_derivatives_through_a_loss_that_was_freed_are_refused() -> None:
+    w, x = weights(), paddle.ones([3])
+    for run in (stepped, paddle.jit.to_static(stepped, full_graph=True)):
+        with pytest.raises(AutodiffError, match=FREED):
+            paddle.grad(run(w, x) * 2.0, w)
+        w.clear_gradient()
+
+
+def test_a_loop_of_steps_trains_as_eagerly() -> None:
+    def train(static: bool) -> list[float]:
+        w, x = weights(), paddle.to_tensor([1.0, 2.0, 3.0])
+        optimizer = paddle.optimizer.Adam(learning_rate=0.1, parameters=[w])
+
+        def step(x: Any) -> Any:
+            loss = ((w * x) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        run = paddle.jit.to_static(step, full_graph=True) if static else step
+        return [float(run(x)) for _ in range(5)]
+
+    np.testing.assert_allclose(train(True), train(False), rtol=1e-6)
