@@ -10,6 +10,7 @@ two extents are provably equal exactly when they compare equal. Quotients that d
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 
@@ -189,6 +190,7 @@ def product(shape: Shape) -> Extent:
     return total
 
 
+@functools.lru_cache(4096)
 def parse_extent(text: str) -> Extent:
     """Read back what `str` of an extent printed; ValueError when it is none.
 

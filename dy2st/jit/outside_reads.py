@@ -51,7 +51,7 @@ class OutsideReads(Leaves):
         if id(t) in self.slots:
             return self.slots[id(t)][1]
         if t._view is not None and t._view.base._payload is not t._payload:
-            return self._view_value(t)
+            return self._view_value(t, self.value_of(t._view.base))
         slot = self.sources.get(id(t)) or StateSlot(t, None)
         shape: tuple[Any, ...] = tuple(t._payload.shape)
         fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape)

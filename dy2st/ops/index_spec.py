@@ -151,8 +151,15 @@ def _sliced(extent: Extent, parts: list[Any]) -> Unknown:
     return _steps(high - low, step)
 
 
-def _steps(length: Extent, step: int) -> Extent:
-    return length if step == 1 else (length + (step - 1)) // step
+_LONGEST = 240
+"""Letters of an extent. What steps of steps of steps have is asked of the run where its text would be longer."""
+
+
+def _steps(length: Extent, step: int) -> Unknown:
+    if step == 1:
+        return length
+    count = (length + (step - 1)) // step
+    return count if isinstance(count, int) or len(str(count)) <= _LONGEST else None
 
 
 def _clipped(extent: Extent, bound: Extent) -> Unknown:

@@ -41,13 +41,15 @@ class Aliases:
 
     def same(self, things: Iterable[Any]) -> None:
         """Note that tensors or variants may be one thing."""
-        found: list[Any] = []
-        for thing in map(root, things):
-            for x in self.groups.get(id(thing), [thing]):
-                if not any(x is known for known in found):
-                    found.append(x)
-        if len(found) > 1:
-            self.groups.update((id(x), found) for x in found)
+        groups = {id(group): group for group in (self.groups.get(id(x), [x]) for x in map(root, things))}
+        alone = {id(group[0]): group[0] for group in groups.values() if len(group) == 1}
+        joined = [group for group in groups.values() if len(group) > 1]
+        if len(joined) + len(alone) < 2:
+            return
+        largest = max(joined, key=len, default=[])  # the others go over to it, so that no object does so often
+        for x in [*(x for group in joined if group is not largest for x in group), *alone.values()]:
+            largest.append(x)
+            self.groups[id(x)] = largest
 
     def joined(self, made: Any, *sources: Any) -> None:
         """Note that `made` is one of `sources` in a run; in tuples, lists and dicts, item by item."""

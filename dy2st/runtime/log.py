@@ -33,6 +33,8 @@ class WriteLog:
     def __init__(self) -> None:
         self.overlays: list[dict[Key, Any]] = [{}]
         self.objects: dict[int, Any] = {}
+        self.has_data = False
+        """Whether elements of some tensor were ever written, on whatever path."""
 
     def get(self, key: Key) -> Any:
         """Return what was written last under `key`, or MISSING."""
@@ -45,6 +47,7 @@ class WriteLog:
         """Write `value`; `owner` is the object whose id is in the key."""
         if owner is not None:
             self.objects[id(owner)] = owner
+        self.has_data |= key[0] == "data"
         self.overlays[-1][key] = value
 
     def take_attributes(self, owner: Any) -> dict[str, Any]:

@@ -47,24 +47,36 @@ class Recorder:
     # ---- values --------------------------------------------------------------------------------------------------
     def value_of(self, t: Tensor) -> Value:
         """Return the value that a tensor has here."""
+        views: list[Tensor] = []
+        value = self.own_value(t)
+        while value is None:
+            views.append(t)
+            t = t._view.base
+            value = self.own_value(t)
+        for view in reversed(views):
+            value = self._view_value(view, value)
+        return value
+
+    def own_value(self, t: Tensor) -> Value | None:
+        """Return the value that a tensor has by itself; None for a view, whose base may have been written."""
         written = self.log.get(("data", id(t)))
         if written is not MISSING:
             return written._payload
-        if t._view is not None:
-            return self._view_value(t)
         payload = t._payload
-        return payload if isinstance(payload, Value) else self.state(t)
+        if t._view is None:
+            return payload if isinstance(payload, Value) else self.state(t)
+        return payload if isinstance(payload, Value) and not self.log.has_data else None
 
     def state(self, t: Tensor) -> Value:
         """Return the value of a tensor that comes from outside of the Program."""
         raise needs_value("a tensor from outside was used in a Program that is being built")
 
-    def _view_value(self, t: Tensor) -> Value:
+    def _view_value(self, t: Tensor, base: Value) -> Value:
+        """Return the value of a view of what has the value `base` now."""
         view: View = t._view
-        base = self.value_of(view.base)
         if isinstance(t._payload, Value) and t._seen is base:
             return t._payload
-        again = self.apply(view.op, (view.base, *view.operands), view.attributes)
+        again = self.apply(view.op, (self.wrap(base, self.stops(view.base)), *view.operands), view.attributes)
         return again._payload
 
     def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
@@ -75,13 +87,25 @@ class Recorder:
 
     def stops(self, t: Tensor) -> bool:
         """Say whether no gradient flows into a tensor."""
-        written = self.log.get(("data", id(t)))
-        if written is not MISSING:
-            return written.stop_gradient
-        view: View | None = t._view
-        if view is not None and view.keeps_history and t._seen is not self.value_of(view.base):
-            return self.stops(view.base)
-        return t.stop_gradient
+        while isinstance(t, Tensor):
+            written = self.log.get(("data", id(t)))
+            if written is not MISSING:
+                return written.stop_gradient
+            view: View | None = t._view
+            if view is None or not view.keeps_history or self._is_current(t):
+                return t.stop_gradient
+            t = view.base
+        return self.stops(t)
+
+    def _is_current(self, t: Tensor) -> bool:
+        """Say whether nothing was written into what a view shows since it was made."""
+        while isinstance(t, Tensor) and t._view is not None and self.log.get(("data", id(t))) is MISSING:
+            base = t._view.base
+            value = self.own_value(base)
+            if t._seen is not (base._payload if value is None else value):
+                return False
+            t = base
+        return True
 
     def scalar(self, x: Any) -> Value:
         """Return a number (Python's or symbolic, or a tensor of one element) as a scalar value."""

@@ -134,22 +134,21 @@ class Tracer(HeldByOthers):
         op: Any = lookup("variant_get")
         t._view, t._seen = View(base, op, (), attributes), variant.value
 
-    def value_of(self, t: Any) -> Value:
-        return t.value if isinstance(t, Variant) else super().value_of(t)
+    def own_value(self, t: Any) -> Value | None:
+        return t.value if isinstance(t, Variant) else super().own_value(t)
 
     def stops(self, t: Any) -> bool:
         if isinstance(t, Variant):
             return all(a.stop_gradient for a in t.alternatives if isinstance(a, TensorLike))
         return super().stops(t)
 
-    def _view_value(self, t: Tensor) -> Value:
-        view = t._view
-        if not isinstance(view.base, Variant):
-            return super()._view_value(t)
-        if t._seen is view.base.value:
+    def _view_value(self, t: Tensor, base: Value) -> Value:
+        if not isinstance(t._view.base, Variant):
+            return super()._view_value(t, base)
+        if t._seen is base:
             assert isinstance(t._payload, Value)
             return t._payload
-        return self.emit("variant_get", [view.base.value], view.attributes)
+        return self.emit("variant_get", [base], t._view.attributes)
 
     # ---- the log ---------------------------------------------------------------------------------------------------
     def current(self, key: Key) -> Any:

@@ -49,7 +49,7 @@ def clone_recorder(source: ProgramRecorder, for_test: bool) -> ProgramRecorder:
     for key, written in source.log.overlays[0].items():
         if len(key) > 1 and key[1] in skipped:
             continue
-        made.log.overlays[0][key] = _moved(written, mapping, made)
+        made.log.set(key, source.log.owner(key), _moved(written, mapping, made))
     return made
 
 

@@ -111,9 +111,15 @@ class ProgramRecorder(Tracer):
         return self.log.count
 
     # ---- values ----------------------------------------------------------------------------------------------------
-    def value_of(self, t: Tensor) -> Value:
-        value = super().value_of(t)
-        return self.moved.get(value, value) if self.moved else value
+    def own_value(self, t: Tensor) -> Value | None:
+        value = super().own_value(t)
+        if value is None or not self.moved:
+            return value
+        return None if t._view is not None and value is t._payload else self.moved.get(value, value)
+
+    def _view_value(self, t: Tensor, base: Value) -> Value:
+        value = super()._view_value(t, base)
+        return self.moved.get(value, value)
 
     def value_in(self, t: Tensor) -> Value:
         """Return the value that a tensor has at the end of the Program, whatever is being built now."""

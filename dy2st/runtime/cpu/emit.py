@@ -18,6 +18,9 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.definition import Definition
 
+_LONG_BLOCK = 200
+"""How many instructions a block has when it is cut."""
+
 
 class Function:
     """One LLVM function that is being written; registers are named, slots on the stack stand in its first block."""
@@ -41,6 +44,7 @@ class Function:
         self.here = "entry"
         """The label of the block that is being written."""
         self._ended = False
+        self._began = 0
 
     def value(self, text: str) -> str:
         """Write an instruction and return the register of its result."""
@@ -97,6 +101,12 @@ class Function:
         self.jump(label)
         self._lines.append(f"{label}:")
         self.here, self._ended = label, False
+        self._began = len(self._lines)
+
+    def cut(self) -> None:
+        """Begin another block where this one is long: LLVM takes time by the square of a block's length."""
+        if len(self._lines) - self._began > _LONG_BLOCK:
+            self.start(self.label("on"))
 
     def jump(self, label: str) -> None:
         """End the block with a jump."""

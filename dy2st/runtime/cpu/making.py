@@ -39,9 +39,9 @@ def product(program: Program, unit: Unit, *, quick: bool = False, quick_library:
     library = library_addresses.jobs(unit.library, target.strict, quick=quick_library)
     batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
-    others = [support.given_back, *([lambda: outside("dy2st.parallel")] if unit.takes_long else [])]
-    made = together([*library, *kernels, lambda: made_object(glue, target, level), *others])  # what takes longest first
-    objects: list[bytes] = made[len(library) : -len(others)]
+    shared = [*([lambda: outside("dy2st.parallel")] if unit.takes_long else []), *library, support.given_back]
+    made = together([*kernels, lambda: made_object(glue, target, level), *shared])
+    objects: list[bytes] = made[: -len(shared)]
     return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
 
 

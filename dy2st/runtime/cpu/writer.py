@@ -105,6 +105,7 @@ class Writer(Values):
             self.release(value.type, env[value])
             held.discard(value)
         for at, step in enumerate(steps):
+            self.f.cut()
             if not isinstance(step, Group) and step.op.name not in self.unit.strided:
                 self._copy_views(step.operands, env)
             used = list(dict.fromkeys(step.operands))
