@@ -156,12 +156,20 @@ def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
 
 
 def _rows_of(w: Writer, window: Window, first: str, shape: list[str]) -> tuple[str, str | None]:
-    """Write where the rows of some turns stand one after the other, and the block of a copy where they did not."""
+    """Write where the rows of some turns stand one after the other, and the block of a copy where they did not.
+
+    Those of a turn lie together.
+    """
     f, t = w.f, tensor_type(window.source)
     if not isinstance(window.rows, Strided):
         return f.offset(window.rows[1], product(w, [first, *shape[1:], str(t.dtype.itemsize)])), None
-    apart = window.rows.strides
+    apart, kept = window.rows.strides, [f.slot("ptr"), f.slot("ptr")]
     data = f.offset(window.rows[1], product(w, [first, apart[0], str(t.dtype.itemsize)]))
-    turns = Value(TensorType(t.dtype, (symbol("turns"), *t.shape[1:])), window.source.block)
-    copy = w.copied(turns, Strided.of(("null", data, *shape), apart))
-    return copy[1], copy[0]
+    for slot, value in zip(kept, ("null", data), strict=True):
+        f.store("ptr", value, slot)
+    with f.when(compare(f, "ne", apart[0], times(f, *shape[1:])), "apart"):  # a thread has some of a turn's rows
+        turns = Value(TensorType(t.dtype, (symbol("turns"), *t.shape[1:])), window.source.block)
+        copy = w.copied(turns, Strided.of(("null", data, *shape), apart))
+        for slot, value in zip(kept, copy[:2], strict=True):
+            f.store("ptr", value, slot)
+    return f.load("ptr", kept[1]), f.load("ptr", kept[0])
