@@ -41,18 +41,18 @@ def test_a_common_variable_that_says_nothing_is_passed_over(monkeypatch):
 
 
 def test_without_a_limit_all_bound_cpus_count(tmp_path, four_cpus):
-    assert usable_cpus(tmp_path) == 4
+    assert usable_cpus(str(tmp_path)) == 4
 
 
 def test_the_quota_of_a_group_around_counts(tmp_path, four_cpus):
     _groups(tmp_path, "0::/outer/inner\n")
     (tmp_path / "sys/fs/cgroup/outer/inner").mkdir(parents=True)
     (tmp_path / "sys/fs/cgroup/outer/inner/cpu.max").write_text("max 100000\n")
-    assert usable_cpus(tmp_path) == 4
+    assert usable_cpus(str(tmp_path)) == 4
     (tmp_path / "sys/fs/cgroup/outer/cpu.max").write_text("150000 100000\n")
-    assert usable_cpus(tmp_path) == 2
+    assert usable_cpus(str(tmp_path)) == 2
     (tmp_path / "sys/fs/cgroup/outer/inner/cpu.max").write_text("20000 100000\n")
-    assert usable_cpus(tmp_path) == 1
+    assert usable_cpus(str(tmp_path)) == 1
 
 
 def test_the_quota_of_the_first_version_counts(tmp_path, four_cpus):
@@ -61,9 +61,9 @@ def test_the_quota_of_the_first_version_counts(tmp_path, four_cpus):
     group.mkdir(parents=True)
     (group / "cpu.cfs_quota_us").write_text("300000\n")
     (group / "cpu.cfs_period_us").write_text("100000\n")
-    assert usable_cpus(tmp_path) == 3
+    assert usable_cpus(str(tmp_path)) == 3
     (group / "cpu.cfs_quota_us").write_text("-1\n")
-    assert usable_cpus(tmp_path) == 4
+    assert usable_cpus(str(tmp_path)) == 4
 
 
 def _said(**variables):
