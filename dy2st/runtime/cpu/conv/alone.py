@@ -20,6 +20,8 @@ from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _MOST_FILTERS = 2
 """The filters of a group up to which planes are read for each one alone."""
+_MOST_BYTES = 1 << 22
+"""The bytes of a group's planes up to which each thread has room for them."""
 TEAM = 8
 """How many threads there is room for."""
 _VECTORS = (8, 4, 2)
@@ -29,13 +31,15 @@ _COST, _ELEMENT_COST = 40, 200
 _LINE = (("ptr", "%plane"), ("ptr", "%taps"), ("ptr", "%w"), ("ptr", "%line"), ("i64", "%count"), ("i64", "%depth"))
 
 
-def stands_alone(f: Function, extents: Extents) -> str:
-    """Write whether there are groups of few filters, over two axes at most."""
+def stands_alone(f: Function, tile: Tile, extents: Extents) -> str:
+    """Write whether there are groups of few filters, over two axes at most, and planes are no larger than a cache."""
     shape = extents.shape
     flat = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0")]
     some = [compare(f, "sgt", n, 0) for n in (shape["kernel1"], shape["kernel2"], extents.channels, extents.places)]
     few = compare(f, "sle", extents.filters, _MOST_FILTERS)
-    return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, few, compare(f, "sgt", extents.groups, 1))
+    near = compare(f, "sle", times(f, Planes(f, tile, extents).image, tile.size), _MOST_BYTES)
+    groups = compare(f, "sgt", extents.groups, 1)
+    return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, few, groups, near)
 
 
 class Room:
@@ -70,7 +74,7 @@ def alone_scratch(tile: Tile) -> Definition:
     f = Function(f"dy2st.conv.{tile.dtype}.alone.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
                  also="noinline nounwind")  # fmt: skip
     extents = Extents(f, tile)
-    with f.when(stands_alone(f, extents)):
+    with f.when(stands_alone(f, tile, extents)):
         planes = Planes(f, tile, extents)
         f.ret("i64", plus(f, planes.taps_bytes, times(f, Room(f, tile, planes).bytes, TEAM)))
     f.ret("i64", "0")

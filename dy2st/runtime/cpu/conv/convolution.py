@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.alone import alone, alone_scratch, stands_alone
+from dy2st.runtime.cpu.conv.alone_images import alone_images
 from dy2st.runtime.cpu.conv.alone_weights import alone_weights
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
@@ -51,7 +52,7 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     ways = [direct(t), mixed(t), winograd(t)] if permutes(target) else [sliding_images(t, sliding(t))]
     whole_image = _takes_every_element(f, extents.shape)
     laid_out = negation(f, whole_image)
-    _instead(f, stands_alone(f, extents), by_lines)
+    _instead(f, stands_alone(f, t, extents), by_lines)
     _instead(f, few_places(f, extents), by_windows)
     if permutes(target):
         _instead(f, mixes_tiles(f, t), ways[1])
@@ -90,7 +91,9 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     extents = Extents(f, t)
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
     side_by_side = together_images(t, target)
-    by_lines = write_turned(f, t, extents, alone(t), lambda row: stands_alone(f, Extents(f, t, row)))
+    by_lines = write_turned(f, t, extents, alone(t), lambda row: stands_alone(f, t, Extents(f, t, row)))
+    by_taps = alone_images(t)
+    _instead(f, stands_alone(f, t, extents), by_taps)
     if permutes(target):
         ways = write_turned(
             f, t, extents, winograd(t), lambda row: tiles_pay(f, t, Extents(f, t, row), tiles_row(f, row))
@@ -110,7 +113,7 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
                f"ptr {behind}", "i1 false")  # fmt: skip
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
     f.ret()
-    needs = (multiply, windows, side_by_side, *by_lines, *ways)
+    needs = (multiply, windows, side_by_side, by_taps, *by_lines, *ways)
     return Definition(f.name, f.text(), needs)
 
 
@@ -125,7 +128,7 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     fill_zeros(f, t, "%w", times(f, extents.groups, extents.group_filters))
     way = direct_weights(t) if permutes(target) else sliding_images(t, sliding_weights(t))
     by_lines = alone_weights(t)
-    _instead(f, stands_alone(f, extents), by_lines)
+    _instead(f, stands_alone(f, t, extents), by_lines)
     if permutes(target):
         _instead(f, all_of(f, applies(f, t, extents), many_places(f, t, extents)), way)
     _small_images(f, t, extents, side_by_side)
