@@ -47,9 +47,11 @@ class ConcreteProgram:
         """The results that may be differentiated after a call."""
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
-        acts = traced.writes or traced.grad_free or traced.raised or traced.failed or traced.same or traced.actions
-        self.quiet = not (needs or self._random or acts)
-        """Whether a call is nothing but a run of the Program: nothing is written and no gradient is wanted."""
+        acts = traced.raised or traced.failed or traced.actions
+        self.plain = self._bare and not acts and not (needs and self._seeded)
+        """Whether a call is nothing but a run of the Program and such writes: no result goes on the tape."""
+        self.writes = bool(traced.writes or self._random)
+        """Whether a call leaves something behind beside its results."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
         self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type))

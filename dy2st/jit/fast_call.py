@@ -27,7 +27,6 @@ It is all one function, under the name of the user's, because a frame more takes
 
 from __future__ import annotations
 
-import itertools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -36,9 +35,10 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.types import TensorType
+from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.concrete_program import ConcreteProgram
+from dy2st.jit.finishing import NAMES, finishing
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
-from dy2st.jit.outputs import restore
 from dy2st.jit.signature import Flattened, bound_places, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
@@ -46,7 +46,6 @@ from dy2st.runtime.generator import default_generator
 from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of
-from dy2st.runtime.templates import Items, NewList, Number, Template, TensorLike
 from dy2st.runtime.tensor import Tensor
 
 Recogniser = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -77,8 +76,8 @@ class _Writer:
 
     def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec]):
         self.made, self.program, self.specs = made, program, specs
-        self.names: dict[str, Any] = {"MISSING": MISSING, "same": same, "shares_memory": shares_memory,
-                                      "Tensor": Tensor, "UNSEEN": UNSEEN, "program": program}  # fmt: skip
+        self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
+                                      "program": program, "same": same, "shares_memory": shares_memory}  # fmt: skip
         self.lines: list[str] = []
         self.payload_tests: list[str] = []
         """Looks at arrays, which native code takes itself."""
@@ -111,37 +110,30 @@ class _Writer:
         """Return the lines that run the Program on what was found, and make what the call gives."""
         given = [*self.made.leaves, *(t for _, t in self.program.traced.state)]
         xp = next((namespace_of(x._payload) for x in given if isinstance(x, Tensor)), np)
-        if not self.program.quiet:
+        inputs = ", ".join(self.payloads + payloads)
+        if not self.program.plain:
             self.lines += self.payload_tests
             groups = ", ".join(f"[{', '.join(group)}]" for group in (self.leaves + state, self.leaves, self.containers))
             return ["program.calls += 1", f"return program.run_on({groups}, {self.constant(xp)})"]
         runner = self.program.compiled.runner(xp)
-        inputs = ", ".join(self.payloads + payloads)
-        name, output = self.constant(runner), self.output()
-        if not isinstance(runner, Automatic):
+        name = self.constant(runner)
+        if isinstance(runner, Automatic):
+            made = [
+                f"direct = {name}.direct",
+                f"results = direct.call({inputs})",
+                "if results.__class__ is list:",
+                "    program.calls += 1",
+                "else:",
+                *_inside(_guarded(self.payload_tests)),
+                "    program.calls += 1",
+                f"    results = {name}.again([{inputs}]) if results is False else direct.ended(results, [{inputs}])",
+            ]
+        else:
             self.lines += self.payload_tests
-            return ["program.calls += 1", f"results = {name}.run([{inputs}])", f"return {output}"]
-        return [
-            f"direct = {name}.direct",
-            f"results = direct.call({inputs})",
-            "if results.__class__ is list:",
-            "    program.calls += 1",
-            f"    return {output}",
-            *_guarded(self.payload_tests),
-            "program.calls += 1",
-            f"results = {name}.again([{inputs}]) if results is False else direct.ended(results, [{inputs}])",
-            f"return {output}",
-        ]
-
-    def output(self) -> str:
-        """Return the expression of what a call gives."""
-        template = self.program.traced.output
-        text = _made_of(template, itertools.count())
-        if text is not None:
-            return text
-        self.names["restore"] = restore
-        values = "[v if isinstance(v, (bool, int, float)) else Tensor(v) for v in results]"
-        return f"restore(iter({values}), {self.constant(template)})"
+            made = ["program.calls += 1", f"results = {name}.run([{inputs}])"]
+        if self.program.writes:
+            made = ["try:", *_inside(made), "except Exception as error:", "    note_unwritten(error)", "    raise"]
+        return [*made, *finishing(self.program, self.leaves, self.containers, self.constant)]
 
     # ---- writing ---------------------------------------------------------------------------------------------------
     def constant(self, x: Any) -> str:
@@ -320,25 +312,8 @@ class _Writer:
 
 def _guarded(lines: Sequence[str]) -> list[str]:
     """Return lines of which what raises means another call."""
-    return ["try:", *(f"    {line}" for line in lines), "except Exception:", "    return UNSEEN"] if lines else []
+    return ["try:", *_inside(lines), "except Exception:", "    return UNSEEN"] if lines else []
 
 
-def _made_of(template: Template, numbers: Iterator[int]) -> str | None:
-    """Return the expression of an object of this template, made of `results` in turn; None where there are no words."""
-    if isinstance(template, TensorLike):
-        return f"Tensor(results[{next(numbers)}])"
-    if isinstance(template, Number):
-        return f"results[{next(numbers)}]"
-    if isinstance(template, NewList):
-        return _made_of(template.content, numbers)
-    if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
-        return None
-    items = [_made_of(item, numbers) for item in template.items]
-    if template.keys is None:
-        whole = "".join(f"{item}, " for item in items)
-        text = f"({whole})" if template.kind is tuple else f"[{whole}]"
-    elif all(type(key) in (str, int) for key in template.keys):
-        text = f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(template.keys, items, strict=True))}}}"
-    else:
-        return None
-    return None if None in items else text
+def _inside(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -28,33 +28,33 @@ def write_arrays(
 ) -> None:
     """Do what `write_back` does with arrays that nobody has made tensors of: a step of training has many of them."""
     targets = [  # before an attribute is bound anew
-        owner if type(owner) is Tensor else _target(owner, leaves, containers) for _, owner, _ in writes
+        owner if type(owner) is Tensor else target(owner, leaves, containers) for _, owner, _ in writes
     ]
     rest = iter(values)
-    for (key, _, template), target in zip(writes, targets, strict=True):
+    for (key, _, template), written in zip(writes, targets, strict=True):
         if type(template) is Const:
-            commit(key, target, template.object)
+            commit(key, written, template.object)
             continue
         kind, value = key[0], next(rest)
-        if kind == "data" and target._version is None:
-            target._payload = value
+        if kind == "data" and written._version is None:
+            written._payload = value
         elif kind == "data":
-            _write_array(target, value)
-        elif kind == "grad_sum" and target._grad is not None:
-            accumulate_leaf(target, value, set())
+            write_array(written, value)
+        elif kind == "grad_sum" and written._grad is not None:
+            accumulate_leaf(written, value, set())
         else:
-            commit(key, target, value if isinstance(value, (bool, int, float)) else Tensor(value))
+            commit(key, written, value if isinstance(value, (bool, int, float)) else Tensor(value))
 
 
 def write_back(writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]) -> None:
     """Write what a run left to the real objects."""
     rest = iter(values)
-    targets = [_target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
-    for (key, _, template), target in zip(writes, targets, strict=True):
-        commit(key, target, restore(rest, template))
+    targets = [target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
+    for (key, _, template), written in zip(writes, targets, strict=True):
+        commit(key, written, restore(rest, template))
 
 
-def _target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
+def target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
     """Return the object that a write goes to in this call."""
     if isinstance(owner, ArgumentSlot):
         return owner.of(leaves, containers)
@@ -102,13 +102,14 @@ def commit(key: Key, owner: Any, value: Any) -> None:
 
 def _write_elements(tensor: Tensor, new: Tensor) -> None:
     """Give a tensor new elements; views of it see them."""
-    _write_array(tensor, new._payload)
+    write_array(tensor, new._payload)
     leaf = tensor._node is None and not tensor.stop_gradient
     if not new.stop_gradient and not leaf:
         tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False
 
 
-def _write_array(tensor: Tensor, array: Any) -> None:
+def write_array(tensor: Tensor, array: Any) -> None:
+    """Give a tensor the elements of an array; in place where views of it have to see them."""
     if tensor._version is None:
         tensor._payload = array
     else:

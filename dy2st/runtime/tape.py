@@ -151,19 +151,20 @@ class ProgramCall:
 
 def call(
     tensor: type, compiled: Compiled, inputs: Sequence[Any], xp: Any, seeded: tuple[int, ...] | None = None,
-    wrapped: int | None = None, freed: tuple[int, ...] = (),
+    wrapped: int | None = None, freed_results: tuple[int, ...] = (),
 ) -> Any:  # fmt: skip
     """Run a Program on tensors, and put the call on the tape where an input needs a gradient.
 
     `tensor` is the class that wraps results, only the first of them where `wrapped` says how many; payloads may be
     lists and variants. `seeded` names the results whose cotangents are expected (all that can have one when None), and
-    `freed` those that had theirs while the Program ran.
+    `freed_results` those that had theirs while the Program ran.
     """
     raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
     if seeded == ():
         values = compiled.run(raw, xp)
         results = [*(wrap(tensor, v) for v in values[:wrapped]), *([] if wrapped is None else values[wrapped:])]
-        _free(results, freed)
+        for i in freed_results:
+            freed(results[i])
         return results
     edges, versions = edges_of(inputs)
     wrt = tuple([i for i, edge in enumerate(edges) if edge is not None])
@@ -185,16 +186,17 @@ def call(
         t = results[i] = wrap(tensor, results[i])
         if isinstance(t, tensor) and is_differentiable(types[i]):
             t._node, t._index, t.stop_gradient = node, i, False  # type: ignore[attr-defined]
-    _free(results, freed)
+    for i in freed_results:
+        freed(results[i])
     return results
 
 
-def _free(results: Sequence[Any], freed: tuple[int, ...]) -> None:
-    """Give results the history of tensors that were differentiated already."""
-    for i in freed:
-        node = Node("program", [], (), None)
-        node.freed = True
-        results[i]._node, results[i]._index, results[i].stop_gradient = node, 0, False
+def freed(result: Any) -> Any:
+    """Give a tensor the history of one that was differentiated already, and return it."""
+    node = Node("program", [], (), None)
+    node.freed = True
+    result._node, result._index, result.stop_gradient = node, 0, False
+    return result
 
 
 def wrap(tensor: type, value: Any) -> Any:

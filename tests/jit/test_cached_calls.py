@@ -275,3 +275,71 @@ def test_no_call_is_recognised_where_programs_are_turned_off() -> None:
     finally:
         paddle.jit.enable_to_static(True)
     assert static.concrete_program.calls == 3
+
+
+class Counting(nn.Layer):
+    """A layer that writes what it can: a buffer, an attribute, a gradient, elements of an argument, a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = self.create_parameter([2], default_initializer=nn.initializer.Constant(1.5))
+        self.register_buffer("seen", paddle.zeros([2]))
+        self.calls, self.last, self.noted = 0, None, [0]
+
+    def forward(self, x: Any, out: Any) -> Any:
+        loss = (self.weight * x).sum()
+        loss.backward()
+        self.seen[:] = self.seen + x
+        self.calls += 1
+        self.last = x * 2
+        self.noted[0] += 1
+        out[0] = loss.detach()
+        return {"loss": loss, "calls": self.calls}
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+@pytest.mark.parametrize("clears", [False, True])
+def test_a_recognised_call_writes_what_the_function_writes(
+    backend: str, clears: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+
+    def run(layer: Any) -> Any:
+        found = []
+        view = layer.seen[1:]
+        for i in range(6):
+            out = T([0.0, float(i)])
+            made = layer(T([1.0, float(i)]), out)
+            found.append((float(made["loss"]), made["calls"], out.tolist(), layer.seen.tolist(), view.tolist(),
+                          layer.weight.grad.tolist(), layer.last.tolist(), layer.noted[0], layer.calls))  # fmt: skip
+            if clears:
+                layer.weight.clear_gradient(set_to_zero=False)
+        return found
+
+    assert run(paddle.jit.to_static(Counting(), full_graph=True)) == run(Counting())
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_a_recognised_call_that_raises_leaves_what_eager_mode_leaves(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+
+    def outcomes(static: bool) -> Any:
+        seen = paddle.zeros([2])
+
+        def note(x: Any, i: Any) -> Any:
+            seen.add_(x)
+            return paddle.gather(x, i)
+
+        run = paddle.jit.to_static(note, full_graph=True) if static else note
+        found: list[Any] = []
+        for i in (0, 1, 0, 5, 1):
+            try:
+                found.append(run(T([1.0, 2.0]), T([i])).tolist())
+            except IndexError:
+                found.append("IndexError")
+            found.append(seen.tolist())
+        return found
+
+    assert outcomes(True) == outcomes(False)

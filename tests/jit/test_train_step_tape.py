@@ -1,7 +1,7 @@
 """What a Program differentiates itself, and frees, cannot be differentiated after the call: as in eager mode."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -40,6 +40,17 @@ def other(w: Any, x: Any) -> Any:
     return loss, (w * x).sum()
 
 
+class Pair(NamedTuple):
+    loss: Any
+    more: Any
+
+
+def named(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    loss.backward()
+    return Pair(loss, (w * x).sum())
+
+
 def in_a_branch(w: Any, x: Any) -> Any:
     loss = (w * w * x).sum()
     if x.sum() > 100:
@@ -71,7 +82,9 @@ def outcome(function: Callable[..., Any], static: bool) -> Any:
 
 
 @pytest.mark.parametrize(
-    "function", [stepped, scaled, kept, other, in_a_branch, behind_what_has_no_derivative], ids=lambda f: f.__name__
+    "function",
+    [stepped, scaled, kept, other, named, in_a_branch, behind_what_has_no_derivative],
+    ids=lambda f: f.__name__,
 )
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
 def test_results_are_as_differentiable_as_in_eager_mode(
