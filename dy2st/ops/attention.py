@@ -20,46 +20,53 @@ _ACROSS: dict[str, bool] = {"transpose_x": False, "transpose_y": True}
 _DOWN: dict[str, bool] = {"transpose_x": True, "transpose_y": False}
 _ROOM = 1 << 22
 """How many weights `eval` holds at a time, at least those of one query."""
+MASKED = 1e9
+"""What is taken from a score that is not seen: its weight is 0 then."""
 Tangents = Sequence[Value | None]
 
 
 class Attention(Op):
     """softmax(q k^T + mask) v over the last two axes; the mask may be left out, and broadcasts to the weights' shape.
 
-    A pass makes it (passes/attend.py), no function of the user's.
+    Where it is `causal` a query sees keys up to its own place. A pass makes it (passes/attend.py), no function of the
+    user's.
     """
 
     name = "attention"
+    attributes = ("causal",)
     may_raise = True
     fresh = True
 
-    def infer(self, q: TensorType, k: TensorType, v: TensorType, *mask: TensorType) -> TensorType:
+    def infer(self, q: TensorType, k: TensorType, v: TensorType, *mask: TensorType, causal: bool) -> TensorType:
         _check_mask(self.name, q, mask)
         return _MATMUL.infer(_MATMUL.infer(q, k, **_ACROSS), v, **_PLAIN)
 
-    def eval(self, xp: Any, q: Any, k: Any, v: Any, *mask: Any) -> Any:
-        parts = [_MATMUL.eval(xp, _weights(xp, q[..., rows, :], k, mask, rows), v, **_PLAIN) for rows in _blocks(q, k)]
+    def eval(self, xp: Any, q: Any, k: Any, v: Any, *mask: Any, causal: bool = False) -> Any:
+        parts = [
+            _MATMUL.eval(xp, _weights(xp, q[..., rows, :], k, mask, rows, causal), v, **_PLAIN)
+            for rows in _blocks(q, k)
+        ]
         return parts[0] if len(parts) == 1 else xp.concatenate(parts, axis=-2)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
-            *_: Any, **__: Any) -> Value | None:  # fmt: skip
+            *_: Any, causal: bool, **__: Any) -> Value | None:  # fmt: skip
         (q, k, v, *mask), (dq, dk, dv, *dmask) = primals, tangents
-        weights = _emitted_weights(b, q, k, mask)
+        weights = _emitted_weights(b, q, k, mask, causal)
         change = _emitted_change(b, (q, k), (dq, dk), dmask, tensor_type(weights))
         moved = None if change is None else _through_softmax(b, weights, change)
         return _added(b, _product(b, moved, v, _PLAIN), _product(b, weights, dv, _PLAIN))
 
     def pull(self, b: Builder, operands: Sequence[Value], cts: Sequence[Value | None], wanted: Sequence[bool],
-             *_: Any, **__: Any) -> Tangents | None:  # fmt: skip
+             *_: Any, causal: bool, **__: Any) -> Tangents | None:  # fmt: skip
         """Compute the weights again, block by block; a mask that learns has as many cotangents as there are weights."""
         (q, k, v, *mask), (ct,) = operands, cts
         if ct is None or any(wanted[3:]):
             return None
-        return [*b.emit("attention_grad", [q, k, v, ct, *mask]), *(None for _ in mask)]
+        return [*b.emit("attention_grad", [q, k, v, ct, *mask], {"causal": causal}), *(None for _ in mask)]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        for q, k, v, mask in _extents():
-            yield Sample(tuple(rng.normal(size=shape) for shape in (q, k, v, *mask)))
+        for causal, (q, k, v, mask) in zip((False, True, False), _extents(), strict=True):
+            yield Sample(tuple(rng.normal(size=shape) for shape in (q, k, v, *mask)), {"causal": causal})
 
 
 class AttentionGrad(Op):
@@ -69,22 +76,23 @@ class AttentionGrad(Op):
     """
 
     name = "attention_grad"
+    attributes = ("causal",)
     may_raise = True
     fresh = True
 
     def infer(self, q: TensorType, k: TensorType, v: TensorType, ct: TensorType,
-              *mask: TensorType) -> tuple[TensorType, TensorType, TensorType]:  # fmt: skip
+              *mask: TensorType, causal: bool) -> tuple[TensorType, TensorType, TensorType]:  # fmt: skip
         _check_mask(self.name, q, mask)
         scores = _MATMUL.infer(q, k, **_ACROSS)
         _MATMUL.infer(scores, v, **_PLAIN)
         slopes = _MATMUL.infer(ct, v, **_ACROSS)
         return _MATMUL.infer(slopes, k, **_PLAIN), _MATMUL.infer(scores, q, **_DOWN), _MATMUL.infer(scores, ct, **_DOWN)
 
-    def eval(self, xp: Any, q: Any, k: Any, v: Any, ct: Any, *mask: Any) -> Any:
+    def eval(self, xp: Any, q: Any, k: Any, v: Any, ct: Any, *mask: Any, causal: bool = False) -> Any:
         dqs: list[Any] = []
         dk, dv = xp.zeros_like(k), xp.zeros_like(v)
         for rows in _blocks(q, k):
-            weights = _weights(xp, q[..., rows, :], k, mask, rows)
+            weights = _weights(xp, q[..., rows, :], k, mask, rows, causal)
             slopes: Any = _MATMUL.eval(xp, ct[..., rows, :], v, **_ACROSS)
             slopes = weights * (slopes - (weights * slopes).sum(axis=-1, keepdims=True))
             dqs.append(_MATMUL.eval(xp, slopes, k, **_PLAIN))
@@ -93,9 +101,9 @@ class AttentionGrad(Op):
         return dqs[0] if len(dqs) == 1 else xp.concatenate(dqs, axis=-2), dk, dv
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
-            *_: Any, **__: Any) -> Sequence[Value | None]:  # fmt: skip
+            *_: Any, causal: bool, **__: Any) -> Sequence[Value | None]:  # fmt: skip
         (q, k, v, ct, *mask), (dq, dk, dv, dct, *dmask) = primals, tangents
-        w = _emitted_weights(b, q, k, mask)
+        w = _emitted_weights(b, q, k, mask, causal)
         t = tensor_type(w)
         slopes = b.matmul(ct, v, **_ACROSS)
         off = b.sub(slopes, _mean(b, w, slopes))
@@ -112,8 +120,9 @@ class AttentionGrad(Op):
         ]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        for q, k, v, mask in _extents():
-            yield Sample(tuple(rng.normal(size=shape) for shape in (q, k, v, (*q[:-1], v[-1]), *mask)))
+        for causal, (q, k, v, mask) in zip((False, True, False), _extents(), strict=True):
+            parts = tuple(rng.normal(size=shape) for shape in (q, k, v, (*q[:-1], v[-1]), *mask))
+            yield Sample(parts, {"causal": causal})
 
 
 def _extents() -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], list[tuple[int, ...]]]]:
@@ -136,18 +145,24 @@ def _blocks(q: Any, k: Any) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def _weights(xp: Any, q: Any, k: Any, mask: Sequence[Any], rows: slice) -> Any:
+def _weights(xp: Any, q: Any, k: Any, mask: Sequence[Any], rows: slice, causal: bool) -> Any:
     scores: Any = _MATMUL.eval(xp, q, k, **_ACROSS)
     for m in mask:
         scores = scores + (m if m.shape[-2] == 1 else m[..., rows, :])
+    if causal:
+        seen = xp.tril(xp.ones(scores.shape[-2:], bool), rows.start)
+        scores = xp.where(seen, scores, xp.asarray(-np.inf, scores.dtype))
     return _SOFTMAX.eval(xp, scores, axis=scores.ndim - 1)
 
 
 # ---- in Programs ---------------------------------------------------------------------------------------------------
-def _emitted_weights(b: Builder, q: Value, k: Value, mask: Sequence[Value]) -> Value:
+def _emitted_weights(b: Builder, q: Value, k: Value, mask: Sequence[Value], causal: bool) -> Value:
     scores = b.matmul(q, k, **_ACROSS)
     for m in mask:
         scores = b.add(scores, m)
+    if causal:
+        unseen = b.sub(b.tril(b.ones_like(scores), diagonal=0), 1.0)
+        scores = b.add(scores, b.mul(unseen, MASKED))
     return b.softmax(scores, axis=tensor_type(scores).rank - 1)
 
 

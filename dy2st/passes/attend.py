@@ -14,6 +14,7 @@ Before                                              After
 4. All are float32 or float64.
 5. Keys may come transposed: then they are transposed back, which moves nothing where a transpose made them.
 6. Scores times or over one number are those of queries times or over that number.
+7. A mask that lets a query see the keys up to its own place need not be there: that is an attribute.
 
 Reverse mode does the same before it derives, so that training needs no weights either (autodiff/reverse.py).
 """
@@ -29,6 +30,7 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType, Type
 from dy2st.passes.base import Pass, each_block
+from dy2st.passes.causal import is_causal
 from dy2st.shapes import Shape
 
 _DTYPES = ("float32", "float64")
@@ -63,7 +65,7 @@ def bring_together(block: Block, needed: Collection[Value] = ()) -> list[Operati
         if operation in found:
             b.location = operation.location
             operation.operands = found[operation].emitted(b)
-            operation.op, operation.attributes = lookup("attention"), {}
+            operation.op, operation.attributes = lookup("attention"), {"causal": found[operation].causal}
         b.adopt(operation)
     operations[:] = block.operations
     block.operations = operations  # who builds the block knows this list
@@ -92,6 +94,8 @@ class _Parts:
     mask: Value | None
     scaled: Operation | None
     """The operation that scales the scores by its second operand."""
+    causal: bool
+    """Whether queries see keys up to their own place."""
     turned: bool
     """Whether keys come transposed."""
     chain: list[Operation]
@@ -142,7 +146,10 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     turned = first.attributes == _PLAIN
     chain += _makers(key, "transpose") if turned else []
     types = [v.type for v in (query, key, value, *([] if mask is None else [mask]))]
-    return _Parts(query, key, value, mask, scaled, turned, chain) if _fit(types, turned) else None
+    if not _fit(types, turned):
+        return None
+    causal = mask is not None and is_causal(mask, (tensor_type(query).shape[-2], tensor_type(value).shape[-2]))
+    return _Parts(query, key, value, None if causal else mask, scaled, causal, turned, chain)
 
 
 def _only(value: Value, names: tuple[str, ...], uses: Counter[Value], chain: list[Operation]) -> Operation | None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dy2st.passes import optimise
 from dy2st.passes.attend import Attend, bring_together
 from dy2st.runtime.interpreter import evaluate
 from tests.passes.texts import becomes, program, stays
@@ -34,7 +35,7 @@ def test_products_and_softmax_become_one():
         PLAIN,
         """
 func main(%q: float32[B, N, 4], %k: float32[B, M, 4], %v: float32[B, M, 2]) {
-  %y: float32[B, N, 2] = attention(%q, %k, %v)
+  %y: float32[B, N, 2] = attention(%q, %k, %v) {causal=false}
   return %y
 }
 """,
@@ -147,7 +148,7 @@ def test_a_transpose_of_keys_goes():
         ),
         """
 func main(%q: float32[B, N, 4], %k: float32[B, M, 4], %v: float32[B, M, 2]) {
-  %y: float32[B, N, 2] = attention(%q, %k, %v)
+  %y: float32[B, N, 2] = attention(%q, %k, %v) {causal=false}
   return %y
 }
 """,
@@ -160,3 +161,63 @@ def test_values_that_are_needed_are_in_no_chain():
     assert bring_together(made.block, [weights]) == []
     assert [o.name for o in bring_together(made.block)] == ["softmax", "matmul"]
     assert [o.name for o in made.block.operations] == ["matmul", "softmax", "attention"]
+
+
+CAUSAL = """
+func main(%q: float32[B, 3, 4], %k: float32[B, 5, 4], %v: float32[B, 5, 2], %n: int(B)) {
+  %s: float32[B, 3, 5] = matmul(%q, %k) {transpose_x=false, transpose_y=true}
+MASK
+  %m: float32[B, 3, 5] = broadcast(%mask, %n) {shape=(none, 3, 5)}
+  %t: float32[B, 3, 5] = add(%s, %m)
+  %w: float32[B, 3, 5] = softmax(%t) {axis=2}
+  %y: float32[B, 3, 2] = matmul(%w, %v) {transpose_x=false, transpose_y=false}
+  return %y
+}
+"""
+LOWER = """  %true: bool[] = constant() {value=bool[](true)}
+  %all: bool[3, 5] = full(%true) {shape=(3, 5)}
+  %low: bool[3, 5] = tril(%all) {diagonal=0}
+  %f: float32[3, 5] = cast(%low) {dtype=float32}
+  %one: float32[] = constant() {value=float32[](1.0)}
+  %ones: float32[3, 5] = broadcast(%one) {shape=(3, 5)}
+  %off: float32[3, 5] = sub(%f, %ones)
+  %large: float32[] = constant() {value=float32[](1000000000.0)}
+  %larges: float32[3, 5] = broadcast(%large) {shape=(3, 5)}
+  %mask: float32[3, 5] = mul(%off, %larges)"""
+UPPER = """  %low: float32[] = constant() {value=float32[](-1000000000.0)}
+  %lows: float32[3, 5] = full(%low) {shape=(3, 5)}
+  %mask: float32[3, 5] = triu(%lows) {diagonal=1}"""
+
+
+def causal_inputs():
+    rng = np.random.default_rng(4)
+    return [*(rng.normal(size=shape).astype("f") for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 2))), 2]
+
+
+@pytest.mark.parametrize("mask", [LOWER, UPPER], ids=["lower", "upper"])
+@pytest.mark.parametrize("folded", [False, True])
+def test_a_causal_mask_need_not_be_there(mask, folded):
+    text = CAUSAL.replace("MASK", mask)
+    made, inputs = program(text), causal_inputs()
+    if folded:
+        made = optimise(made)
+        assert "tril" not in [o.name for o in made.walk()]
+    wanted = evaluate(program(text), inputs)[0]
+    assert ATTEND.apply(made)
+    last = made.block.operations[-1]
+    assert (last.name, last.attributes, len(last.operands)) == ("attention", {"causal": True}, 3)
+    assert np.allclose(evaluate(made, inputs)[0], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("tril(%all) {diagonal=0}", "tril(%all) {diagonal=1}"), ("1000000000.0", "3.0"), ("bool[](true)", "bool[](false)"),
+     ("float32[](1.0)", "float32[](0.5)")],
+)  # fmt: skip
+def test_other_masks_stay_masks(old, new):
+    text = CAUSAL.replace("MASK", LOWER).replace(old, new)
+    for made in (program(text), optimise(program(text))):
+        inputs, wanted = causal_inputs(), evaluate(program(text), causal_inputs())[0]
+        assert ATTEND.apply(made)
+        assert made.block.operations[-1].attributes == {"causal": False}
+        assert np.allclose(evaluate(made, inputs)[0], wanted, rtol=1e-5)

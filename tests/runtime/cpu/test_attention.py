@@ -26,19 +26,19 @@ def functions(dtype, target=None):
     return _compiled[dtype, target][1:]
 
 
-def check(shape, dtype, mask=None, target=None):
+def check(shape, dtype, mask=None, target=None, causal=False):
     outer, inner, n, m, d, e = shape
     run, size = functions(dtype, target)
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(outer, inner, *s)).astype(DTYPES[dtype]) for s in ((n, d), (m, d), (m, e)))
     masks = [rng.normal(size=mask).astype(DTYPES[dtype])] if mask else []
-    numbers = dict(zip(FIELDS, shape))
+    numbers = dict(zip(FIELDS, shape)) | {"causal": int(causal)}
     for name, x in zip(("q", "k", "v", "mask"), (q, k, v, *masks)):
         steps = [0 if extent == 1 else step // x.itemsize for extent, step in zip(x.shape, x.strides)]
         numbers |= dict(zip((f"{name}_outer", f"{name}_inner", f"{name}_row", f"{name}_column"), steps))
     row = Guarded(np.array([numbers.get(name, 0) for name in FIELDS], np.int64))
     scratch = Guarded(np.full(max(64, -(-size(row.address) // 64) * 64), 0xFF, np.uint8))
-    wanted = Attention().eval(np, q, k, v, *masks)
+    wanted = Attention().eval(np, q, k, v, *masks, causal=causal)
     for at_start in (False, True):
         given = [Guarded(x, at_start) for x in (q, k, v, *masks)]
         out = Guarded(np.full_like(wanted, np.nan), at_start)
@@ -65,6 +65,15 @@ def check(shape, dtype, mask=None, target=None):
 )
 def test_shapes_and_masks(shape, mask, dtype):
     check(shape, dtype, mask)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 70, 70, 8, 3), (1, 2, 5, 40, 4, 2), (1, 1, 40, 5, 4, 2), (1, 1, 16, 17, 3, 2)]
+)
+def test_a_query_sees_the_keys_up_to_its_own_place(shape, dtype):
+    check(shape, dtype, causal=True)
+    check(shape, dtype, (1, 1, 1, shape[3]), causal=True)
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])

@@ -28,19 +28,19 @@ def functions(dtype, target=None):
     return _compiled[dtype, target][1:]
 
 
-def check(shape, dtype, mask=None, target=None):
+def check(shape, dtype, mask=None, target=None, causal=False):
     outer, inner, n, m, d, e = shape
     run, size = functions(dtype, target)
     rng = np.random.default_rng(0)
     shapes = [(outer, inner, *s) for s in ((n, d), (m, d), (m, e), (n, e))] + ([mask] if mask else [])
     parts = dict(zip(ORDER, (rng.normal(size=s).astype(DTYPES[dtype]) for s in shapes)))
-    numbers = dict(zip(FIELDS, shape))
+    numbers = dict(zip(FIELDS, shape)) | {"causal": int(causal)}
     for name, x in parts.items():
         steps = [0 if extent == 1 else step // x.itemsize for extent, step in zip(x.shape, x.strides)]
         numbers |= dict(zip((f"{name}_outer", f"{name}_inner", f"{name}_row", f"{name}_column"), steps))
     row = Guarded(np.array([numbers.get(name, 0) for name in FIELDS], np.int64))
     scratch = Guarded(np.full(max(64, -(-size(row.address) // 64) * 64), 0xFF, np.uint8))
-    wanted = AttentionGrad().eval(np, *parts.values())
+    wanted = AttentionGrad().eval(np, *parts.values(), causal=causal)
     for at_start in (False, True):
         given = {name: Guarded(x, at_start) for name, x in parts.items()}
         outs = [Guarded(np.full_like(x, np.nan), at_start) for x in wanted]
@@ -69,6 +69,15 @@ def check(shape, dtype, mask=None, target=None):
 )
 def test_shapes_and_masks(shape, mask, dtype):
     check(shape, dtype, mask)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 70, 70, 8, 3), (1, 2, 5, 40, 4, 2), (1, 1, 40, 5, 4, 2), (1, 1, 16, 17, 3, 2)]
+)
+def test_a_query_sees_the_keys_up_to_its_own_place(shape, dtype):
+    check(shape, dtype, causal=True)
+    check(shape, dtype, (1, 1, 1, shape[3]), causal=True)
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])
@@ -146,3 +155,20 @@ def test_memory_grows_with_the_length_not_with_its_square(rng):
         peaks.append(plan.peak)
     assert peaks[1] < 5 * peaks[0]
     assert peaks[1] < 3 * 4096**2 * 4 / 8  # the weights of three heads
+
+
+def test_a_causal_step_holds_no_mask(rng):
+    def f(x):
+        x.stop_gradient = False
+        y = paddle.nn.functional.scaled_dot_product_attention(x, x * 2, x + 1, is_causal=True)
+        return paddle.grad((y * y).sum(), [x])[0]
+
+    program = optimise(program_of(f, rng.normal(size=(1, 8, 2, 4))))
+    plan, names = NativePlan(program), native_names(program)
+    assert {"attention", "attention_grad"} <= {*names}
+    assert "tril" not in names
+    x = rng.normal(size=(2, 19, 2, 4))
+    compare(plan.run([x]), compile_plan(program).run([x]))
+    assert np.allclose(plan.run([x])[0], f(paddle.to_tensor(x)), rtol=1e-9)
+    plan.run([rng.normal(size=(1, 2048, 2, 4))])
+    assert plan.peak < 2048**2 * 8

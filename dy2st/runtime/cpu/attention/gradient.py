@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from dy2st.runtime.cpu.attention.kernel import few_queries
 from dy2st.runtime.cpu.attention.row import TEAM, Row
-from dy2st.runtime.cpu.attention.weights import across, across_lanes, each_vector, read_lanes, weights
+from dy2st.runtime.cpu.attention.weights import CLEAR, across, across_lanes, each_vector, read_lanes, weights
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
@@ -69,7 +69,6 @@ def _heads(t: Tile, strict: bool) -> Definition:
     keys = f.offset("%scratch", times(f, "%who", _room(f, row)))
     values = f.offset(keys, row.key_bytes)
     scores = f.offset(values, row.slope_bytes)
-    clear = Definition("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1 immarg)")
     with f.loop("%to", start="%from") as head:
         with f.when(negation(f, few_queries(f, row))):
             for name, extent, room in (("k", "features", keys), ("v", "values", values)):
@@ -80,12 +79,12 @@ def _heads(t: Tile, strict: bool) -> Definition:
             for made, extent in (("%dk", "features"), ("%dv", "values")):
                 size = times(f, row["keys"], row[extent], t.size)
                 place = f.offset(made, times(f, head, size))
-                f.call("void", f"@{clear.name}", f"ptr {place}", "i8 0", f"i64 {size}", "i1 false")
+                f.call("void", f"@{CLEAR.name}", f"ptr {place}", "i8 0", f"i64 {size}", "i1 false")
         with f.loop(row["queries"], step=row.block) as first:
             f.call("void", f"@{block.name}", *(f"{kind} {register}" for kind, register in _PARAMETERS[:-1]),
                    f"ptr {keys}", f"ptr {values}", f"ptr {scores}", f"i64 {head}", f"i64 {first}")  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (pack, block, clear))
+    return Definition(f.name, f.text(), (pack, block, CLEAR))
 
 
 def _block(t: Tile, strict: bool) -> Definition:
@@ -122,7 +121,8 @@ def _block(t: Tile, strict: bool) -> Definition:
     mask = f.value(f"getelementptr {t.element}, ptr %mask, i64 {at}")
     mask = f.value(f"select i1 {f.value('icmp eq ptr %mask, null')}, ptr null, ptr {mask}")
     f.call("void", f"@{weigh.name}", "ptr %scores", f"i64 {apart}", f"ptr {mask}", f"i64 {apart_of['mask']}",
-           f"i64 {row['mask_column']}", f"i64 {count}", f"i64 {keys}")  # fmt: skip
+           f"i64 {row['mask_column']}", f"i64 {count}", f"i64 {keys}",
+           f"i64 {row.seen('%first')}", f"i64 {row['causal']}")  # fmt: skip
     f.call("void", f"@{slope.name}", "ptr %scores", f"ptr {slopes}", f"i64 {apart}", f"i64 {count}", f"i64 {keys}")
     along, down = (f"i64 {apart}", f"i64 {size}"), (f"i64 {size}", f"i64 {apart}")
     later = compare(f, "ne", "%first", 0)

@@ -119,7 +119,7 @@ def _block(t: Tile, strict: bool) -> Definition:
         mask = f.value(f"select i1 {f.value('icmp eq ptr %mask, null')}, ptr null, ptr {mask}")
         f.call("void", f"@{weigh.name}", f"ptr {scores}", f"i64 {apart}", f"ptr {mask}",
                f"i64 {times(f, row['mask_row'], size)}", f"i64 {row['mask_column']}", f"i64 {count}",
-               f"i64 {row['keys']}")  # fmt: skip
+               f"i64 {row['keys']}", f"i64 {row.seen(first)}", f"i64 {row['causal']}")  # fmt: skip
         number = plus(f, times(f, head, row["queries"]), first)
         out = f.offset("%out", times(f, number, row["values"]), t.element)
         lying = f.offset("%v", row.place("v", head), t.element)

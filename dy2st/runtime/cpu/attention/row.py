@@ -10,9 +10,9 @@ OPERANDS = "q", "k", "v", "mask", "ct"
 """What is read; `ct` is the cotangent of the results."""
 FIELDS = (
     "outer", "inner", "queries", "keys", "features", "values",
-    *(f"{operand}_{axis}" for operand in OPERANDS for axis in ("outer", "inner", "row")), "mask_column",
+    *(f"{operand}_{axis}" for operand in OPERANDS for axis in ("outer", "inner", "row")), "mask_column", "causal",
 )  # fmt: skip
-"""What stands in the row, as int64; two axes of batches, and in elements how far axes are apart."""
+"""What stands in the row, as int64: `causal` is 1 or 0; two axes of batches, and in elements how far axes are apart."""
 TEAM = 8
 """How many threads there is room for."""
 _SCORES, _MOST, _LEAST = 1 << 16, 64, 8
@@ -41,6 +41,11 @@ class Row:
 
     def __getitem__(self, name: str) -> str:
         return self._numbers[name]
+
+    def seen(self, first: str) -> str:
+        """Write how many keys query number `first` sees."""
+        causal = self._f.value(f"icmp ne i64 {self['causal']}, 0")
+        return self._f.value(f"select i1 {causal}, i64 {plus(self._f, first, 1)}, i64 {self['keys']}")
 
     def place(self, operand: str, head: str) -> str:
         """Write how many elements before the matrix of a head stand."""

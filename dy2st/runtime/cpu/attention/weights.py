@@ -8,19 +8,23 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, minus, negation, rounded_down, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, negation, plus, rounded_down, times
 from dy2st.runtime.cpu.math.functions import function, strict_function
 
 _PARAMETERS = (
     ("ptr", "%scores"), ("i64", "%apart"), ("ptr", "%mask"), ("i64", "%mask_apart"), ("i64", "%mask_column"),
-    ("i64", "%rows"), ("i64", "%count"),
+    ("i64", "%rows"), ("i64", "%count"), ("i64", "%seen"), ("i64", "%wider"),
 )  # fmt: skip
-"""Rows are so many bytes apart; a mask has an element for each score (1) or for each row (0)."""
+"""Rows are so many bytes apart; a mask has an element for each score (1) or for each row (0).
+
+Row i has `seen` + i * `wider` keys, at most all that there are; the weights of others are 0.
+"""
+CLEAR = Definition("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1 immarg)")
 _Change = Callable[[str, str], str]
 
 
 def weights(tile: Tile, strict: bool) -> Definition:
-    """Return `void @dy2st.attention.f32.weights(scores, apart, mask, mask_apart, mask_column, rows, count)`."""
+    """Return `void @dy2st.attention.f32.weights(...)`, which takes what `_PARAMETERS` says."""
     name = f"dy2st.attention.{tile.dtype}.weights"
     f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     t, v, lanes = tile.element, tile.vector, tile.lanes
@@ -30,6 +34,7 @@ def weights(tile: Tile, strict: bool) -> Definition:
     lowest = tile.splat("0xFFF0000000000000")
     with f.loop("%rows") as i:
         row = f.offset("%scores", times(f, i, "%apart"))
+        seen = least(f, plus(f, "%seen", times(f, i, "%wider")), "%count")
         mask = f.value(f"getelementptr i8, ptr %mask, i64 {times(f, i, '%mask_apart')}")
         with f.when(along):
             each_vector(
@@ -41,7 +46,7 @@ def weights(tile: Tile, strict: bool) -> Definition:
         top, total = f.slot(v), f.slot(v)
         f.store(v, lowest, top)
         f.store(v, "zeroinitializer", total)
-        each_vector(f, tile, row, lambda x, _, top=top: _larger(f, tile, x, top), otherwise=lowest, writes=False)
+        each_vector(f, tile, row, lambda x, _, top=top: _larger(f, tile, x, top), lowest, writes=False, count=seen)
         largest = spread(f, tile, across(f, tile, "fmax", f.load(v, top)))
 
         def powered(x: str, _: str, largest: str = largest, total: str = total) -> str:
@@ -49,20 +54,28 @@ def weights(tile: Tile, strict: bool) -> Definition:
             f.store(v, f.value(f"fadd {v} {f.load(v, total)}, {e}"), total)
             return e
 
-        each_vector(f, tile, row, powered, otherwise=lowest)
+        each_vector(f, tile, row, powered, lowest, count=seen)
         whole = across(f, tile, "fadd", f.load(v, total))
         share = spread(f, tile, f.value(f"fdiv {t} 1.0, {whole}"))
-        each_vector(f, tile, row, lambda x, _, share=share: f.value(f"fmul {v} {x}, {share}"))
+        each_vector(f, tile, row, lambda x, _, share=share: f.value(f"fmul {v} {x}, {share}"), count=seen)
+        unseen = times(f, minus(f, "%count", seen), tile.size)
+        f.call("void", "@llvm.memset.p0.i64", f"ptr {f.offset(row, seen, t)}", "i8 0", f"i64 {unseen}", "i1 false")
     f.ret()
-    return Definition(name, f.text(), (exp, *across_lanes(tile), *(masked_memory(tile) if lanes > 1 else ())))
+    return Definition(name, f.text(), (exp, CLEAR, *across_lanes(tile), *(masked_memory(tile) if lanes > 1 else ())))
 
 
 def each_vector(
-    f: Function, tile: Tile, row: str, change: _Change, otherwise: str = "zeroinitializer", writes: bool = True
+    f: Function,
+    tile: Tile,
+    row: str,
+    change: _Change,
+    otherwise: str = "zeroinitializer",
+    writes: bool = True,
+    count: str = "%count",
 ) -> None:
     """Write a run through a row: full vectors, then the rest, whose other lanes are `otherwise`."""
     v, lanes = tile.vector, tile.lanes
-    whole = rounded_down(f, "%count", lanes)
+    whole = rounded_down(f, count, lanes)
     with f.loop(whole, step=lanes) as at:
         place = f.offset(row, at, tile.element)
         made = change(f.value(f"load {v}, ptr {place}, align {tile.size}"), at)
@@ -70,7 +83,7 @@ def each_vector(
             f.do(f"store {v} {made}, ptr {place}, align {tile.size}")
     if lanes == 1:
         return
-    left = minus(f, "%count", whole)
+    left = minus(f, count, whole)
     with f.when(compare(f, "sgt", left, 0)):
         mask, place = lane_mask(f, lanes, left), f.offset(row, whole, tile.element)
         x = masked_load(f, tile, place, mask)

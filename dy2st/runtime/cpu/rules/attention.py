@@ -50,7 +50,8 @@ def _run(w: Writer, operation: Operation, given: list[Components]) -> Sequence[C
     for one, other in dict.fromkeys(pair for pair in _pairs(values, shapes) if pair[0] != pair[1]):
         w.demand(f.value(f"icmp eq i64 {one}, {other}"))
     row = f.slot("i64", len(FIELDS))
-    for at, number in enumerate(_numbers(w, values, shapes)):
+    numbers = _numbers(w, values, shapes) | {"causal": str(int(operation.attributes["causal"]))}
+    for at, number in enumerate(numbers.get(field, "0") for field in FIELDS):
         f.store("i64", number, f.offset(row, 8 * at))
     q, k, v = (shapes[of] for of in "qkv")
     t = tensor_type(operation.operands[0])
@@ -78,8 +79,8 @@ def _pairs(values: dict[str, tuple[Value, Components]], shapes: dict[str, list[s
     return pairs
 
 
-def _numbers(w: Writer, values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]) -> list[str]:
-    """Return what stands in the row of the kernel."""
+def _numbers(w: Writer, values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]) -> dict[str, str]:
+    """Return extents and steps for the row of the kernel."""
     q, v = shapes["q"], shapes["v"]
     numbers: dict[str, str] = dict(zip(("outer", "inner"), ["1", "1", *q[:-2]][-2:], strict=True))
     numbers |= {"queries": q[-2], "keys": v[-2], "features": q[-1], "values": v[-1]}
@@ -88,4 +89,4 @@ def _numbers(w: Writer, values: dict[str, tuple[Value, Components]], shapes: dic
         apart = ["0" if e == 1 else s for e, s in zip(shape, strides(w, value, components), strict=True)]
         numbers |= dict(zip((f"{name}_outer", f"{name}_inner"), ["0", "0", *apart[:-2]][-2:], strict=True))
         numbers |= {f"{name}_row": apart[-2], f"{name}_column": apart[-1]}
-    return [numbers.get(name, "0") for name in FIELDS]
+    return numbers
