@@ -24,9 +24,10 @@ package takes; samples are taken in turn; a figure is the median. What the first
 ours before. Weights and inputs are the same for all; train steps update parameters in place.
 """
 COSTS = """\
-A first call begins with the arrays: layers are made, the source is converted, traced and compiled. Memory is the peak
-of the process beyond what it took once the package was imported and the arrays were there. The limit is what the
-arithmetic and the bytes take at the measured ceilings.
+A first call begins with the imported package and the arrays: layers are made, the source is converted, traced and
+compiled. What `import dy2st` takes stands in [benchmarks.md](benchmarks.md). Memory is the peak of the process beyond
+what it took once the package was imported and the arrays were there. The limit is what the arithmetic and the bytes
+take at the measured ceilings.
 """
 Results = dict[str, Any]
 
