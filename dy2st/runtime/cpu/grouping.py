@@ -111,6 +111,7 @@ class _Schedule:
         for step in self.steps:
             if isinstance(step, Group):
                 made = (v for operation in step.members for v in operation.results)
+                wanted |= step.columns.keys()  # sums over rows stand in memory, also where nobody reads them
                 step.results = [v for v in made if v in wanted and self.alone.get(v, step) is step]
 
     def _is_made_open(self, operation: Operation) -> bool:

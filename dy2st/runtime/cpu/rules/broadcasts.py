@@ -47,6 +47,8 @@ def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Ma
         return host_rule(w, operation, operands)
     shape, target = extents(value, operands[0]), _target(operation, operands)
     lead = len(target) - len(shape)
+    if lead < 0:  # in a branch that is not taken
+        return host_rule(w, operation, operands)
     if repeats_whole(operation):
         return [_repeated(w, operation, operands, target[:lead])]
     fine = "true"

@@ -22,7 +22,7 @@ from dy2st.runtime.cpu.reductions import REDUCTIONS, combined
 from dy2st.runtime.cpu.representation import Components, element_kind, kinds, known_extents, told
 from dy2st.runtime.cpu.rules.tensors import number_of
 from dy2st.runtime.cpu.small import FILLED, MOVES
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.writer import Writer, host_rule
 from dy2st.runtime.interpreter import single
 
 _CHEAP = ("div", "sqrt", "reciprocal")
@@ -42,14 +42,15 @@ def small(w: Writer, operation: Operation, operands: list[Components]) -> Sequen
         return [told(made, [element(number, made.dtype) for number in numbers])]
     if name in FILLED:
         return [told(made, [element(int(name == "ones_like"), made.dtype)] * len(kinds(made)))]
-    if name in MOVES:
-        return _moved(operation, operands)
+    if name in MOVES or name == "index_add":
+        try:
+            return _moved(operation, operands) if name in MOVES else [told(made, _with_added(w, operation, operands))]
+        except (ValueError, IndexError):  # in a branch that inputs of these extents do not take: `eval` says so there
+            return host_rule(w, operation, operands)
     if name in REDUCTIONS:
         return [told(made, _reduced(w, operation, _array(tensor_type(operation.operands[0]), operands[0])))]
     if name == "matmul":
         return [told(made, _product(w, operation, operands))]
-    if name == "index_add":
-        return [told(made, _with_added(w, operation, operands))]
     return [told(made, _elementwise(w, operation, operands))]
 
 
