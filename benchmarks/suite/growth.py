@@ -12,12 +12,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from benchmarks.suite import recurrent
+from benchmarks.suite.long_functions import BRANCHES, LOOPS, SLICES, job
 from benchmarks.suite.measure import variables
 from benchmarks.suite.workload import Job, Side
 
@@ -76,6 +78,7 @@ FUNCTION = recurrent.ROWS[0].sides["dy2st"]
 GRADIENT = recurrent.ROWS[-1].sides["dy2st"]
 
 LONG = (50, 100, 200, 400, 800, 1600)
+WRITTEN = (300, 625, 1250, 2500, 5000, 10_000)
 OPERATIONS = (80, 160, 320, 640, 1280, 2560, 5120, 10_000)
 
 LINES = (
@@ -97,6 +100,17 @@ LINES = (
     ),
     Line("length", "Program without loops, a run: operations", OPERATIONS, _run_of, 1),
     Line("compile", "the same, its first two runs: operations", OPERATIONS, _run_of, 1, first=True),
+    *(
+        Line(
+            f"compile-{name.split()[0]}",
+            f"{name}, the first two calls: operations",
+            WRITTEN,
+            partial(job, lines),
+            1,
+            first=True,
+        )
+        for name, lines in (("branches", BRANCHES), ("loops", LOOPS), ("slices of slices", SLICES))
+    ),
 )
 
 

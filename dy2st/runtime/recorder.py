@@ -99,7 +99,7 @@ class Recorder:
 
     def _is_current(self, t: Tensor) -> bool:
         """Say whether nothing was written into what a view shows since it was made."""
-        while isinstance(t, Tensor) and t._view is not None and self.log.get(("data", id(t))) is MISSING:
+        while isinstance(t, Tensor) and self.own_value(t) is None:
             base = t._view.base
             value = self.own_value(base)
             if t._seen is not (base._payload if value is None else value):
