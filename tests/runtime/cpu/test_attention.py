@@ -69,8 +69,10 @@ def test_shapes_and_masks(shape, mask, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "shape", [(2, 3, 70, 70, 8, 3), (1, 2, 5, 40, 4, 2), (1, 1, 40, 5, 4, 2), (1, 1, 16, 17, 3, 2)]
-)
+    "shape",
+    [(2, 3, 70, 70, 8, 3), (1, 2, 5, 400, 4, 2), (1, 1, 300, 5, 4, 2), (1, 1, 16, 17, 3, 2), (1, 2, 401, 401, 4, 49),
+     (1, 1, 200, 0, 3, 2), (1, 1, 0, 200, 3, 2), (1, 1, 130, 193, 20, 17)],
+)  # fmt: skip
 def test_a_query_sees_the_keys_up_to_its_own_place(shape, dtype):
     check(shape, dtype, causal=True)
     check(shape, dtype, (1, 1, 1, shape[3]), causal=True)
@@ -80,6 +82,7 @@ def test_a_query_sees_the_keys_up_to_its_own_place(shape, dtype):
 def test_lesser_targets(target):
     if not runnable(target):
         pytest.skip(f"this CPU does not run {target}")
+    check((1, 2, 150, 151, 5, 9), "f32", None, target, causal=True)
     check((2, 2, 19, 13, 5, 9), "f32", (2, 1, 19, 13), target)
 
 

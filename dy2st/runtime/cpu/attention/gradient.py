@@ -20,7 +20,7 @@ from dy2st.runtime.cpu.gemm.micro import masked_memory, spread
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
+from dy2st.runtime.cpu.integers import any_of, compare, least, minus, negation, plus, times
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
@@ -75,7 +75,7 @@ def _heads(t: Tile, strict: bool) -> Definition:
                 place = f.offset(f"%{name}", row.place(name, head), t.element)
                 f.call("void", f"@{pack.name}", f"ptr {place}", f"i64 {times(f, row[f'{name}_row'], t.size)}",
                        f"i64 {row['keys']}", f"i64 {row[extent]}", f"ptr {room}")  # fmt: skip
-        with f.when(compare(f, "eq", row["queries"], 0)):
+        with f.when(any_of(f, row.causal, compare(f, "eq", row["queries"], 0))):
             for made, extent in (("%dk", "features"), ("%dv", "values")):
                 size = times(f, row["keys"], row[extent], t.size)
                 place = f.offset(made, times(f, head, size))
@@ -99,8 +99,9 @@ def _block(t: Tile, strict: bool) -> Definition:
     )
     f = Function(f"dy2st.attention_grad.{t.dtype}.block", given, linkage="internal", also="noinline nounwind")
     row, multiply, dots, weigh, slope = Row(f, t), panels(t), dot_product(t), weights(t, strict), _slopes(t)
-    size, keys = t.size, row["keys"]
+    size = t.size
     count, apart = least(f, minus(f, row["queries"], "%first"), row.block), times(f, row.width, size)
+    keys = row.needed("%first", count)
     slopes, few = f.offset("%scores", row.room_bytes), few_queries(f, row)
     apart_of = {name: times(f, row[f"{name}_row"], size) for name in ("q", "k", "v", "ct", "mask")}
     place = {name: f.offset(f"%{name}", row.place(name, "%head"), t.element) for name in ("q", "k", "v", "ct")}
@@ -125,14 +126,16 @@ def _block(t: Tile, strict: bool) -> Definition:
            f"i64 {row.seen('%first')}", f"i64 {row['causal']}")  # fmt: skip
     f.call("void", f"@{slope.name}", "ptr %scores", f"ptr {slopes}", f"i64 {apart}", f"i64 {count}", f"i64 {keys}")
     along, down = (f"i64 {apart}", f"i64 {size}"), (f"i64 {size}", f"i64 {apart}")
-    later = compare(f, "ne", "%first", 0)
+    later = any_of(f, row.causal, compare(f, "ne", "%first", 0))  # then keys that the first block needs are not all
     products = (
         ("%dq", slopes, along, "k", "features", (count, keys), "false"),
         ("%dk", slopes, down, "q", "features", (keys, count), later),
         ("%dv", "%scores", down, "ct", "values", (keys, count), later),
     )
     for made, left, steps, right, extent, (rows, inner), adds in products:
-        before = plus(f, times(f, "%head", row["queries"]), "%first") if made == "%dq" else times(f, "%head", keys)
+        before = (
+            plus(f, times(f, "%head", row["queries"]), "%first") if made == "%dq" else times(f, "%head", row["keys"])
+        )
         there, width = f.offset(made, times(f, before, row[extent]), t.element), times(f, row[extent], size)
         f.call("void", f"@{multiply.name}", f"ptr {left}", *steps, f"ptr {place[right]}", f"i64 {apart_of[right]}",
                f"ptr {there}", f"i64 {width}", f"i64 {rows}", f"i64 {row[extent]}", f"i64 {inner}", f"i1 {adds}",

@@ -16,7 +16,7 @@ from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
+from dy2st.runtime.cpu.integers import any_of, compare, least, minus, negation, plus, times
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
@@ -101,6 +101,7 @@ def _block(t: Tile, strict: bool) -> Definition:
         head = f.value(f"udiv i64 {unit}, {row.blocks}")
         first = times(f, f.value(f"urem i64 {unit}, {row.blocks}"), row.block)
         count = least(f, minus(f, row["queries"], first), row.block)
+        needed = row.needed(first, count)
         keys, values = _packed(f, row, head)
         q = f.offset("%q", plus(f, row.place("q", head), times(f, first, row["q_row"])), t.element)
         few = few_queries(f, row)
@@ -108,24 +109,25 @@ def _block(t: Tile, strict: bool) -> Definition:
         with f.when(few):
             k = f.offset("%k", row.place("k", head), t.element)
             f.call("void", f"@{dots.name}", f"ptr {q}", f"i64 {q_row}", f"ptr {k}", f"i64 {k_row}", f"ptr {scores}",
-                   f"i64 {apart}", f"i64 {size}", f"i64 {count}", f"i64 {row['keys']}", f"i64 {row['features']}",
+                   f"i64 {apart}", f"i64 {size}", f"i64 {count}", f"i64 {needed}", f"i64 {row['features']}",
                    "i1 false")  # fmt: skip
         with f.when(negation(f, few)):
             f.call("void", f"@{multiply.name}", f"ptr {q}", f"i64 {q_row}", f"i64 {size}", f"ptr {keys}", "i64 0",
-                   f"ptr {scores}", f"i64 {apart}", f"i64 {count}", f"i64 {row['keys']}", f"i64 {row['features']}",
+                   f"ptr {scores}", f"i64 {apart}", f"i64 {count}", f"i64 {needed}", f"i64 {row['features']}",
                    "i1 false", "i1 true")  # fmt: skip
         mask = f.value(f"getelementptr {t.element}, ptr %mask, i64 "
                        f"{plus(f, row.place('mask', head), times(f, first, row['mask_row']))}")  # fmt: skip
         mask = f.value(f"select i1 {f.value('icmp eq ptr %mask, null')}, ptr null, ptr {mask}")
         f.call("void", f"@{weigh.name}", f"ptr {scores}", f"i64 {apart}", f"ptr {mask}",
                f"i64 {times(f, row['mask_row'], size)}", f"i64 {row['mask_column']}", f"i64 {count}",
-               f"i64 {row['keys']}", f"i64 {row.seen(first)}", f"i64 {row['causal']}")  # fmt: skip
+               f"i64 {needed}", f"i64 {row.seen(first)}", f"i64 {row['causal']}")  # fmt: skip
         number = plus(f, times(f, head, row["queries"]), first)
         out = f.offset("%out", times(f, number, row["values"]), t.element)
         lying = f.offset("%v", row.place("v", head), t.element)
-        right = f.value(f"select i1 {few}, ptr {lying}, ptr {values}")
+        lies = any_of(f, few, row.causal)  # packed rows are as long as there are keys
+        right = f.value(f"select i1 {lies}, ptr {lying}, ptr {values}")
         f.call("void", f"@{multiply.name}", f"ptr {scores}", f"i64 {apart}", f"i64 {size}", f"ptr {right}",
                f"i64 {v_row}", f"ptr {out}", f"i64 {times(f, row['values'], size)}", f"i64 {count}",
-               f"i64 {row['values']}", f"i64 {row['keys']}", "i1 false", f"i1 {negation(f, few)}")  # fmt: skip
+               f"i64 {row['values']}", f"i64 {needed}", "i1 false", f"i1 {negation(f, lies)}")  # fmt: skip
     f.ret()
     return Definition(f.name, f.text(), (multiply, dots, weigh))

@@ -23,8 +23,9 @@ class Row:
     """The numbers of a row in registers, and what follows from them."""
 
     def __init__(self, f: Function, tile: Tile, row: str = "%row"):
-        self._f = f
+        self._f, self._panel = f, tile.vectors * tile.lanes
         self._numbers = {name: f.load("i64", f.offset(row, 8 * i)) for i, name in enumerate(FIELDS)}
+        self.causal = f.value(f"icmp ne i64 {self['causal']}, 0")
         self.heads = times(f, self["outer"], self["inner"])
         self.width = rounded_up(f, self["keys"], tile.lanes)
         """The scores of a query, up to whole vectors."""
@@ -44,8 +45,16 @@ class Row:
 
     def seen(self, first: str) -> str:
         """Write how many keys query number `first` sees."""
-        causal = self._f.value(f"icmp ne i64 {self['causal']}, 0")
-        return self._f.value(f"select i1 {causal}, i64 {plus(self._f, first, 1)}, i64 {self['keys']}")
+        return self._f.value(f"select i1 {self.causal}, i64 {plus(self._f, first, 1)}, i64 {self['keys']}")
+
+    def needed(self, first: str, count: str) -> str:
+        """Write how many of the first keys a block of queries needs: whole panels, packed as those of all keys are."""
+        f, keys = self._f, self["keys"]
+        panels = f.value(f"udiv i64 {plus(f, first, count, self._panel - 1)}, {self._panel}")
+        some = times(f, panels, self._panel)
+        fewer = f.value(f"icmp sle i64 {plus(f, some, 2 * self._panel)}, {keys}")
+        fewer = f.value(f"and i1 {fewer}, {self.causal}")
+        return f.value(f"select i1 {fewer}, i64 {some}, i64 {keys}")
 
     def place(self, operand: str, head: str) -> str:
         """Write how many elements before the matrix of a head stand."""

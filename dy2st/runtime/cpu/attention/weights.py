@@ -40,7 +40,7 @@ def weights(tile: Tile, strict: bool) -> Definition:
             each_vector(
                 f, tile, row, lambda x, at, mask=mask: f.value(f"fadd {v} {x}, {read_lanes(f, tile, mask, at)}")
             )
-        with f.when(all_of(f, masked, negation(f, along))):
+        with f.when(all_of(f, masked, negation(f, along), compare(f, "sgt", "%count", 0))):
             term = spread(f, tile, f.load(t, mask))
             each_vector(f, tile, row, lambda x, _, term=term: f.value(f"fadd {v} {x}, {term}"))
         top, total = f.slot(v), f.slot(v)
