@@ -43,7 +43,7 @@ class Location:
 def user_frame() -> FrameType | None:
     """Return the innermost frame that runs the user's code."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] (CPython's, as elsewhere)
-    while frame is not None and not is_user_frame(frame):
+    while frame is not None and is_plain_module(frame.f_globals.get("__name__")):  # `is_user_frame`, without its call
         frame = frame.f_back
     return frame
 

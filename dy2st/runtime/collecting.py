@@ -7,32 +7,57 @@ imported module too, once or twice: 10 ms each time for what is garbage anyway o
 from __future__ import annotations
 
 import gc
-import threading
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dy2st.forks import Locked
+
 RARE = 200_000
 """After how many objects more the collector looks at young ones meanwhile: what a trace leaves in cycles is no leak."""
-_lock = threading.Lock()
-_depth = 0
-_before = 0
+
+
+class _Askers(Locked):
+    """Those who want the collector to work rarely, in all threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inside: set[object] = set()
+        self._before = 0
+
+    def enter(self) -> object:
+        with self._lock:
+            if not self._inside:
+                self._before = _threshold(RARE)
+            asker = object()
+            self._inside.add(asker)
+            return asker
+
+    def leave(self, *askers: object) -> None:
+        with self._lock:
+            was = bool(self._inside)
+            self._inside.difference_update(askers)
+            if was and not self._inside and gc.get_threshold()[0] == RARE:
+                _threshold(self._before)
+
+    def forget(self) -> None:
+        """Leave for threads that a new process has not."""
+        self.leave(*self._inside)
+
+
+_askers = _Askers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_askers.forget)
 
 
 @contextmanager
 def rarely() -> Iterator[None]:
     """Let the collector work rarely; when the last of those who asked for that is done, it is as it was."""
-    global _depth, _before
-    with _lock:
-        _depth += 1
-        if _depth == 1:
-            _before = _threshold(RARE)
+    asker = _askers.enter()
     try:
         yield
     finally:
-        with _lock:
-            _depth -= 1
-            if _depth == 0 and gc.get_threshold()[0] == RARE:  # else somebody has set another one meanwhile
-                _threshold(_before)
+        _askers.leave(asker)
 
 
 def _threshold(young: int) -> int:

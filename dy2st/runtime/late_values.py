@@ -7,7 +7,6 @@ What is drawn later are the numbers that would have been drawn at once: their pl
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.dtypes import DType
+from dy2st.forks import Locked
 from dy2st.ir.context import current, replaced
 from dy2st.records import replace
 from dy2st.runtime.generator import Generator, default_generator
@@ -23,13 +23,19 @@ from dy2st.runtime.tensor import Tensor
 _LATE = "_late"
 
 
-class _LateValues:
+class _LateValues(Locked):
     """What a tensor will hold, and how that is computed."""
 
-    __slots__ = ("dtype", "lock", "make", "shape")
-
     def __init__(self, shape: tuple[int, ...], dtype: DType, make: Callable[[], Any]):
-        self.shape, self.dtype, self.make, self.lock = shape, dtype, make, threading.Lock()
+        super().__init__()
+        self.shape, self.dtype, self._make = shape, dtype, make
+
+    def put_into(self, x: Tensor) -> None:
+        """Compute the values, once."""
+        with self._lock:
+            if _late(x) is not None:  # else another thread has computed them
+                x._payload = self._make()
+                x.__dict__.pop(_LATE)
 
 
 def postpone(x: Tensor, shape: tuple[int, ...], dtype: DType, draw: Callable[[], Tensor]) -> None:
@@ -53,10 +59,7 @@ def payload_of(x: Tensor) -> Any:
     late = x.__dict__.get(_LATE)
     if late is None:
         raise AttributeError("_payload")
-    with late.lock:
-        if _late(x) is not None:  # else another thread has computed them
-            x._payload = late.make()
-            x.__dict__.pop(_LATE)
+    late.put_into(x)
     return x._payload
 
 

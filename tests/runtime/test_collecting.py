@@ -1,6 +1,7 @@
 """The collector works rarely while Programs are made, and as before afterwards."""
 
 import gc
+import os
 import threading
 
 import pytest
@@ -61,3 +62,22 @@ def test_threads_share_it():
     leave.set()
     thread.join()
     assert gc.get_threshold()[0] == 700
+
+
+def test_a_new_process_is_not_bound_by_threads_that_it_has_not():
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with rarely():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if gc.get_threshold()[0] == 700 else 1)
+    leave.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
