@@ -57,7 +57,8 @@ def _accumulate(block: Block) -> bool:
             continue
         product, total, _ = fused[operation]
         b.location = operation.location
-        made = b.emit("matmul_add", [*product.operands, total], dict(product.attributes))
+        factors = [values.get(v, v) for v in product.operands]
+        made = b.emit("matmul_add", [*factors, total], dict(product.attributes))
         values[operation.results[0]] = made
     block.results = [values.get(v, v) for v in block.results]
     return True

@@ -81,3 +81,20 @@ def test_extents_that_do_not_fit_are_refused_as_before(columns: int) -> None:
         return
     with pytest.raises(ValueError, match="reshape"):
         native.run(inputs)
+
+
+def test_a_sum_that_is_a_factor_of_the_next_product() -> None:
+    body = f"""%p: float32[4, 4] = matmul(%a, %b) {PLAIN}
+            %q: float32[4, 4] = add(%c, %p)
+            %r: float32[4, 4] = matmul(%q, %b) {PLAIN}
+            %s: float32[4, 4] = add(%d, %r)"""
+    text = f"""%n: int, %x: float32[4, 4], %w: float32[4, 4]
+        %out: float32[4, 4], %o: float32[4, 4] = counted_while(%n, %w, %w, %x, %x) {{carried=2, reverse=false}} {{
+          body(%i: int, %c: float32[4, 4], %d: float32[4, 4], %a: float32[4, 4], %b: float32[4, 4]) {{
+            {body}
+            return %s, %q
+          }}
+        }}
+        return %out, %o"""
+    becomes(ACCUMULATE, text, text.replace(body, f"""%q: float32[4, 4] = matmul_add(%a, %b, %c) {PLAIN}
+            %s: float32[4, 4] = matmul_add(%q, %b, %d) {PLAIN}"""))  # fmt: skip
