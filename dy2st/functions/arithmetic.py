@@ -9,7 +9,7 @@ from dy2st.functions.assigning import clone, write
 from dy2st.functions.assigning import into as _into
 from dy2st.functions.lists import list_stacked
 from dy2st.functions.operands import NUMBERS as _NUMBERS
-from dy2st.functions.operands import binary, cast_to, default_dtype, op, pair, tensor
+from dy2st.functions.operands import binary, cast_to, op, pair, quotient_dtype, tensor
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList
@@ -65,7 +65,7 @@ def divide(
     if rounding_mode not in (None, "trunc"):
         raise ValueError(f"divide: rounding_mode is {rounding_mode!r}, not None, 'floor' or 'trunc'")
     given = x.dtype
-    dtype = dtypes.true_divide(given, default_dtype())
+    dtype = quotient_dtype(given)
     if rounding_mode is None:
         return _into(out, apply(_DIV, cast_to(x, dtype), cast_to(y, dtype)))
     exact = dtypes.float64 if dtype is not given else given

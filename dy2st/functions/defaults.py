@@ -25,7 +25,11 @@ def set_default_dtype(d: Any) -> None:
     wanted = as_dtype(d)
     if not wanted.is_floating:
         raise TypeError(f"the default dtype must be a float dtype, not {wanted.name}")
-    current().process.default_dtype = wanted
+    context = current()
+    if context.trace is not None and context.trace.of_function:
+        context.trace.write_attribute(context.process, "default_dtype", wanted)
+    else:
+        context.process.default_dtype = wanted
 
 
 def get_default_dtype() -> str:

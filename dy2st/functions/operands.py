@@ -36,7 +36,11 @@ _CAST, _CONSTANT, _SCALAR_TO_TENSOR = op("cast"), op("constant"), op("scalar_to_
 
 def default_dtype() -> DType:
     """Return the dtype of floats for which none is given: float32, unless `set_default_dtype` changed it."""
-    return current().process.default_dtype or dtypes.float32
+    context = current()
+    found, trace = context.process.default_dtype, context.trace
+    if trace is not None and trace.of_function:  # a Program holds for this dtype
+        return trace.read_attribute(context.process, "default_dtype", found)
+    return found
 
 
 def cast_to(x: Tensor, dtype: DType) -> Tensor:
@@ -90,7 +94,18 @@ def dtype_of_kind(kind: str) -> DType:
     """Return the dtype of a tensor made of a Python number of this kind."""
     if kind == "complex":
         return dtypes.complex128 if default_dtype() is dtypes.float64 else dtypes.complex64
-    return {"bool": dtypes.bool_, "int": dtypes.int64, "float": default_dtype()}[kind]
+    return default_dtype() if kind == "float" else {"bool": dtypes.bool_, "int": dtypes.int64}[kind]
+
+
+def quotient_dtype(t: DType) -> DType:
+    """Return the dtype of a quotient of tensors of this dtype."""
+    return default_dtype() if t.kind in "biu" else t
+
+
+def _beside(t: DType, x: Any) -> DType:
+    """Return the dtype in which a tensor of this dtype and a number meet."""
+    kind = kind_of(x)
+    return default_dtype() if kind == "float" and t.kind not in "fc" else promote_number(t, kind)
 
 
 def understood(value: Any) -> bool:
@@ -119,11 +134,11 @@ def pair(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
     y = y.item() if isinstance(y, np.generic) else y
     if isinstance(y, NUMBERS) and not isinstance(x, NUMBERS):
         x = tensor(x, name)
-        dtype = promote_number(x.dtype, kind_of(y), default_dtype())
+        dtype = _beside(x.dtype, y)
         return cast_to(x, dtype), number(y, dtype, x)
     if isinstance(x, NUMBERS) and not isinstance(y, NUMBERS):
         y = tensor(y, name)
-        dtype = promote_number(y.dtype, kind_of(x), default_dtype())
+        dtype = _beside(y.dtype, x)
         return number(x, dtype, y), cast_to(y, dtype)
     x, y = tensor(x, name), tensor(y, name)
     dtype = promote(x.dtype, y.dtype)

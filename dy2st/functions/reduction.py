@@ -8,7 +8,7 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.operands import all_axes, cast_to, default_dtype, floating, number, one_axis, op, tensor, whole
+from dy2st.functions.operands import all_axes, cast_to, floating, number, one_axis, op, quotient_dtype, tensor, whole
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -266,7 +266,7 @@ def _middle(x: Tensor, axis: int, mode: str) -> tuple[Tensor, Tensor]:
     found = lower = _pick(ordered, axis, (count - 1) // 2)
     if mode == "avg":
         other = _pick(ordered, axis, count // 2)
-        dtype = dtypes.true_divide(x.dtype, default_dtype())
+        dtype = quotient_dtype(x.dtype)
         found = cast_to(lower, dtype) * 0.5 + cast_to(other, dtype) * 0.5
     if x.dtype.kind == "f":
         some = apply(_ANY, x != x, axis=(axis,), keepdim=False)
@@ -309,7 +309,7 @@ def quantile(
 
 def _of_nothing(x: Tensor, axis: int) -> Tensor:
     """Return the NaN that stand for the middle of an empty axis."""
-    dtype = dtypes.true_divide(x.dtype, default_dtype())
+    dtype = quotient_dtype(x.dtype)
     return cast_to(apply(_SUM, x, axis=(axis,), keepdim=False), dtype) * float("nan")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from dy2st.dtypes import DType, float32
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.records import record
 
@@ -19,7 +20,7 @@ class Process:
 
     place: Any = None
     generator: Any = None
-    default_dtype: Any = None
+    default_dtype: DType = float32
     to_static_enabled: bool = True
     prim_enabled: bool = False
     names: Any = None

@@ -15,6 +15,7 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import DType
+from dy2st.functions.operands import default_dtype
 from dy2st.ir.context import current, replaced
 from dy2st.nn.initializer.base import Initializer
 from dy2st.nn.initializer.constant import Constant
@@ -28,11 +29,6 @@ from dy2st.runtime.places import namespace
 
 LATE_FROM = 1 << 15
 """Parameters of so many elements get their initial values when somebody first asks for them."""
-
-
-def default_dtype() -> DType:
-    """Return the dtype that `set_default_dtype` set, float32 at first."""
-    return current().process.default_dtype or dtypes.float32
 
 
 def create_parameter(

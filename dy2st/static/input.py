@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.ir.context import current
+from dy2st.functions.operands import default_dtype
 from dy2st.nn.create_parameter import create_parameter as make_parameter
 from dy2st.runtime import unique_name
 from dy2st.runtime.tensor import Tensor
@@ -39,7 +39,7 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = None, lod_level: i
         raise ValueError(f"data {name!r}: lod_level={lod_level}: there are no tensors of sequences here, pad them")
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"data {name!r}: shape must be a list or tuple of extents, not {type(shape).__name__}")
-    kind = (current().process.default_dtype or dtypes.float32) if dtype is None else dtypes.dtype(dtype)
+    kind = default_dtype() if dtype is None else dtypes.dtype(dtype)
     return recorder_now("paddle.static.data").feed(name, shape, kind)
 
 

@@ -140,3 +140,36 @@ def test_random_changes_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_more_random_changes_between_calls(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(seed, 40, monkeypatch)
+
+
+def _with_ones(x):
+    return x + paddle.ones([2]) + 0.5
+
+
+def test_the_default_dtype_is_read_at_each_call():
+    static, x = paddle.jit.to_static(_with_ones, full_graph=True), paddle.to_tensor([1, 2])
+    found = []
+    try:
+        for name in ("float32", "float32", "float32", "float64", "float64", "float32"):
+            paddle.set_default_dtype(name)
+            found.append(static(x).dtype.name)
+    finally:
+        paddle.set_default_dtype("float32")
+    assert found == ["float32", "float32", "float32", "float64", "float64", "float32"]
+    assert len(static.program_cache) == 2
+
+
+def _sets_the_default_dtype(x):
+    before = paddle.zeros([1])
+    paddle.set_default_dtype("float64")
+    between = x + paddle.ones([2])
+    paddle.set_default_dtype("float32")
+    return before, between, paddle.ones([1])
+
+
+def test_a_default_dtype_that_is_set_inside_holds_from_there_on():
+    static, x = paddle.jit.to_static(_sets_the_default_dtype, full_graph=True), paddle.ones([2])
+    for _ in range(3):
+        assert [t.dtype.name for t in static(x)] == ["float32", "float64", "float32"]
+        assert paddle.get_default_dtype() == "float32"
+    assert len(static.program_cache) == 1

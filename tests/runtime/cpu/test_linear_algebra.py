@@ -65,6 +65,15 @@ def test_no_rows_are_left_to_the_interpreter(name, rng):
         compare(native.run([x]), plan.run([x]))
 
 
+@pytest.mark.parametrize("wild", [np.nan, np.inf, -np.inf])
+def test_eigenvalues_of_what_is_not_finite_are_refused_before_lapack_sees_it(wild, rng):
+    x = rng.normal(size=(2, 5, 5))
+    native, _ = plans(paddle.linalg.eigvals, x)
+    x[1, 4, 4] = wild
+    with pytest.raises(np.linalg.LinAlgError, match="must not contain infs or NaNs"):
+        native.run([x])
+
+
 def test_general_eigenvalues(rng):
     x = rng.normal(size=(2, 5, 5))
     native, plan = plans(paddle.linalg.eig, x)

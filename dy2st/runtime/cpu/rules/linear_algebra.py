@@ -39,6 +39,8 @@ class _Form:
     may_fail: bool = True
     symmetric: bool = False
     """Whether the loop reads one half of what `eval` takes the symmetric part of."""
+    finite: bool = False
+    """Whether LAPACK must not see an infinity or a NaN: it would write where nothing is. NumPy refuses them."""
 
 
 _FORMS = {
@@ -49,7 +51,7 @@ _FORMS = {
     "cholesky": _Form("linalg.cholesky_lo", ("mm",), ("mm",), "m", 50, symmetric=True),
     "eigh": _Form("linalg.eigh_lo", ("mm",), ("m", "mm"), "m", 2000, symmetric=True),
     "svd": _Form("linalg.svd_s", ("mn",), ("mp", "p", "pn"), "mnp", 3000),
-    "eig": _Form("linalg.eig", ("mm",), ("m", "mm"), "m", 5000),
+    "eig": _Form("linalg.eig", ("mm",), ("m", "mm"), "m", 5000, finite=True),
 }
 _LETTERS = {float64: "d", complex128: "D"}
 
@@ -63,6 +65,9 @@ def factor(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     letters = ["".join(_LETTERS[tensor_type(v).dtype] for v in side) for side in (values, operation.results)]
     loop = Loop(w, f"{form.loop}.{'->'.join(letters)}")
     cores, batch, fine = _extents(w, form, values, operands)
+    if form.finite:
+        (size,) = (product(w, [*batch, *(cores[c] for c in axes)]) for axes in form.operands)
+        fine = all_of(f, fine, negation(f, has_nan(w, operands[0][1], size, or_infinity=True)))
     made = [room(w, v, [*batch, *(cores[c] for c in axes)])
             for v, axes in zip(operation.results, form.results, strict=True)]  # fmt: skip
     failed = f.slot("i1")

@@ -90,19 +90,20 @@ def room(w: Writer, value: Value, shape: Sequence[str]) -> Components:
     return ("null", w.f.slot("i64")) if in_register(t) else allocate(w, t.dtype, shape)
 
 
-def has_nan(w: Writer, address: str, count: str) -> str:
-    """Write whether there is a NaN among so many float64."""
+def has_nan(w: Writer, address: str, count: str, *, or_infinity: bool = False) -> str:
+    """Write whether there is a NaN, or an infinity, among so many float64."""
 
     def write(f: Function) -> None:
         found = f.slot("i1")
         f.store("i1", "false", found)
         with f.loop("%count") as i:
             x = f.load("double", f.offset("%x", i, "double"))
+            x = f.value(f"fsub double {x}, {x}") if or_infinity else x
             f.store("i1", f.value(f"or i1 {f.load('i1', found)}, {f.value(f'fcmp uno double {x}, {x}')}"), found)
         f.store("i1", f.load("i1", found), "%made")
 
-    made = w.f.slot("i1")
-    name = routine(w, "has_nan", [("ptr", "%x"), ("i64", "%count"), ("ptr", "%made")], write)
+    made, name = w.f.slot("i1"), "has_infinity" if or_infinity else "has_nan"
+    name = routine(w, name, [("ptr", "%x"), ("i64", "%count"), ("ptr", "%made")], write)
     w.f.call("void", name, f"ptr {address}", f"i64 {count}", f"ptr {made}")
     return w.f.load("i1", made)
 
