@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.ir.context import current, replaced
+from dy2st.ir.context import current, make_current, with_layer
 from dy2st.nn import layer_state, layer_to
 from dy2st.nn.create_parameter import default_dtype, make_parameter
 from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
@@ -64,7 +64,8 @@ class Layer:
         if context.trace is not None and hasattr(context.trace, "convert"):
             self._seen()
             run = context.trace.convert(run)
-        with replaced(layer=self):
+        before = with_layer(self)
+        try:
             if self._forward_pre_hooks:
                 inputs = run_pre_hooks(self, inputs, keywords)
             try:
@@ -74,6 +75,8 @@ class Layer:
                     error.__traceback__ = user_traceback(error.__traceback__)
                 raise
             return run_post_hooks(self, inputs, outputs) if self._forward_post_hooks else outputs
+        finally:
+            make_current(before)
 
     @property
     def training(self) -> bool:
