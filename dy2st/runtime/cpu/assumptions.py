@@ -67,11 +67,13 @@ def _shape(value: Value) -> Shape:
 
 
 # ---- what a call tells ---------------------------------------------------------------------------------------------
-def assumptions(program: Program, bound: Mapping[str, int], *, small: bool = True) -> dict[str, Extent]:
+def assumptions(
+    program: Program, bound: Mapping[str, int], first: Mapping[str, int] | None = None
+) -> dict[str, Extent]:
     """Return what symbols stand for, for inputs in which they are `bound`; a call of another pattern has others.
 
-    `small` says whether small tensors that loops carry, and weights that are cut, are to have the extents that they
-    have.
+    `first` is what symbols were in the first call, None for that one. In it, small tensors that loops carry and weights
+    that are cut have the extents that they have; later on, weights that are cut do so where they still have those.
     """
     aliases = _aliases(program.block)
     known: dict[str, Extent] = {}
@@ -81,11 +83,13 @@ def assumptions(program: Program, bound: Mapping[str, int], *, small: bool = Tru
         equal: dict[int, Extent] = {n: n for n in numbers}
         for name in sorted(names, key=lambda s: ("(" in s, s)):
             _link(symbol(name), equal.setdefault(bound[name], symbol(name)), known)
-    for name in _small(program, bound) if small else ():
+    for name in _small(program, bound) if first is None else ():
         if name in carried(program):
             _link(symbol(name), bound[name], known)
-    for name in sorted(_cut(program) & bound.keys()) if small else ():
-        _link(symbol(name), bound[name], known)
+    cut = sorted(_cut(program) & bound.keys())
+    if first is None or all(first.get(name) == bound[name] for name in cut):
+        for name in cut:
+            _link(symbol(name), bound[name], known)
     return {name: _final(symbol(name), known) for name in known}
 
 

@@ -54,6 +54,8 @@ class Versions(Locked):
         self._made: dict[_Key, NativePlan] = {}
         self._chosen: dict[tuple[tuple[str, int], ...], NativePlan] = {}
         """Which version runs inputs with these extents; as many are noted as it takes to look once a shape."""
+        self._first: dict[str, int] | None = None
+        """The extents of the first call: who comes with other small tensors than those comes with many."""
         self._tried: tuple[NativePlan, ...] = ()
         self.latest: NativePlan | None = None
         """The version that ran last."""
@@ -103,8 +105,8 @@ class Versions(Locked):
             if extents not in self._chosen:
                 if len(self._chosen) > _NOTED:
                     self._chosen.clear()
-                first = not self._made  # who comes with other small tensors comes with many
-                known = {} if bound is None else assumptions(self.program, bound, small=first)
+                known = {} if bound is None else assumptions(self.program, bound, self._first)
+                self._first = bound if self._first is None else self._first
                 self._chosen[extents] = self._choose(known, bound or {})
             return self._chosen[extents]
 

@@ -262,8 +262,10 @@ def test_weights_whose_products_are_cut_keep_their_extents():
 def test_other_weights_that_are_cut_have_a_version_for_all(rng):
     program = traced(cut_in_four, ones(2, 3), ones(2, 4), ones(3, 16))
     versions = Versions(program)
-    for rows, n in ((2, 4), (5, 4), (2, 3), (1, 5), (0, 5), (3, 1)):
-        x, h, w = (rng.normal(size=s).astype("float32") for s in ((rows, 3), (rows, n), (3, 4 * n)))
+    for rows, states, n in ((2, 2, 4), (5, 5, 4), (6, 1, 4), (2, 2, 3), (1, 1, 5), (0, 0, 5), (3, 3, 1)):
+        x, h, w = (rng.normal(size=s).astype("float32") for s in ((rows, 3), (states, n), (3, 4 * n)))
         want = compile_plan(program).run([x, h, w])[0]
         np.testing.assert_allclose(versions.run([x, h, w])[0], want, rtol=2e-5, atol=1e-6)
-    assert [len(known) for known in versions.assumed][:2] == [3, 1]
+    first, one_state, others = versions.assumed
+    assert (first["w_1"], one_state["w_1"], others.get("w_1")) == (16, 16, None)
+    assert one_state["h_0"] == 1

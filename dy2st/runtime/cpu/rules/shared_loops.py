@@ -43,7 +43,7 @@ _LEAST_TURN = 2_000_000
 
 def shared_loop(
     w: Writer, operation: Operation, operands: list[Components], write: Rule
-) -> Sequence[Components] | None:  # fmt: skip
+) -> Sequence[Components] | None:
     """Write a loop that threads share, whose turns `write` writes; None for one that is not that kind of loop."""
     if w.alone or w.loops:
         return None
