@@ -103,3 +103,41 @@ def test_layers_in_a_loop(rng):
         for g in (f, paddle.jit.to_static(f, full_graph=True))
     )
     assert np.allclose(eager, static, rtol=1e-9)
+
+
+def test_in_a_branch_and_in_a_loop_that_may_not_turn(rng):
+    def f(x, flag, turns):
+        y = x
+        if flag > 0:
+            y = paddle.nn.functional.scaled_dot_product_attention(x, x + 1, x, is_causal=True)
+        while turns > 0:
+            y = paddle.nn.functional.scaled_dot_product_attention(y, y, x)
+            turns = turns - 1
+        return paddle.grad((y**2).sum(), [x])[0]
+
+    x = rng.normal(size=(2, 5, 1, 4))
+    static = paddle.jit.to_static(f, full_graph=True)
+    for flag, turns in ((1, 2), (0, 1), (1, 0), (0, 0)):
+        given = paddle.to_tensor(flag), paddle.to_tensor(turns)
+        eager, made = (np.asarray(g(paddle.to_tensor(x, stop_gradient=False), *given)) for g in (f, static))
+        assert np.allclose(eager, made, rtol=1e-9)
+
+
+def test_in_forward_mode_and_over_lanes(rng):
+    def f(x):
+        return paddle.nn.functional.scaled_dot_product_attention(x, x * 2, x - 1, is_causal=True)
+
+    def both_ways(x, v):
+        _, pushed = paddle.incubate.autograd.jvp(f, x, v)
+        _, pulled = paddle.incubate.autograd.vjp(f, x, v)
+        return pushed, pulled
+
+    x, v = (paddle.to_tensor(rng.normal(size=(2, 5, 1, 4))) for _ in range(2))
+    pushed, pulled = both_ways(x, v)
+    static = paddle.jit.to_static(both_ways, full_graph=True)(x, v)
+    assert np.allclose(static[0], pushed, rtol=1e-9)
+    assert np.allclose(static[1], pulled, rtol=1e-9)
+    lanes = paddle.to_tensor(rng.normal(size=(3, 2, 5, 1, 4)))
+    slope = paddle.vmap(lambda x: paddle.incubate.autograd.vjp(f, x)[1])
+    made = paddle.jit.to_static(lambda xs: slope(xs), full_graph=True)(lanes)
+    assert np.allclose(made, np.stack([paddle.incubate.autograd.vjp(f, x)[1] for x in lanes]), rtol=1e-9)
