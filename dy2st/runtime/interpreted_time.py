@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.ir.program import Block, Program
+from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.shapes import Dim, Shape, product, substituted
 
@@ -22,6 +22,9 @@ _NANOSECONDS = {
     "max_pool": 10, "avg_pool": 10,
 }  # fmt: skip
 """What an element of the result costs where that is more than one nanosecond."""
+_CONVOLUTIONS = ("conv", "conv_input_grad", "conv_weight_grad")
+_NANOSECONDS_OF_CONVOLUTION = 1.5
+"""What one of the `multiplications` of a convolution costs; NumPy copies windows for it."""
 
 
 def steps(program: Program) -> float:
@@ -48,8 +51,10 @@ def seconds_of_elements(program: Program, inputs: Sequence[Any]) -> float:
     """Return about how long the elements of all results of the entry function take; branches count once each."""
     known = bindings(program, inputs) or {}
     counts: dict[Shape, int] = {}
-    nanoseconds = 0
+    nanoseconds = 0.0
     for operation in program.block.walk():
+        if operation.op.name in _CONVOLUTIONS:
+            nanoseconds += multiplications(operation, known) * _NANOSECONDS_OF_CONVOLUTION
         for value in operation.results:
             if isinstance(value.type, TensorType):
                 shape = value.type.shape
@@ -57,6 +62,12 @@ def seconds_of_elements(program: Program, inputs: Sequence[Any]) -> float:
                     counts[shape] = elements(shape, known)
                 nanoseconds += counts[shape] * _NANOSECONDS.get(operation.op.name, 1)
     return nanoseconds * 1e-9
+
+
+def multiplications(operation: Operation, known: Mapping[str, int]) -> float:
+    """Return about how many multiplications a product takes: of m x k by k x n, the root of mk * kn * mn is mkn."""
+    values = (*operation.operands[:2], operation.results[0])
+    return math.sqrt(math.prod(elements(tensor_type(v).shape, known) for v in values))
 
 
 def elements(shape: Shape, known: Mapping[str, int]) -> int:

@@ -28,11 +28,12 @@ class Report:
     peak: int = 0
     """The most bytes that the last run held at a time, beside its inputs; of the interpreter's first run, about."""
     is_being_made: bool = False
+    """Whether code that is as good as it gets is being made beside."""
 
     def __str__(self) -> str:
         if not self.versions:
             held = f"; about {_bytes(self.peak)} beside the inputs" if self.peak else ""
-            return f"operation by operation{held}" + ("; native code is being made" if self.is_being_made else "")
+            return f"operation by operation{held}"
         how = (
             "made" if not self.kept else "kept from before, loaded" if self.kept == self.versions else "made or loaded"
         )
@@ -42,6 +43,8 @@ class Report:
         if self.host_calls:
             counted = (f"{n} {op}" if n > 1 else op for op, n in sorted(self.host_calls.items()))
             parts.append(f"Python for {', '.join(counted)}")
+        if self.is_being_made:
+            parts.append("better code is being made")
         if self.elsewhere:
             parts.append(f"{self.elsewhere} {'run' if self.elsewhere == 1 else 'runs'} operation by operation")
         return "; ".join(parts)

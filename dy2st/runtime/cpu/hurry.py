@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-from dy2st.ir.program import Block, Operation, Program, tensor_type
+from dy2st.ir.program import Block, Program
 from dy2st.runtime.backend import LOOPS, has_loops
 from dy2st.runtime.cpu.representation import in_registers
-from dy2st.runtime.interpreted_time import elements
+from dy2st.runtime.interpreted_time import multiplications
 
 _MUCH = 2**20
 """Multiplications of a product that are worth kernels of level 1: those of level 0 take five times as long."""
@@ -32,10 +31,4 @@ def repeats_large_products(program: Program, known: Mapping[str, int]) -> bool:
     if not has_loops(program):
         return False
     products = (operation for operation in program.walk() if operation.op.name in _PRODUCTS)
-    return any(_multiplications(operation, known) > _MUCH for operation in products)
-
-
-def _multiplications(operation: Operation, known: Mapping[str, int]) -> float:
-    """Return about how many multiplications a product takes: of m x k by k x n, the root of mk * kn * mn is mkn."""
-    values = (*operation.operands[:2], operation.results[0])
-    return math.sqrt(math.prod(elements(tensor_type(v).shape, known) for v in values))
+    return any(multiplications(operation, known) > _MUCH for operation in products)
