@@ -37,6 +37,10 @@ class Leaves(Tracer):
         self.summed: set[int] = set()
         """The arguments (by id) of which the log has what backward added to their gradient, not the whole."""
 
+    def is_argument(self, x: Any) -> bool:
+        """Say whether the caller of what is traced holds a tensor."""
+        return id(x) in self.arguments
+
     def leaves(self) -> list[Tensor]:
         outside = [t for _, _, t in self.slots.values() if t is not None]
         arguments = [self.log.objects[i] for i, slot in self.arguments.items() if slot.kind == "leaf"]

@@ -73,7 +73,9 @@ class HeldByOthers(Contents, Recorder):
         what = "a container" if isinstance(t, CONTAINERS) else plain
         if self.aliases.is_held(t):
             reason = "a list, or a variable that may be something else, holds it as well"
-        elif any(map(self._is_outside, others)) or {id(x) for x in others} & (reached(self) if others else set()):
+        elif any(self._is_outside(x) or self.is_argument(x) for x in others) or (
+            others and {id(x) for x in others} & reached(self)
+        ):
             reason = f"another variable, item or attribute is the same {what.split()[1]}"
         else:
             return
@@ -106,6 +108,10 @@ class HeldByOthers(Contents, Recorder):
         if id(x) in self.made_objects:
             return Held(x, {k: self.held(None, i, around) for k, i in self.attributes_of(x).items()})
         return None
+
+    def is_argument(self, x: Any) -> bool:
+        """Say whether the caller of what is traced holds a tensor."""
+        return False
 
     def _is_outside(self, x: Any) -> bool:
         if isinstance(x, CONTAINERS):
