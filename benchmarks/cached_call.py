@@ -141,7 +141,7 @@ def step(parameters: int) -> Callable[[], Job]:
         optimizer = paddle.optimizer.Adam(parameters=weights)
 
         def train(x: Any) -> Any:
-            loss = sum(((w * x).sum() for w in weights), x.sum())
+            loss: Any = sum(((w * x).sum() for w in weights), x.sum())
             loss.backward()
             optimizer.step()
             optimizer.clear_grad(set_to_zero=False)

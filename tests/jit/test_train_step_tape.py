@@ -1,5 +1,6 @@
 """What a Program differentiates itself, and frees, cannot be differentiated after the call: as in eager mode."""
 
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -138,3 +139,30 @@ def test_a_loop_of_steps_trains_as_eagerly() -> None:
         return [float(run(x)) for _ in range(5)]
 
     np.testing.assert_allclose(train(True), train(False), rtol=1e-6)
+
+
+def test_steps_of_several_threads_train_their_own_weights() -> None:
+    def trained(x: Any) -> list[float]:
+        w = weights()
+        optimizer = paddle.optimizer.Adam(learning_rate=0.1, parameters=[w])
+
+        def step(x: Any) -> Any:
+            loss = ((w * x) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        static = paddle.jit.to_static(step, full_graph=True)
+        return [float(static(x)) for _ in range(60)]
+
+    x = paddle.to_tensor([1.0, 2.0, 3.0])
+    wanted, found = trained(x), []
+    threads = [threading.Thread(target=lambda: found.append(trained(x))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3
+    for losses in found:
+        np.testing.assert_allclose(losses, wanted, rtol=1e-5)

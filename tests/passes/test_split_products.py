@@ -1,5 +1,6 @@
 """Products in loops, cut where their left operand is joined of parts, or a product with a matrix that stays."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -169,6 +170,39 @@ def test_values_and_gradients_are_those_of_eager_mode(
             assert (one is None) == (other is None)
             if one is not None:
                 np.testing.assert_allclose(one, other, rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [0, 2, 90])
+def test_no_rows_and_values_that_are_no_numbers(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    static = paddle.jit.to_static(attended_by_rows, full_graph=True)
+    given = arrays(rows)
+    if rows:
+        given[0][1, 3] = float("nan")
+    with paddle.no_grad():
+        for _ in range(2):
+            found, wanted = static(*given).numpy(), attended_by_rows(*given).numpy()
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_threads_get_the_same_bits() -> None:
+    static = paddle.jit.to_static(attended, full_graph=True)
+    given = arrays(5)
+    with paddle.no_grad():
+        static(*given)
+        wanted = static(*given).numpy()
+    wrong: list[Any] = []
+
+    def work() -> None:
+        with paddle.no_grad():
+            wrong.extend(found for _ in range(50) if not np.array_equal(found := static(*given).numpy(), wanted))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 @pytest.mark.parametrize("function", [attended, attended_by_rows, recurrent])
