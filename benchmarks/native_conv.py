@@ -32,8 +32,9 @@ LAYERS = (
     ("ResNet 4, first", 8, 256, 512, 4, 3, 2, 1), ("ResNet 4", 8, 512, 512, 2, 3, 1, 1),
     ("ResNet 1, alone", 1, 64, 64, 16, 3, 1, 1), ("ResNet 4, alone", 1, 512, 512, 2, 3, 1, 1),
     ("1 x 1", 8, 64, 256, 16, 1, 1, 0), ("3 x 3, large", 1, 64, 64, 112, 3, 1, 1),
+    ("depthwise", 8, 128, 128, 28, 3, 1, 1, 128), ("depthwise, by 2", 8, 64, 64, 56, 3, 2, 1, 64),
 )  # fmt: skip
-"""A name, images, channels, filters, extent, kernel, stride, padding."""
+"""A name, images, channels, filters, extent, kernel, stride, padding, and groups where there are several."""
 HEADS = ((8, 8, 128, 32), (1, 8, 1024, 64), (8, 8, 1, 64))
 """Batch, heads, queries (keys where more than 1, else 1024 keys), features."""
 HEAD = """# Convolutions and attention in the native tier
@@ -50,16 +51,21 @@ Which way a convolution goes is told by its extents when it runs (`convolution.p
   windows move by 1; a vector has 16 places of the result across the ends of rows, read by two loads and a permutation
   (AVX-512). Nothing is multiplied in vain but the last vector of an image. The gradient by the filters reads the same
   vectors (`direct_weights.py`), that by the image is a convolution with the filters turned (`turned.py`).
-- **Tiles** (`winograd.py`): 3 x 3 with stride 1, 32 channels and filters and 96 tiles or more; 16 multiplications for 4
+- **Tiles** (`winograd.py`): 3 x 3 with stride 1, 32 channels and filters and 16 tiles or more; 16 multiplications for 4
   results where there were 36. Errors against float64 are those of NumPy's float32. A result that is not finite makes
   the convolution run again without tiles, so that infinities stay in their windows.
-- **Several images of few places** (`mixed.py`): eight images' elements are mixed, and fill vectors together.
-- **Few places** (`few.py`): vectors lie along the windows, and filters are read once.
+- **Several images of few places or tiles** (`mixed.py`): eight images' elements are mixed, and fill vectors together.
+- **Few places** (`few.py`): vectors lie along the windows, and filters are read once, asked for ahead.
+- **Groups of one or two filters** (`alone.py`, and gradients beside it): each thread runs a filter over the padded
+  planes of its group as one line.
 - **Else**, and on lesser CPUs, windows are laid out in blocks (`columns.py`, `together.py`), or slid over
   (`sliding.py`).
 
 Attention (product, mask, softmax, product, where nobody reads the weights; `passes/attend.py`) keeps the scores of up
-to 64 queries in cache, and reads heads that are views of a projection as they lie.
+to 64 queries in cache, and reads heads that are views of a projection as they lie. Reverse mode does the same before
+it derives: a head's weights are computed again, a block of queries at a time (`attention/gradient.py`), so a step of
+training holds no more than its inputs and results. A causal mask is not made; keys that no query of a block sees are
+left out.
 """
 
 
@@ -98,33 +104,37 @@ def _row(*cells: object) -> None:
 
 
 def convolutions(images: int, channels: int, filters: int, extent: int, kernel: int, stride: int,
-                 padding: int) -> list[tuple[Job, Job | None]]:  # fmt: skip
+                 padding: int, groups: int = 1) -> list[tuple[Job, Job | None]]:  # fmt: skip
     """Return the convolution and its gradients by the image and by the filters, ours and torch's."""
     out = (extent + 2 * padding - kernel) // stride + 1
     rng = np.random.default_rng(0)
     x, w, c = (
         rng.normal(size=s).astype(np.float32)
-        for s in ((images, channels, extent, extent), (filters, channels, kernel, kernel), (images, filters, out, out))
+        for s in (
+            (images, channels, extent, extent),
+            (filters, channels // groups, kernel, kernel),
+            (images, filters, out, out),
+        )
     )
     fields = {"in": extent, "kernel": kernel, "out": out, "stride": stride, "low": padding, "dilation": 1}
-    row = np.array(shape_row(images, channels, filters, 1, **{k: (v, v) for k, v in fields.items()}), np.int64)
+    row = np.array(shape_row(images, channels, filters, groups, **{k: (v, v) for k, v in fields.items()}), np.int64)
     scratch = _scratch("conv.f32.scratch", row)
     operands = [a.ctypes.data for a in (x, w, c, row, scratch)]
     names = ("conv.f32", "conv_input_grad.f32", "conv_weight_grad.f32")
     keep = (x, w, c, row, scratch)
     ours = [_call(_function(name, 5), operands, keep) for name in names]
-    return list(zip(ours, _torch_convolutions(x, w, c, stride, padding), strict=True))
+    return list(zip(ours, _torch_convolutions(x, w, c, stride, padding, groups), strict=True))
 
 
-def _torch_convolutions(x: Any, w: Any, c: Any, stride: int, padding: int) -> list[Job | None]:
+def _torch_convolutions(x: Any, w: Any, c: Any, stride: int, padding: int, groups: int) -> list[Job | None]:
     if torch is None:
         return [None] * 3
     tx, tw, tc = map(torch.from_numpy, (x, w, c))
     back = torch.nn.grad
     return [
-        lambda: torch.nn.functional.conv2d(tx, tw, None, stride, padding),
-        lambda: back.conv2d_input(tx.shape, tw, tc, stride, padding),
-        lambda: back.conv2d_weight(tx, tw.shape, tc, stride, padding),
+        lambda: torch.nn.functional.conv2d(tx, tw, None, stride, padding, 1, groups),
+        lambda: back.conv2d_input(tx.shape, tw, tc, stride, padding, 1, groups),
+        lambda: back.conv2d_weight(tx, tw.shape, tc, stride, padding, 1, groups),
     ]
 
 
@@ -187,9 +197,10 @@ def measured(ours: Job, theirs: Job | None) -> tuple[float, float | None]:
     return float(best[0]), None if theirs is None else float(best[1])
 
 
-def _flops(images: int, channels: int, filters: int, extent: int, kernel: int, stride: int, padding: int) -> int:
+def _flops(images: int, channels: int, filters: int, extent: int, kernel: int, stride: int, padding: int,
+           groups: int = 1) -> int:  # fmt: skip
     out = (extent + 2 * padding - kernel) // stride + 1
-    return 2 * images * channels * filters * kernel**2 * out**2
+    return 2 * images * channels // groups * filters * kernel**2 * out**2
 
 
 def _or_none(value: float | None) -> str:

@@ -34,7 +34,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.target import Target
 
 _WORTH_TURNING = 96
@@ -95,7 +95,8 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     by_taps = alone_images(t)
     _instead(f, stands_alone(f, t, extents), by_taps)
     if permutes(target):
-        ways = write_turned(
+        ways = write_turned(f, t, extents, mixed(t), lambda row: any_of(f, mixes_tiles(f, t, row), mixes(f, t, row)))
+        ways += write_turned(
             f, t, extents, winograd(t), lambda row: tiles_pay(f, t, Extents(f, t, row), tiles_row(f, row))
         )
         ways += write_turned(f, t, extents, direct(t), lambda row: _pays_to_turn(f, t, Extents(f, t, row)))

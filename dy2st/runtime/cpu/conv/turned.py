@@ -8,9 +8,13 @@ from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.shape import FIELDS, Shape
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, rounded_up, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, negation, plus, rounded_up, times
+from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
+_COST = 500
+"""Picoseconds that an element takes to be turned."""
 _BLOCK = 16
 """Channels by filters that are turned together, so that what is read and what is written stays in cache."""
 
@@ -33,12 +37,14 @@ def write_turned(
         with f.loop(extents.groups) as g:
             start = times(f, g, extents.group_filters)
             w, there = (f.offset(base, start, tile.element) for base in ("%w", "%scratch"))
-            f.call("void", f"@{turned.name}", f"ptr {w}", f"ptr {there}", f"i64 {extents.filters}",
-                   f"i64 {extents.channels}", f"i64 {kernel}")  # fmt: skip
+            arguments = (("ptr", w), ("ptr", there), ("i64", extents.filters), ("i64", extents.channels),
+                         ("i64", kernel))  # fmt: skip
+            blocks = f.value(f"udiv i64 {plus(f, extents.channels, _BLOCK - 1)}, {_BLOCK}")
+            part = forked(f, turned.name, arguments, blocks, times(f, extents.filters, kernel, _BLOCK * _COST))
         behind = f.offset("%scratch", _filter_bytes(f, tile, extents))
         f.call("void", f"@{way.name}", "ptr %c", "ptr %scratch", "ptr %x", f"ptr {row}", f"ptr {behind}")
         f.ret()
-    return way, turned
+    return way, turned, part
 
 
 def turned_room(f: Function, tile: Tile, extents: Extents, room: Definition) -> str:
@@ -67,18 +73,37 @@ def _turned_row(f: Function, extents: Extents) -> str:
 
 
 def _turned_filters(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.turned(w, out, filters, channels, kernel)`: out[c, f, -1 - k] = w[f, c, k]."""
+    """Return the function that writes out[c, f, -1 - k] = w[f, c, k] for some blocks of channels."""
     name = f"dy2st.conv.{tile.dtype}.turned"
-    parameters = (("ptr", "%w"), ("ptr", "%out"), ("i64", "%filters"), ("i64", "%channels"), ("i64", "%kernel"))
+    parameters = (("ptr", "%w"), ("ptr", "%out"), ("i64", "%filters"), ("i64", "%channels"), ("i64", "%kernel"),
+                  *RANGE)  # fmt: skip
     f = Function(name, parameters, linkage="internal", also="noinline nounwind")
     element, last = tile.element, minus(f, "%kernel", 1)
-    with f.loop("%channels", step=_BLOCK) as c, f.loop("%filters", step=_BLOCK) as n:
+    short = compare(f, "sle", "%kernel", tile.lanes) if tile.lanes > 1 else "false"
+    long = negation(f, short)
+    first, end = times(f, "%from", _BLOCK), least(f, times(f, "%to", _BLOCK), "%channels")
+    with f.loop(end, start=first, step=_BLOCK) as c, f.loop("%filters", step=_BLOCK) as n:
         ends = [least(f, plus(f, start, _BLOCK), count) for start, count in ((c, "%channels"), (n, "%filters"))]
         with f.loop(ends[0], start=c) as channel, f.loop(ends[1], start=n) as number:
             source = times(f, plus(f, times(f, number, "%channels"), channel), "%kernel")
             target = times(f, plus(f, times(f, channel, "%filters"), number), "%kernel")
-            with f.loop("%kernel") as k:
+            if tile.lanes > 1:
+                with f.when(short):
+                    _turn_vector(f, tile, f.offset("%w", source, element), f.offset("%out", target, element))
+            with f.when(long), f.loop("%kernel") as k:
                 value = f.load(element, f.offset("%w", plus(f, source, minus(f, last, k)), element))
                 f.store(element, value, f.offset("%out", plus(f, target, k), element))
     f.ret()
-    return Definition(name, f.text())
+    return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
+
+
+def _turn_vector(f: Function, tile: Tile, source: str, target: str) -> None:
+    """Write a copy of %kernel elements, no more than a vector, from last to first."""
+    lanes, v = tile.lanes, tile.vector
+    before = minus(f, lanes, "%kernel")
+    # not inbounds: what lies in front of the elements is not read
+    first = f.value(f"getelementptr {tile.element}, ptr {source}, i64 {minus(f, 0, before)}")
+    read = masked_load(f, tile, first, span_mask(f, lanes, before, str(lanes)))
+    order = ", ".join(f"i32 {lanes - 1 - i}" for i in range(lanes))
+    turned = f.value(f"shufflevector {v} {read}, {v} poison, <{lanes} x i32> <{order}>")
+    masked_store(f, tile, turned, target, lane_mask(f, lanes, "%kernel"))
