@@ -1,6 +1,7 @@
 """Names that load on first use are the ones that type checkers are told of."""
 
 import ast
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -46,3 +47,27 @@ def test_an_unknown_name_is_refused_with_a_hint():
 
 def test_types_of_modules_that_nobody_imported_are_left_out():
     assert types_of("builtins:range", "no_such_module:Thing", "sys:NoSuchThing") == (range,)
+
+
+def test_late_names_are_listed():
+    assert {"load", "save", "to_static", "verify"} <= set(dir(paddle.jit))
+
+
+def test_an_import_loads_no_more_than_every_call_needs():
+    unused = [
+        "dy2st.static",
+        "dy2st.optimizer",
+        "dy2st.files",
+        "dy2st.jit.saving",
+        "dy2st.jit.verifying",
+        "dataclasses",
+        "dy2st.transformers.pipeline",
+        "gast",
+        "llvmlite",
+        "numpy.random",
+        "decimal",
+        "difflib",
+    ]
+    code = f"import dy2st, sys; print([name for name in {unused} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -36,3 +36,7 @@ __all__ = [
     "to_static",
     "verify",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

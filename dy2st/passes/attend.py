@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
@@ -31,6 +30,7 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType, Type
 from dy2st.passes.base import Pass, each_block
 from dy2st.passes.causal import is_causal
+from dy2st.records import record
 from dy2st.shapes import Shape
 
 _DTYPES = ("float32", "float64")
@@ -84,7 +84,7 @@ def _attend(block: Block) -> bool:
     return bool(chain)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Parts:
     """What an attention is of."""
 

@@ -16,20 +16,20 @@ So it is with the gates of an LSTM: the sum is never written to memory, because 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.base import Pass, each_block
+from dy2st.records import record
 
 _WHOLE = ("slice", None, None, None)
 _ROUNDS = 8
 """How many sums of sums are cut one after the other."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Cut:
     """What cuts the result of an operation along an axis."""
 

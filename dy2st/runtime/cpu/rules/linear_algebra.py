@@ -7,10 +7,10 @@ gives NaN: then `eval` looks at the operands again, and raises the error with th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dy2st.dtypes import complex128, float64
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.records import record
 from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, least, negation, plus, times
@@ -25,7 +25,7 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 Made = Sequence[Components]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Form:
     """A loop, and the core axes of its operands and results: one letter an axis, equal letters equal extents."""
 

@@ -10,10 +10,10 @@ no other one begins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType
+from dy2st.records import record
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, least, negation, times
 from dy2st.runtime.cpu.list_functions import list_function
@@ -24,7 +24,7 @@ from dy2st.runtime.cpu.threads.fork import RANGE
 from dy2st.runtime.cpu.writer import Writer
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SharedLoop:
     """A loop that is written for some of its rows."""
 

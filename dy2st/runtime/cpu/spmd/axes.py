@@ -9,10 +9,9 @@ counts or hands to anything that is not known is mixed, and so is its class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
+from dy2st.records import record
 from dy2st.runtime.cpu.representation import as_part, in_registers, owners
 from dy2st.runtime.cpu.spmd.ties import Ties, axes_of, tie_loop
 from dy2st.shapes import Dim
@@ -21,7 +20,7 @@ _OBSERVED = ("call", "try", "raise", "assert")
 """Ops after which a run may not begin again, or whose insides are not looked into."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Apart:
     """A class of axes that a loop keeps apart: for each value that has one, which of its axes it is.
 
