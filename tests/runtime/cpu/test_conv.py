@@ -254,5 +254,24 @@ def test_infinities_and_nan_stay_in_their_windows():
     assert np.array_equal(out, wanted, equal_nan=True)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_what_is_not_finite_stays_in_the_windows_of_a_lone_filter(stride):
+    rng = np.random.default_rng(11)
+    x, w = (rng.normal(size=s).astype(np.float32) for s in ((2, 3, 9, 8), (3, 1, 3, 3)))
+    x[1, 2, 0, 7], x[0, 1, 4, 0] = np.inf, np.nan
+    how = {"stride": (stride, stride), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 3}
+    wanted = Conv().eval(np, x, w, **how)
+    c = np.ones_like(wanted)
+    (forward, _, by_filters), size = functions("f32")
+    fields = {"in": (9, 8), "kernel": (3, 3), "out": wanted.shape[2:], "stride": (stride, stride), "low": (1, 1)}
+    row = np.array(shape_row(2, 3, 3, 3, **fields), np.int64)
+    room = np.full(size(row.ctypes.data) + 64, 0xFF, np.uint8)
+    scratch, out, dw = -(-room.ctypes.data // 64) * 64, np.zeros_like(wanted), np.zeros_like(w)
+    forward(x.ctypes.data, w.ctypes.data, out.ctypes.data, row.ctypes.data, scratch)
+    by_filters(x.ctypes.data, dw.ctypes.data, c.ctypes.data, row.ctypes.data, scratch)
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(dw, ConvWeightGrad().eval(np, x, c, shape=w.shape, **how), rtol=1e-5, atol=1e-5)
+
+
 def test_a_shape_row_has_a_number_for_each_field():
     assert len(shape_row(1, 1, 1, 1, **{"in": (4, 5), "kernel": (2, 2), "out": (3, 4)})) == len(FIELDS)
