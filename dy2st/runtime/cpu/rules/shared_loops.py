@@ -47,11 +47,11 @@ def shared_loop(
     """Write a loop that threads share, whose turns `write` writes; None for one that is not that kind of loop."""
     if w.alone or w.loops:
         return None
-    apart = kept_apart(operation)
-    if apart is None:
+    axes = kept_apart(operation)
+    if axes is None:
         return None
     count = sum(name.startswith("dy2st.rows.") for name in w.unit.module.texts)
-    loop = SharedLoop(operation, apart.axes, f"dy2st.rows.{count}", factors_outside(operation))
+    loop = SharedLoop(operation, axes, f"dy2st.rows.{count}", factors_outside(operation))
     try:
         _write_loop(w, loop, write)
     except NeedsPython:

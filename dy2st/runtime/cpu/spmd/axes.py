@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
-from dy2st.records import record
 from dy2st.runtime.cpu.representation import as_part, in_registers, owners
 from dy2st.runtime.cpu.spmd.ties import Ties, axes_of, tie_loop
 from dy2st.shapes import Dim
@@ -20,18 +19,11 @@ _OBSERVED = ("call", "try", "raise", "assert")
 """Ops after which a run may not begin again, or whose insides are not looked into."""
 
 
-@record(frozen=True)
-class Apart:
-    """A class of axes that a loop keeps apart: for each value that has one, which of its axes it is.
+def kept_apart(loop: Operation) -> dict[Value, int] | None:
+    """Return axes, one of each tensor that a loop carries, whose places do not meet; None where there are none.
 
-    A number that is the extent of such an axis has 0.
+    Other values have an axis of the same class or none; a number that is the extent of such an axis has 0.
     """
-
-    axes: dict[Value, int]
-
-
-def kept_apart(loop: Operation) -> Apart | None:
-    """Return axes, one of each tensor that a loop carries, whose places do not meet; None where there are none."""
     if not _is_cut_easily(loop) or any(_is_observed(o) for o in loop.blocks[0].walk()):
         return None
     ties = Ties()
@@ -49,7 +41,7 @@ def _is_observed(operation: Operation) -> bool:
     return operation.op.effect or operation.op.name in _OBSERVED
 
 
-def _class(ties: Ties, loop: Operation, node: tuple[Value, int]) -> Apart | None:
+def _class(ties: Ties, loop: Operation, node: tuple[Value, int]) -> dict[Value, int] | None:
     """Return the class of an axis, where it may be cut; a value has at most one axis of it."""
     if ties.is_mixed(node):
         return None
@@ -68,7 +60,7 @@ def _class(ties: Ties, loop: Operation, node: tuple[Value, int]) -> Apart | None
             return None
     if any(isinstance(v.type, ListType) and found.get(v) for v in loop.operands):
         return None  # elements are cut along their first axis
-    return Apart(found)
+    return found
 
 
 def _is_alike(value: Value) -> bool:

@@ -35,7 +35,7 @@ def loop_of(turn, x=X, h=H, w=W):
 def axes(loop):
     """Return the axes of what is carried that are kept apart."""
     apart = kept_apart(loop)
-    return None if apart is None else [apart.axes.get(v) for v in loop.results]
+    return None if apart is None else [apart.get(v) for v in loop.results]
 
 
 APART = {
@@ -98,4 +98,4 @@ def test_as_many_rows_as_columns_are_no_columns():
     loop = loop_of(lambda x, h, w, t: paddle.tanh(x[t] @ w + h @ w), x=np.ones((3, 20, 20), "float32"), h=h, w=w)
     apart = kept_apart(loop)
     assert apart is not None
-    assert [apart.axes.get(v) for v in loop.operands if str(v.type).startswith("float32")] == [0, 1, None]
+    assert [apart.get(v) for v in loop.operands if str(v.type).startswith("float32")] == [0, 1, None]
