@@ -13,7 +13,7 @@ from dy2st.ir.types import TensorType, Type
 from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.guards import Guard, StateSlot
 from dy2st.jit.outputs import restore
-from dy2st.jit.signature import Branch, Fixed, Flattened
+from dy2st.jit.signature import Branch, Fixed, Flattened, meet
 from dy2st.jit.trace import Traced
 from dy2st.jit.write_back import are_bare, write_arrays, write_back
 from dy2st.runtime.compiled import Compiled
@@ -29,6 +29,8 @@ class ConcreteProgram:
     def __init__(self, traced: Traced, made: Flattened, *, strict: bool = False):
         self.traced = traced
         self.compiled = Compiled(traced.program, whole=True, strict=strict)
+        self.written = sorted(traced.written_leaves), traced.written_state
+        """What a run writes in place: which arguments, and which of the state."""
         self.names = list(made.names)
         self.tree = made.tree
         self.objects = made.objects
@@ -88,6 +90,14 @@ class ConcreteProgram:
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Say whether arguments have no gradient where the Program takes them to have none."""
         return all(leaves[i]._grad is None for i in self.traced.grad_free)
+
+    def meets(self, leaves: Sequence[Any]) -> bool:
+        """Say whether an argument and a tensor from outside are one, and a run writes it: the Program knows of two."""
+        arguments, outside = self.written
+        if not arguments and not outside:
+            return False
+        state = [slot.fetch() if isinstance(slot, StateSlot) else None for slot, _ in self.traced.state]
+        return meet([state[i] for i in outside], leaves) or meet([leaves[i] for i in arguments], state)
 
     def changed(self) -> str:
         """Say what is no longer as it was when this Program was traced."""

@@ -39,7 +39,7 @@ from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.finishing import NAMES, finishing
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
-from dy2st.jit.signature import Flattened, bound_places, shares_memory
+from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.generator import default_generator
@@ -96,7 +96,9 @@ class _Writer:
         tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
         if len(tensors) > 1 and self.program.traced.written_leaves:
             self.refuse(f"shares_memory(({', '.join(tensors)}))")
-        run = self.run(*self.state())
+        state, payloads = self.state()
+        self.apart(state)
+        run = self.run(state, payloads)
         if len(self.lines) > MOST_LINES:
             raise NoWords
         body = "".join(f"        {line}\n" for line in [*_guarded(self.lines), *run])
@@ -104,6 +106,18 @@ class _Writer:
         scope: dict[str, Any] = {}
         exec(compile(source, "<recognised call>", "exec"), scope)
         return scope["make"](**self.names)
+
+    def apart(self, state: list[str]) -> None:
+        """Check that nothing which the Program writes is both an argument and state."""
+        arguments, outside = self.program.written
+        leaves = {i: v for i, v in enumerate(self.leaves) if isinstance(self.made.leaves[i], Tensor)}
+        tensors = [v for v, (_, t) in zip(state, self.program.traced.state, strict=True) if t is not None]
+        self.names["meet"] = meet
+        for some, others in ((leaves.values(), [state[i] for i in outside]), ([leaves[i] for i in arguments], tensors)):
+            if some and others:
+                views = " or ".join(f"{v}._version is not None" for v in some)  # or it has views
+                self.refuse(" or ".join(f"{a} is {b}" for a in some for b in others))
+                self.refuse(f"({views}) and meet(({', '.join(some)},), ({', '.join(others)},))")
 
     # ---- the run ---------------------------------------------------------------------------------------------------
     def run(self, state: list[str], payloads: list[str]) -> list[str]:

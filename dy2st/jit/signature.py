@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,16 @@ def shares_memory(tensors: Sequence[Tensor]) -> bool:
     """Say whether two of these are views of one tensor, or a tensor and its view."""
     versions = [id(t._version) for t in tensors if t._version is not None]
     return len(versions) != len(set(versions))
+
+
+def meet(some: Iterable[Any], others: Iterable[Any]) -> bool:
+    """Say whether one of some tensors is one of the others, or shares memory with it; numbers do not."""
+    return not {_memory(t) for t in some if isinstance(t, Tensor)}.isdisjoint(map(_memory, others))
+
+
+def _memory(x: Any) -> int:
+    version = getattr(x, "_version", None)
+    return id(x if version is None else version)
 
 
 def _container(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:

@@ -209,7 +209,7 @@ class StaticFunction(Locked):
         program = self._cache.find(key)
         if program is not None and program.fits(made.leaves):
             self._last = program
-            return program, made
+            return self._unless_it_meets(key, program, made), made
         with self._lock:
             program = self._cache.find(key, again=True)
             if program is None or not program.fits(made.leaves):
@@ -218,7 +218,16 @@ class StaticFunction(Locked):
                 program, made = self._trace(key, made, specs)
             if program is not None:
                 self._last = program
+                program = self._unless_it_meets(key, program, made)
             return program, made
+
+    def _unless_it_meets(self, key: Any, program: ConcreteProgram, made: Flattened) -> ConcreteProgram | None:
+        """Return the Program, None for a call that falls back because of what it writes."""
+        if not program.meets(made.leaves):
+            return program
+        reason = "an argument shares memory with a tensor that the function also reads from outside, and one is written"
+        self._fall_back(key, TraceError(f"{reason}, which a Program takes for two tensors: give it a clone"))
+        return None
 
     def _trace(
         self, key: Any, made: Flattened, specs: dict[str, InputSpec]

@@ -69,11 +69,22 @@ class Traced:
     """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
 
     @property
+    def _written(self) -> list[Any]:
+        """The owners of the elements that a run writes."""
+        writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
+        return [owner for key, owner, _ in writes if key[0] == "data"]
+
+    @property
     def written_leaves(self) -> set[int]:
         """The arguments, by number, whose elements a run writes."""
-        writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
-        owners = [owner for key, owner, _ in writes if key[0] == "data" and isinstance(owner, ArgumentSlot)]
-        return {owner.index for owner in owners if owner.kind == "leaf"}
+        return {o.index for o in self._written if isinstance(o, ArgumentSlot) and o.kind == "leaf"}
+
+    @property
+    def written_state(self) -> list[int]:
+        """The tensors from outside, by their numbers in `state`, whose elements a run writes."""
+        owners = {id(owner) for owner in self._written}
+        found = enumerate(self.state)
+        return [i for i, (slot, t) in found if t is not None and not owners.isdisjoint((id(slot), id(t)))]
 
 
 class Trace(OutsideReads, Afterwards):
