@@ -12,6 +12,7 @@ from dy2st.ir.program import Block, Program
 from dy2st.passes.accumulate import AccumulateProducts
 from dy2st.passes.attend import Attend
 from dy2st.passes.base import run_pipeline
+from dy2st.passes.branch import BranchOnScalars
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.cut_operands import CutOperands
 from dy2st.passes.dce import RemoveDeadCode
@@ -38,8 +39,8 @@ def prepared(program: Program, strict: bool = False) -> Program:
     run_pipeline(
         copy,
         (
-            Attend(), Pairs(), Decompose(), MergeCommonSubexpressions(), CutOperands(), *regroup, SumBatches(),
-            AccumulateProducts(), RemoveDeadCode(),
+            Attend(), Pairs(), Decompose(), MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup,
+            SumBatches(), AccumulateProducts(), RemoveDeadCode(),
         ),
     )  # fmt: skip
     return copy
