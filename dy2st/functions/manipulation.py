@@ -194,10 +194,22 @@ def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
     [3, 1]
     """
     x = tensor(x, "squeeze")
-    shape = x.shape
-    named = range(x.ndim) if axis is None else all_axes(axis, x.ndim, "squeeze")
-    axes = tuple(i for i in named if isinstance(shape[i], int) and shape[i] == 1)
-    return apply(_SQUEEZE, x, axes=axes)
+    return _without_ones(x, tuple(range(x.ndim)) if axis is None else all_axes(axis, x.ndim, "squeeze"))
+
+
+def _without_ones(x: Tensor, named: Sequence[int]) -> Tensor:
+    """Return x without those of the named axes whose extent is 1; where only the run tells, it has either rank."""
+    shape, trace = x.shape, current().trace
+    unknown = [i for i in named if not isinstance(shape[i], int)]
+    if trace is None or not unknown or not trace.of_function:  # a Program built by hand has one rank
+        return apply(_SQUEEZE, x, axes=tuple(i for i in named if isinstance(shape[i], int) and shape[i] == 1))
+    one, others = unknown[-1], [i for i in named if i != unknown[-1]]
+    first = tuple(0 if i == one else slice(None) for i in range(x.ndim))
+    return trace.if_exp(
+        shape[one] == 1,
+        lambda: _without_ones(x[first], [i - (i > one) for i in others]),
+        lambda: _without_ones(x, others),
+    )
 
 
 def unsqueeze(x: Any, axis: Any, name: str | None = None) -> Tensor:
