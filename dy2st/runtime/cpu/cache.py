@@ -2,8 +2,9 @@
 
 `DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. What is in
 it is run, so a folder that belongs to another user, or that everybody may write to, is not used. A file is written
-under another name and then renamed, and carries the hash of its content: one that is cut short or changed is made
-again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not used for longest go.
+under another name and then renamed, and carries the hash of its key and content: one that is cut short, changed or
+swapped for another is made again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not
+used for longest go.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def read(key: str) -> bytes | None:
     except OSError:
         return None
     content = data[_DIGEST:]
-    if hashlib.sha256(content).digest() != data[:_DIGEST]:
+    if _digest(key, content) != data[:_DIGEST]:
         return None
     if not -_FRESH < time.time() - used < _FRESH:
         with contextlib.suppress(OSError):
@@ -79,13 +80,18 @@ def write(key: str, content: bytes) -> None:
         try:
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
+                file.write(_digest(key, content) + content)
             os.replace(part, os.path.join(at, key + _SUFFIX))
         except BaseException:
             os.unlink(part)
             raise
         if (number + os.getpid()) % _LOOK_EVERY == 0:
             shrink(at, most_bytes())
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Return what a file begins with: one that was renamed, or copied over another, is told as one that is broken."""
+    return hashlib.sha256(key.encode() + content).digest()
 
 
 def shrink(at: str, most: int) -> None:

@@ -149,6 +149,15 @@ def test_families_of_the_library():
 
 
 # ---- the folder ----------------------------------------------------------------------------------------------------
+def test_a_file_under_the_name_of_another_is_not_taken(folder):
+    for key in ("one", "other"):
+        cache.write(key, key.encode())
+    (folder / "other.o").replace(folder / "one.o")
+    assert cache.read("one") is None
+    cache.write("one", b"one")
+    assert cache.read("one") == b"one"
+
+
 def test_a_folder_that_others_may_write_to_is_not_used(folder):
     cache.write("key", b"content")
     assert cache.read("key") == b"content"
