@@ -10,19 +10,22 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, minus, times
+from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, times
 from dy2st.runtime.cpu.lanes import Lanes, define
 from dy2st.runtime.cpu.philox import random_int, random_uniform, random_words64
 from dy2st.runtime.cpu.representation import Components, in_register, is_native, is_small
-from dy2st.runtime.cpu.routines import each_element, routine
+from dy2st.runtime.cpu.routines import each_element, routine, split_routine
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.sorting import RECORD, sorting_routine
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, are_ints, extents, product
+from dy2st.runtime.cpu.splitting import RANGE_UNIT, bounds, units
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
 _KERNELS = {"random_uniform": "uniform", "random_normal": "normal"}
 _FLOATS = {"float32": "f32", "float64": "f64"}
+_COST = 30_000
+"""Picoseconds that a vector of numbers takes, and what is made of them."""
 
 
 @rule("random_uniform", "random_normal")
@@ -67,13 +70,21 @@ def _drawn(
     w: Writer, name: str, dtype: DType, room: str, count: str, given: Sequence[tuple[str, str, str]],
     numbers: Callable[[Function], Numbers],
 ) -> None:  # fmt: skip
-    """Write a call of a loop over `count` elements of a draw; `given` are (kind, parameter, argument)."""
+    """Write a call of a loop over `count` elements of a draw; `given` are (kind, parameter, argument).
+
+    An element depends on its number alone, so the loop is split between threads.
+    """
+    target = w.unit.target
+    cost = RANGE_UNIT // target.lanes(dtype.itemsize) * _COST
 
     def write(g: Function) -> None:
-        each_element(g, w.unit.kernels, w.unit.target, dtype, "%to", "%count", numbers(g))
+        first, stop = bounds(g, "%count", RANGE_UNIT, "%from", "%to")
+        start, element = g.offset("%out", times(g, first, dtype.itemsize)), numbers(g)
+        each_element(g, w.unit.kernels, target, dtype, start, minus(g, stop, first),
+                     lambda v, i: element(v, plus(v.f, i, first)))  # fmt: skip
 
-    parameters = [("ptr", "%to"), ("i64", "%count"), *((kind, parameter) for kind, parameter, _ in given)]
-    symbol = routine(w, name, parameters, write)
+    parameters = [("ptr", "%out"), ("i64", "%count"), *((kind, parameter) for kind, parameter, _ in given)]
+    symbol = split_routine(w, name, parameters, lambda g: (units(g, "%count", RANGE_UNIT), str(cost)), write)
     arguments = (f"{kind} {argument}" for kind, _, argument in given)
     w.f.call("void", symbol, f"ptr {room}", f"i64 {count}", *arguments)
 
