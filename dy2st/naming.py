@@ -32,7 +32,7 @@ class Names:
 
 
 _LIBRARIES = ("dy2st", "numpy", "cupy", "scipy", "gast", "astor", "llvmlite")
-_RUNNERS = ("pytest", "_pytest", "pluggy", "xdist", "execnet", "hypothesis", "IPython", "ipykernel")
+_RUNNERS = ("pytest", "_pytest", "pluggy", "xdist", "execnet", "__channelexec__", "hypothesis", "IPython", "ipykernel")
 _PLAIN = frozenset((*sys.stdlib_module_names, *_LIBRARIES, *_RUNNERS))
 
 
