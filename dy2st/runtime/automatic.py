@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -29,6 +30,11 @@ _MAKING = 150
 """How many operations the interpreter runs in the time that it takes to make native code of one."""
 _MAKING_ANY, _MAKING_ONE = 0.04, 0.5e-3
 """Seconds that it takes to make native code: of any Program, and more for each operation."""
+
+
+_NOT_MADE = """\
+a Program runs operation by operation, because no native code could be made of it: {}: {}
+This is an error of dy2st; the results are right. DY2ST_BACKEND=native raises it."""
 
 
 class Runnable(Protocol):
@@ -176,6 +182,12 @@ class Automatic(Locked):
                 made: Native = cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
         except ImportError as error:
             do_without(error)
+            self._chosen = self._interpreted(inputs)
+            return self._chosen
+        except Exception as error:
+            if self._always:
+                raise
+            warnings.warn(_NOT_MADE.format(type(error).__name__, error), RuntimeWarning, stacklevel=2)
             self._chosen = self._interpreted(inputs)
             return self._chosen
         if not self._always and not made.is_worth_it:

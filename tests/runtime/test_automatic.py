@@ -248,3 +248,17 @@ def test_an_llvmlite_that_cannot_be_loaded_is_done_without(monkeypatch, error):
         assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2
     assert len(said) == 1
     assert isinstance(backend.ready(program, np), Plan)
+
+
+def test_a_program_that_cannot_be_made_native_still_runs(monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("no rule")
+
+    monkeypatch.setattr(cpu, "native_code", broken)
+    runner = Automatic(program_of(straight))
+    runner.run([X])
+    with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):
+        assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
+    assert isinstance(runner._chosen, Plan)
+    with pytest.raises(KeyError, match="no rule"):
+        Automatic(runner.program, always=True).run([X])

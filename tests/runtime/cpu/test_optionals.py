@@ -50,3 +50,15 @@ def test_zeros_have_the_extents_of_a_view():
     program = program_of(dtypes.float32, (N, 3), turned=True)
     (made, _), like = NativePlan(program).run([np.ones((5, 3), "float32"), (0, None)]), (3, 5)
     assert made.tolist() == np.zeros(like).tolist()
+
+
+def test_zeros_like_an_optional_are_unset():
+    b = Builder()
+    given = b.argument(optional(TensorType(dtypes.float32, (N,))))
+    made = b.operation(lookup("zeros_like"), [given], {}).results[0]
+    like = b.argument(TensorType(dtypes.float32, (N,)))
+    b.block.results = [b.operation(lookup("variant_or_zeros"), [made, like], {"tag": 1}).results[0]]
+    program = Program({"main": b.block})
+    inputs = [(1, np.ones(3, "float32")), np.ones(3, "float32")]
+    (found,), (wanted,) = NativePlan(program).run(inputs), compile_plan(program).run(inputs)
+    np.testing.assert_array_equal(found, wanted)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, bool_, complex64, complex128, float32, float64
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
 from dy2st.ops.complex_parts import PART_OF, Conj
 from dy2st.ops.elementwise import Ufunc
 from dy2st.runtime.cpu.elements import load_element, store_element
@@ -30,8 +31,9 @@ _COST = 5000
 
 def computes_with_complex(operation: Operation) -> bool:
     """Say whether an elementwise operation on complex numbers, or that makes them, has a form here."""
-    dtypes = [tensor_type(v).dtype for v in (*operation.operands, *operation.results)]
-    if not any(d.is_complex for d in dtypes):
+    types = [v.type for v in (*operation.operands, *operation.results)]
+    dtypes = [t.dtype for t in types if isinstance(t, TensorType)]  # zeros are also made like lists and variants
+    if len(dtypes) < len(types) or not any(d.is_complex for d in dtypes):
         return False
     name = operation.op.name
     if name == "cast":
