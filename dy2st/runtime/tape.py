@@ -160,7 +160,7 @@ def call(
     `freed_results` those that had theirs while the Program ran.
     """
     raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
-    if seeded == ():
+    if seeded == () and wrapped is not None:  # what is not wrapped takes no gradient either
         values = compiled.run(raw, xp)
         results = [*(wrap(tensor, v) for v in values[:wrapped]), *([] if wrapped is None else values[wrapped:])]
         for i in freed_results:

@@ -173,3 +173,20 @@ def test_a_default_dtype_that_is_set_inside_holds_from_there_on():
         assert [t.dtype.name for t in static(x)] == ["float32", "float64", "float32"]
         assert paddle.get_default_dtype() == "float32"
     assert len(static.program_cache) == 1
+
+
+def test_what_only_an_object_keeps_has_a_gradient():
+    class Box:
+        state = None
+
+    box = Box()
+
+    @paddle.jit.to_static(full_graph=True)
+    def keep(x):
+        box.state = x * 0.5
+
+    for _ in range(3):
+        x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+        assert keep(x) is None
+        box.state.sum().backward()
+        assert x.grad.tolist() == [0.5, 0.5]
