@@ -31,15 +31,20 @@ def _kept(fn: types.FunctionType, make: Callable[[], Conversion]) -> Conversion:
     key = key_of(fn) if cache.folder() is not None else None
     if key is None:
         return make()
-    data = cache.read(key)
-    if data is not None:
-        try:
-            return conversion_from(data, fn)
-        except ValueError:  # written by somebody else: it is made again
-            pass
-    conversion = make()
-    cache.write(key, conversion.to_bytes())
+    conversion = _read(key, fn)
+    if conversion is None:
+        conversion = make()
+        cache.write(key, conversion.to_bytes())
     return conversion
+
+
+def _read(key: str, fn: types.FunctionType) -> Conversion | None:
+    """Return the conversion that is kept under a key; None where there is none, or none that can be read."""
+    data = cache.read(key)
+    try:
+        return None if data is None else conversion_from(data, fn)
+    except ValueError:  # written by somebody else: it is made again
+        return None
 
 
 def key_of(fn: types.FunctionType) -> str | None:

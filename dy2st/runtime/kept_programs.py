@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from dy2st.ir.fingerprint import fingerprint
+from dy2st.ir.location import Location
 from dy2st.ir.packed import CannotPack, numbered, pack, places_of, unpack
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.cpu import cache, identity
@@ -39,12 +40,10 @@ def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derive
     key = _key(source, how) if cache.folder() is not None else None
     if key is None:
         return make()
-    places, data = places_of(source), cache.read(key)
-    if data is not None:
-        try:
-            return unpack(data, places)
-        except _UNREADABLE:  # written by somebody else: it is made again
-            pass
+    places = places_of(source)
+    kept = _read(key, places)
+    if kept is not None:
+        return kept
     made = make()
     try:
         packed = pack(*made, places)
@@ -53,6 +52,15 @@ def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derive
     if len(packed) <= _MOST_BYTES:
         cache.write(key, packed)
     return made
+
+
+def _read(key: str, places: list[Location | None]) -> Derived | None:
+    """Return what is kept under a key; None where there is nothing, or nothing that can be read."""
+    data = cache.read(key)
+    try:
+        return None if data is None else unpack(data, places)
+    except _UNREADABLE:  # written by somebody else: it is made again
+        return None
 
 
 def _key(source: Program, how: str) -> str | None:

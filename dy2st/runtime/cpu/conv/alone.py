@@ -56,15 +56,28 @@ class Room:
 
 def alone(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.alone(x, w, c, shape, scratch)`, where `stands_alone` says so."""
-    f = Function(f"dy2st.conv.{tile.dtype}.alone", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents, body = Extents(f, tile), _groups(tile)
+    return in_rooms(tile, "alone", _groups(tile), (_COST, _ELEMENT_COST))
+
+
+def in_rooms(
+    tile: Tile, name: str, body: Definition, costs: tuple[int, int], images_together: bool = False
+) -> Definition:
+    """Return a function of `PARAMETERS` that runs a body over groups, each thread in a room of its own.
+
+    A unit is a group of an image, or of all `images_together`; `costs` are picoseconds a place: for a tap, and besides.
+    """
+    f = Function(f"dy2st.conv.{tile.dtype}.{name}", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = Extents(f, tile)
     planes = Planes(f, tile, extents)
     planes.write_taps("%scratch")
     rooms = f.offset("%scratch", planes.taps_bytes)
-    arguments = (*PARAMETERS[:4], ("ptr", "%scratch"), ("ptr", rooms))
-    taps = times(f, extents.depth, extents.filters, _COST)
-    cost = times(f, extents.places, plus(f, taps, _ELEMENT_COST))
-    part = forked(f, body.name, arguments, times(f, extents.images, extents.groups), cost, TEAM)
+    taps = times(f, extents.depth, extents.filters, costs[0])
+    cost, units = times(f, extents.places, plus(f, taps, costs[1])), extents.groups
+    if images_together:
+        cost = times(f, cost, extents.images)
+    else:
+        units = times(f, units, extents.images)
+    part = forked(f, body.name, (*PARAMETERS[:4], ("ptr", "%scratch"), ("ptr", rooms)), units, cost, TEAM)
     f.ret()
     return Definition(f.name, f.text(), (body, part))
 

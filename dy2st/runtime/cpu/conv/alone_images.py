@@ -6,7 +6,7 @@ the image, of which each element stands in one plane at most.
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.conv.alone import TEAM, Room
+from dy2st.runtime.cpu.conv.alone import Room, in_rooms
 from dy2st.runtime.cpu.conv.columns import valid_run
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, fill_zeros
 from dy2st.runtime.cpu.conv.planes import Planes
@@ -15,7 +15,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import compare, minus, plus, rounded_down, times
-from dy2st.runtime.cpu.threads.fork import RANGE, forked
+from dy2st.runtime.cpu.threads.fork import RANGE
 
 _COST, _ELEMENT_COST = 100, 1000
 """Picoseconds that a place takes for a tap; and besides."""
@@ -24,18 +24,7 @@ _TAP = (("ptr", "%plane"), ("i64", "%width"), ("ptr", "%c"), ("i64", "%rows"), (
 
 def alone_images(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.alone_images(x, w, c, shape, scratch)`, which writes x."""
-    name = f"dy2st.conv.{tile.dtype}.alone_images"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents, body = Extents(f, tile), _groups(tile)
-    planes = Planes(f, tile, extents)
-    planes.write_taps("%scratch")
-    rooms = f.offset("%scratch", planes.taps_bytes)
-    arguments = (*PARAMETERS[:4], ("ptr", "%scratch"), ("ptr", rooms))
-    taps = times(f, extents.depth, extents.filters, _COST)
-    cost = times(f, extents.places, plus(f, taps, _ELEMENT_COST))
-    part = forked(f, body.name, arguments, times(f, extents.images, extents.groups), cost, TEAM)
-    f.ret()
-    return Definition(name, f.text(), (body, part))
+    return in_rooms(tile, "alone_images", _groups(tile), (_COST, _ELEMENT_COST))
 
 
 def _groups(tile: Tile) -> Definition:

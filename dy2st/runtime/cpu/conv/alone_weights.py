@@ -6,7 +6,7 @@ there are.
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.conv.alone import TEAM, Room
+from dy2st.runtime.cpu.conv.alone import Room, in_rooms
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_channels
 from dy2st.runtime.cpu.conv.planes import Planes
@@ -16,7 +16,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import minus, plus, times
-from dy2st.runtime.cpu.threads.fork import RANGE, forked
+from dy2st.runtime.cpu.threads.fork import RANGE
 
 _TAPS = 8
 """How many taps' dot products are taken together."""
@@ -26,18 +26,7 @@ _COST, _ELEMENT_COST = 60, 200
 
 def alone_weights(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.alone_weights(x, w, c, shape, scratch)`, which adds to w."""
-    name = f"dy2st.conv.{tile.dtype}.alone_weights"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents, body = Extents(f, tile), _groups(tile)
-    planes = Planes(f, tile, extents)
-    planes.write_taps("%scratch")
-    rooms = f.offset("%scratch", planes.taps_bytes)
-    arguments = (*PARAMETERS[:4], ("ptr", "%scratch"), ("ptr", rooms))
-    taps = times(f, extents.depth, extents.filters, _COST)
-    cost = times(f, extents.images, extents.places, plus(f, taps, _ELEMENT_COST))
-    part = forked(f, body.name, arguments, extents.groups, cost, TEAM)
-    f.ret()
-    return Definition(name, f.text(), (body, part))
+    return in_rooms(tile, "alone_weights", _groups(tile), (_COST, _ELEMENT_COST), images_together=True)
 
 
 def _groups(tile: Tile) -> Definition:
