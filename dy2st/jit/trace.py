@@ -244,7 +244,7 @@ class Trace(OutsideReads, Afterwards):
             None if thrown is None else thrown[0],
             self.actions(),
             same,
-            tuple(i for i, v in enumerate(results) if flows[i] and v in self.freed),
+            tuple(i for i, v in enumerate(results) if flows[i] and self.is_freed(v)),
         )
 
     def _check(self, program: Program) -> None:

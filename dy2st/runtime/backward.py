@@ -78,14 +78,17 @@ def grad(
     ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     seeds = [_conjugate(seed) for seed in _listed(grad_outputs, len(outs))]
     blocked: list[Tensor] = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
+    keep = create_graph if retain_graph is None else retain_graph
     trace = current().trace
     if trace is not None:
         found = trace.grad(outs, ins, seeds, blocked, allow_unused and not create_graph)
         found = [None if trace.stops(x) else g for x, g in zip(ins, found, strict=True)]
         if not create_graph:
             found = [trace.wrap(trace.detached(trace.value_of(g))) if isinstance(g, Tensor) else g for g in found]
+        if not keep and not blocked and any(trace.value_of(x).operation is None for x in ins):
+            trace.free(outs)  # a walk that ends at leaves comes by all operations
     else:
-        walk = Walk(graph=create_graph, keep=create_graph if retain_graph is None else retain_graph)
+        walk = Walk(graph=create_graph, keep=keep)
         found = walk.gradients(outs, ins, seeds, blocked)
     found = [_conjugate(g) if x.dtype.kind == "c" else g for x, g in zip(ins, found, strict=True)]
     for i, (x, g) in enumerate(zip(ins, found, strict=True)):

@@ -358,17 +358,26 @@ class Recorder:
         The same holds for what they are linear in, a loss that was scaled or summed. Behind other operations eager mode
         may not come; nor where a branch decides.
         """
-        if self.builder is not self.root:
-            return
-        pending = [self.value_of(out) for out in outs]
+        if self.builder is self.root:
+            self.freed.update(v for out in outs for v in self._linear_in(self.value_of(out)) if v.operation is not None)
+
+    def is_freed(self, value: Value) -> bool:
+        """Say whether a value, or what it is linear in, has lost its history."""
+        return any(v in self.freed for v in self._linear_in(value))
+
+    def _linear_in(self, value: Value) -> set[Value]:
+        """Return a value and what it is linear in, as far as gradients flow."""
+        found: set[Value] = set()
+        pending = [value]
         while pending:
             value = pending.pop()
-            made = value.operation
-            if made is None or value in self.freed or value not in self.needs:
+            if value in found or value not in self.needs:
                 continue
-            self.freed.add(value)
-            if isinstance(made.op, Op):
-                pending += [made.operands[i] for i in (*made.op.linear_in, *made.op.linear_together)]
+            found.add(value)
+            if value.operation is not None and isinstance(value.operation.op, Op):
+                op = value.operation.op
+                pending += [value.operation.operands[i] for i in (*op.linear_in, *op.linear_together)]
+        return found
 
     def leaves(self) -> list[Tensor]:
         """Return the tensors from outside that this Program reads."""

@@ -41,6 +41,33 @@ def other(w: Any, x: Any) -> Any:
     return loss, (w * x).sum()
 
 
+def with_slopes(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    return loss * 2.0, loss, paddle.grad(loss, w)[0]
+
+
+def with_slopes_kept(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    return loss, paddle.grad(loss, w, retain_graph=True)[0]
+
+
+def with_slopes_of_a_graph(w: Any, x: Any) -> Any:
+    loss = (w * w * x).sum()
+    return paddle.grad(loss, w, create_graph=True)[0]
+
+
+def with_slopes_half_way(w: Any, x: Any) -> Any:
+    y = w * w
+    loss = (y * x).sum()
+    return y.sum(), paddle.grad(loss, y)[0]
+
+
+def with_slopes_blocked(w: Any, x: Any) -> Any:
+    y = w * w
+    loss = (w * x).sum() + y.sum()
+    return (y * x).sum(), paddle.grad(loss, w, no_grad_vars=[y])[0]
+
+
 class Pair(NamedTuple):
     loss: Any
     more: Any
@@ -73,9 +100,11 @@ def outcome(function: Callable[..., Any], static: bool) -> Any:
     for _ in range(3):
         made = run(w, x)
         for result in made if isinstance(made, tuple) else (made,):
-            found.append((float(result), result.stop_gradient, None if w.grad is None else w.grad.tolist()))
+            found.append((result.tolist(), result.stop_gradient, None if w.grad is None else w.grad.tolist()))
+            if result.stop_gradient:
+                continue
             try:
-                result.backward()
+                result.sum().backward()
             except AutodiffError as error:
                 found.append(FREED in str(error))
             w.clear_gradient()
@@ -84,7 +113,20 @@ def outcome(function: Callable[..., Any], static: bool) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [stepped, scaled, kept, other, named, in_a_branch, behind_what_has_no_derivative],
+    [
+        stepped,
+        scaled,
+        kept,
+        other,
+        named,
+        in_a_branch,
+        behind_what_has_no_derivative,
+        with_slopes,
+        with_slopes_kept,
+        with_slopes_of_a_graph,
+        with_slopes_half_way,
+        with_slopes_blocked,
+    ],
     ids=lambda f: f.__name__,
 )
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
@@ -101,6 +143,15 @@ def test_a_step_that_frees_its_loss_has_no_derivative_made() -> None:
     for _ in range(3):
         static(w, x)
     assert static.concrete_program.traced.freed == (0,)
+    assert not static.concrete_program.compiled._pullbacks
+
+
+def test_a_function_that_gives_its_slopes_has_no_derivative_made() -> None:
+    w, x = weights(), paddle.ones([3])
+    static = paddle.jit.to_static(with_slopes, full_graph=True)
+    for _ in range(3):
+        static(w, x)
+    assert static.concrete_program.traced.freed == (0, 1)
     assert not static.concrete_program.compiled._pullbacks
 
 
