@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.backend import LOOPS, has_loops
 from dy2st.runtime.cpu.representation import in_registers
 from dy2st.runtime.interpreted_time import multiplications
 
+Haste = Literal["none", "outer", "all"]
+"""What is made at level 0 of the library's kernels: nothing, all but their inner loops, everything."""
 _MUCH = 2**20
-"""Multiplications of a product that are worth kernels of level 1: those of level 0 take five times as long."""
+"""Multiplications of a product that are worth inner loops of level 1: those of level 0 take five times as long."""
 _PRODUCTS = ("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad")
 
 
@@ -26,9 +29,12 @@ def _is_in_registers(block: Block) -> bool:
     return all(in_registers(v.type) for v in values) and all(map(_is_in_registers, inner))
 
 
-def repeats_large_products(program: Program, known: Mapping[str, int]) -> bool:
-    """Say whether loops may repeat a product that is large, as far as the extents of inputs tell."""
+def haste_of_library(program: Program, known: Mapping[str, int]) -> Haste:
+    """Return what of the library may be made in a hurry: not what loops may repeat on products that are large.
+
+    How large they are is told as far as the extents of inputs tell.
+    """
     if not has_loops(program):
-        return False
+        return "all"
     products = (operation for operation in program.walk() if operation.op.name in _PRODUCTS)
-    return any(multiplications(operation, known) > _MUCH for operation in products)
+    return "outer" if any(multiplications(operation, known) > _MUCH for operation in products) else "all"

@@ -11,7 +11,9 @@ random.uniform.f32.fill                           a draw of random numbers into 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 
+from dy2st.records import record
 from dy2st.runtime.cpu.attention import (
     attention_gradient_kernel,
     attention_gradient_scratch,
@@ -37,15 +39,32 @@ from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.draws import fill
 from dy2st.runtime.cpu.engine import linked, made_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
-from dy2st.runtime.cpu.gemm.panels import panels
+from dy2st.runtime.cpu.gemm.dots import dot_product
+from dy2st.runtime.cpu.gemm.packing import packing
+from dy2st.runtime.cpu.gemm.panels import panels, whole_kernels
+from dy2st.runtime.cpu.gemm.row import packed_row
+from dy2st.runtime.cpu.gemm.shared import shared_panels
 from dy2st.runtime.cpu.gemm.tile import tile
+from dy2st.runtime.cpu.hurry import Haste
 from dy2st.runtime.cpu.image import Binary
 from dy2st.runtime.cpu.target import Target
 
 
-def binary(family: str, target: Target, level: int = 1) -> Binary:
+@record(frozen=True)
+class Part:
+    """A module of the library. `is_inner`: it has the loops in which kernels are most of their time."""
+
+    text: str
+    is_inner: bool
+
+    def level(self, haste: Haste) -> int:
+        """Return the level of LLVM that makes it."""
+        return int(haste == "none" or (haste == "outer" and self.is_inner))
+
+
+def binary(family: str, target: Target, haste: Haste = "none") -> Binary:
     """Return the code of the kernels whose names begin with `family` (library_addresses.py); KeyError for no family."""
-    return linked([object_of(text, target, level) for text in texts(family, target)])
+    return linked([object_of(part.text, target, part.level(haste)) for part in parts(family, target)])
 
 
 @functools.cache
@@ -54,47 +73,86 @@ def object_of(text: str, target: Target, level: int) -> bytes:
     return made_object(text, target, level)
 
 
-def texts(family: str, target: Target) -> list[str]:
+def parts(family: str, target: Target) -> list[Part]:
     """Return the modules of a family; KeyError for no family."""
     name, *rest = family.split(".")
-    if name == "gemm":
-        return _modules(*_products(rest[0], target))
     if name == "random":
-        return [gathered([fill(rest[0], rest[1], target)])]
+        return _parts((fill(rest[0], rest[1], target),))
+    dtype = rest[0] if rest else ""
+    if name == "gemm" and ".".join(rest[1:]) in _FORMS:
+        return _parts(_FORMS[".".join(rest[1:])](dtype, target), _products(dtype, target))
     if name in _ATTENTION:
-        kernels = tuple(make(rest[0], target) for make in _ATTENTION[name])
-        return _modules(*_products(rest[0], target), kernels)
+        return _parts(tuple(make(dtype, target) for make in _ATTENTION[name]), _products(dtype, target))
     if name in _WINDOWS:
-        return _windows(name, rest[0], target)
+        own = tuple(make(dtype, target) for make in _WINDOWS[name])
+        in_common = (*_products(dtype, target), *_windows(dtype, target)) if name.startswith("conv") else ()
+        return _parts(own, in_common)
     raise KeyError(family)
 
 
-def _modules(*modules: tuple[Definition, ...]) -> list[str]:
-    """Return the texts of modules of which one may call what those before it define."""
-    found: list[str] = []
+_Module = tuple[Definition, ...]
+
+
+def _parts(own: _Module, in_common: Sequence[_Module] = ()) -> list[Part]:
+    """Return a module with what is needed of others, which may call what those before them define.
+
+    The first of `in_common` has inner loops.
+    """
+    needed = _reached(own)
+    found: list[Part] = []
     known: set[str] = set()
-    for definitions in modules:
-        found.append(gathered(map(exported, definitions), known))
-        known |= {definition.name for definition in definitions}
+    for module in (*in_common, own):
+        if module is own or any(definition.name in needed for definition in module):
+            is_inner = bool(in_common) and module is in_common[0]
+            found.append(Part(gathered(map(exported, module), known), is_inner))
+            known |= {definition.name for definition in module}
     return found
 
 
-@functools.cache
-def _products(dtype: str, target: Target) -> tuple[tuple[Definition, ...], ...]:
-    """Return products of matrices of all forms, behind the kernels that they have in common."""
-    forms = [(a, b) for a in (False, True) for b in (False, True)]
-    products = [make(dtype, *form, target) for make in (matmul_kernel, scratch_kernel) for form in forms]
-    kept = [make(dtype, swap, target) for make in (packing_kernel, packed_kernel) for swap in (False, True)]
-    return (panels(tile(dtype, target)),), (*products, *kept)
+def _reached(module: _Module) -> set[str]:
+    """Return the names of definitions and of all that they need."""
+    pending, seen = list(module), set[str]()
+    while pending:
+        definition = pending.pop()
+        if definition.name not in seen:
+            seen.add(definition.name)
+            pending += definition.needs
+    return seen
 
 
 @functools.cache
-def _windows_in_common(dtype: str, target: Target) -> tuple[Definition, ...]:
+def _products(dtype: str, target: Target) -> tuple[_Module, ...]:
+    """Return what products of matrices have in common, the kernels of whole tiles first."""
+    t = tile(dtype, target)
+    return (
+        whole_kernels(t), (panels(t), shared_panels(t)), (dot_product(t),), (packing(t, False),), (packing(t, True),),
+        (packed_row(t),),
+    )  # fmt: skip
+
+
+@functools.cache
+def _windows(dtype: str, target: Target) -> tuple[_Module, ...]:
     """Return what convolutions and their gradients have in common."""
     t = tile(dtype, target)
-    return (gather(t), *((direct(t), winograd(t)) if permutes(target) else (sliding(t),)))
+    product = matmul_kernel(dtype, False, False, target)
+    return (product,), (gather(t),), *(((direct(t),), (winograd(t),)) if permutes(target) else ((sliding(t),),))
 
 
+def _form(a: bool, b: bool) -> Callable[[str, Target], _Module]:
+    """Return what makes the product of matrices that are transposed or not."""
+    return lambda dtype, target: (matmul_kernel(dtype, a, b, target), scratch_kernel(dtype, a, b, target))
+
+
+def _kept(make: Callable[[str, bool, Target], Definition], swap: bool) -> Callable[[str, Target], _Module]:
+    """Return what makes a kernel for a right operand that is packed once."""
+    return lambda dtype, target: (make(dtype, swap, target),)
+
+
+_FORMS = {
+    **{f"{'nt'[a]}{'nt'[b]}": _form(a, b) for a in (False, True) for b in (False, True)},
+    **{f"packed.{'nt'[swap]}": _kept(packed_kernel, swap) for swap in (False, True)},
+    **{f"pack_b.{'nt'[swap]}": _kept(packing_kernel, swap) for swap in (False, True)},
+}
 _ATTENTION = {
     "attention": (attention_kernel, attention_scratch),
     "attention_grad": (attention_gradient_kernel, attention_gradient_scratch),
@@ -107,11 +165,3 @@ _WINDOWS = {
     "avg_pool": (mean_pool_kernel,),
     "avg_pool_grad": (mean_pool_gradient_kernel,),
 }
-
-
-def _windows(family: str, dtype: str, target: Target) -> list[str]:
-    """Return the modules of a convolution or pooling."""
-    own = tuple(make(dtype, target) for make in _WINDOWS[family])
-    if not family.startswith("conv"):
-        return _modules(own)
-    return _modules(*_products(dtype, target), _windows_in_common(dtype, target), own)

@@ -9,7 +9,7 @@ from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import entry, library_addresses, python_api, support
 from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.engine import made_object, outside
-from dy2st.runtime.cpu.hurry import has_register_loops
+from dy2st.runtime.cpu.hurry import Haste, has_register_loops
 from dy2st.runtime.cpu.image import Binary, NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.lowering import lower, prepared
@@ -27,16 +27,17 @@ def lowered(program: Program, strict: bool = False) -> Unit:
     return unit
 
 
-def product(program: Program, unit: Unit, *, quick: bool = False, quick_library: bool = False) -> Product:
+def product(program: Program, unit: Unit, *, quick: bool = False, haste: Haste = "none") -> Product:
     """Return the machine code of a Program; loop nests, glue and the library are compiled at the same time.
 
     What is to be `quick` is made at level 0: the same bits, in a fifth of the time, and it runs up to three times as
-    long. Only loops over numbers alone would run much longer; code with such a loop is short.
+    long. Only loops over numbers alone would run much longer; code with such a loop is short. `haste` says the same of
+    the library.
     """
     target = unit.target
     glue = unit.module.text(unit.kernels)
     level = int(has_register_loops(program) if quick else has_loops(program))
-    library = library_addresses.jobs(unit.library, target.strict, quick=quick_library)
+    library = library_addresses.jobs(unit.library, target.strict, haste)
     batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
     shared = [*([lambda: outside("dy2st.parallel")] if unit.takes_long else []), *library, support.given_back]

@@ -19,6 +19,7 @@ from dy2st.runtime.cpu import library_addresses, python_api, signals, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load
 from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, write_row
+from dy2st.runtime.cpu.hurry import Haste
 from dy2st.runtime.cpu.memory import INTERRUPTED, OK
 from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.replay import replay
@@ -56,7 +57,7 @@ class _Calls:
 class NativePlan(Locked):
     """Native code of a Program. Any number of threads may run it at once."""
 
-    def __init__(self, program: Program, *, strict: bool = False, quick: bool = False, quick_library: bool = False):
+    def __init__(self, program: Program, *, strict: bool = False, quick: bool = False, haste: Haste = "none"):
         began = time.perf_counter()
         self.program, self._strict = program, strict
         known = fingerprint(program)
@@ -65,7 +66,7 @@ class NativePlan(Locked):
         found = kept(self._recipe)
         self.is_quick = quick and found is None
         """Whether this is code that was made in a hurry, which `improve` replaces."""
-        self._quick_library = self.is_quick and quick_library
+        self._haste: Haste = haste if self.is_quick else "none"
         product, self.was_kept = self._product() if found is None else (found, True)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
@@ -102,19 +103,19 @@ class NativePlan(Locked):
         def make() -> Product:
             if self._unit is None:
                 self._unit = cpu.lowered(self.program, self._strict)
-            return cpu.product(self.program, self._unit, quick=self.is_quick, quick_library=self._quick_library)
+            return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste)
 
         return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
 
     def _kernels(self, notes: dict[str, Any]) -> list[int]:
         """Return where the kernels of the library stand that the code calls."""
-        return [library_addresses.address(name, self._strict, quick=self._quick_library) for name in notes["library"]]
+        return [library_addresses.address(name, self._strict, haste=self._haste) for name in notes["library"]]
 
     def improve(self) -> None:
         """Make the code of `quick` anew, as good as it gets; it gives the same bits. Runs take it when it is there."""
         if not self.is_quick:
             return
-        self.is_quick = self._quick_library = False
+        self.is_quick, self._haste = False, "none"
         product, _ = self._product()
         self._code = load(product.binary)
         self._library[: len(product.notes["library"])] = self._kernels(product.notes)

@@ -18,7 +18,7 @@ from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
-from dy2st.runtime.cpu.hurry import repeats_large_products
+from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.kept_programs import derived
@@ -38,8 +38,8 @@ def native_code(
     Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets.
     """
     if strict or not is_asked_for(program):
-        library = quick and not repeats_large_products(program, bindings(program, inputs) or {})
-        return NativePlan(program, strict=strict, quick=quick, quick_library=library)
+        haste = haste_of_library(program, bindings(program, inputs) or {}) if quick else "none"
+        return NativePlan(program, strict=strict, quick=quick, haste=haste)
     made = Versions(program, quick=quick)
     made.version(inputs)
     return made
@@ -119,8 +119,8 @@ class Versions(Locked):
         if program is self.program:
             key = ()
         if key not in self._made:
-            library = self._quick and not repeats_large_products(program, bound)
-            self._made[key] = NativePlan(program, quick=self._quick, quick_library=library)
+            haste = haste_of_library(program, bound) if self._quick else "none"
+            self._made[key] = NativePlan(program, quick=self._quick, haste=haste)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]

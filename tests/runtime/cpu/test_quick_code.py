@@ -61,7 +61,7 @@ def test_bits_are_the_same_before_and_after(function, cpu, monkeypatch, rng):
     program = program_of(function, x, w)
     state = [v for v in program.block.arguments if v.name not in ("x", "w")]
     inputs = [x, w, *([0] * len(state))]
-    plan = NativePlan(program, quick=True, quick_library=True)
+    plan = NativePlan(program, quick=True, haste="all")
     assert plan.is_quick
     before = bits(plan.run(inputs))
     plan.improve()
@@ -72,7 +72,7 @@ def test_bits_are_the_same_before_and_after(function, cpu, monkeypatch, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(("op", "sample"), cases())
 def test_bits_of_every_op_are_the_same(op, sample):
-    plan = NativePlan(Program({"main": built(op, sample, True)}), quick=True, quick_library=True)
+    plan = NativePlan(Program({"main": built(op, sample, True)}), quick=True, haste="all")
     operands = [[x.copy() if isinstance(x, np.ndarray) else x for x in sample.operands] for _ in range(2)]
     before = plan.run(operands[0])
     plan.improve()
@@ -109,7 +109,7 @@ def test_versions_made_later_are_made_well_at_once():
 
 def test_threads_run_while_code_takes_the_place_of_another(rng):
     x, w = (rng.normal(size=(16, 16)).astype("float32") for _ in range(2))
-    plan = NativePlan(program_of(products, x, w), quick=True, quick_library=True)
+    plan = NativePlan(program_of(products, x, w), quick=True, haste="all")
     want, wrong, improved = bits(plan.run([x, w])), [], threading.Event()
 
     def work():
@@ -143,11 +143,11 @@ def test_glue_of_loops_over_numbers_is_never_made_in_a_hurry(monkeypatch, rng):
 
 
 @pytest.mark.parametrize(("rows", "large"), [(4, False), (4096, True)])
-def test_library_kernels_of_large_products_in_loops_are_never_made_in_a_hurry(rows, large, monkeypatch, rng):
-    quick = []
+def test_inner_loops_of_large_products_in_loops_are_never_made_in_a_hurry(rows, large, monkeypatch, rng):
+    hastes = []
     address = native.library_addresses.address
     monkeypatch.setattr(
-        native.library_addresses, "address", lambda *given, **how: quick.append(how["quick"]) or address(*given, **how)
+        native.library_addresses, "address", lambda *given, **how: hastes.append(how["haste"]) or address(*given, **how)
     )
     x, w = rng.normal(size=(rows, 32)).astype("float32"), np.eye(32, dtype="float32")
 
@@ -157,7 +157,7 @@ def test_library_kernels_of_large_products_in_loops_are_never_made_in_a_hurry(ro
         return x
 
     native_code(program_of(repeated, x, w), [x, w], quick=True)
-    assert set(quick) == {not large}
+    assert set(hastes) == {"outer" if large else "all"}
 
 
 def test_without_a_recipe_nothing_is_kept():

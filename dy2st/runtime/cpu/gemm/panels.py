@@ -58,6 +58,12 @@ def panels(tile: Tile) -> Definition:
     return Definition(name, f.text(), tuple(needs))
 
 
+def whole_kernels(tile: Tile) -> tuple[Definition, ...]:
+    """Return the kernels of whole panels: they do nearly all of the arithmetic of a product that is large."""
+    full = {rows: micro_kernel(tile, rows, tile.vectors, masked=False) for rows in (tile.rows, tile.few_rows, 1)}
+    return (*full.values(), micro_kernel(tile, 1, WIDE, masked=False))
+
+
 @functools.cache
 def scattered_panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B whose rows stand anywhere: `b_rows` holds where."""
