@@ -18,6 +18,7 @@ from dy2st.jit.trace import Traced
 from dy2st.jit.write_back import are_bare, write_arrays, write_back
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.generator import default_generator
+from dy2st.runtime.inplace import copy_of
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tape import call
 from dy2st.runtime.tensor import Tensor
@@ -43,7 +44,7 @@ class ConcreteProgram:
         """The Python values among the arguments, by place."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
-        self._bare = are_bare(traced.writes) and not traced.same
+        self._bare = are_bare(traced.writes) and not traced.views
         """Whether what is written back need not be made tensors of first."""
         self._seeded = tuple(i for i in traced.seeded if i not in traced.freed)
         """The results that may be differentiated after a call."""
@@ -138,7 +139,7 @@ class ConcreteProgram:
         traced = self.traced
         thrown, results = None, []
         try:
-            results = self._results(inputs, xp)
+            results = self._results(self._kept(inputs), xp)
         except Exception as error:
             raised = getattr(error, "raised", None)
             if raised is None:
@@ -155,9 +156,9 @@ class ConcreteProgram:
             _act(found.actions)
         if thrown is not None:
             raise thrown
-        if traced.same:
-            given = dict(traced.same)
-            results = [inputs[given[i]] if i in given else x for i, x in enumerate(results)]
+        if traced.views:
+            shown = {view.result: view.of(inputs, results) for view in traced.views}
+            results = [shown.get(i, x) for i, x in enumerate(results)]
         output = restore(iter(results[: traced.outputs]), traced.output)
         if traced.writes:
             write = write_arrays if self._bare else write_back
@@ -166,6 +167,22 @@ class ConcreteProgram:
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
         return output
+
+    def _kept(self, inputs: list[Any]) -> list[Any]:
+        """Return the inputs with copies of those that a run writes in place where a derivative may need them after it.
+
+        An input without views is not written but gets a new array (`write_array`).
+        """
+        if not current().grad or all(getattr(x, "stop_gradient", True) for x in inputs):
+            return inputs
+        leaves, state = self.written
+        first = len(inputs) - len(self.traced.state)
+        shown = {view.source for view in self.traced.views if view.steps}
+        kept = list(inputs)
+        for i in (*leaves, *(first + i for i in state)):
+            if i in shown or inputs[i]._version is not None:
+                kept[i] = copy_of(inputs[i])
+        return kept
 
     def _raised_again(self, error: Exception, inputs: list[Any], xp: Any) -> Exception:
         """Return the error with what an operation raised as its context, from a run without derivatives."""

@@ -24,7 +24,7 @@ from dy2st.jit.outputs import output_template, written_template
 from dy2st.jit.outside_reads import OutsideReads
 from dy2st.jit.rebound import Rebound
 from dy2st.jit.refusals import refuse_generator
-from dy2st.jit.same_tensors import arguments_among
+from dy2st.jit.result_views import ResultView, views_among
 from dy2st.records import field, record
 from dy2st.runtime import convert_if
 from dy2st.runtime.convert_call import callable_for
@@ -63,8 +63,8 @@ class Traced:
     """What the function raised on every path, after effects or writes of every call; the output has its values."""
     actions: Sequence[Callable[[], None]] = ()
     """What each call does at its end."""
-    same: tuple[tuple[int, int], ...] = ()
-    """Results, by number, that are the tensor which is an argument, by number: not a copy of it."""
+    views: tuple[ResultView, ...] = ()
+    """Results that are an input or a view of one: not a copy of it."""
     freed: tuple[int, ...] = ()
     """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
 
@@ -101,9 +101,18 @@ class Trace(OutsideReads, Afterwards):
         self.recursions: list[Recursion] = []
         self.functions: dict[str, Block] = {}
         """Functions of the Program beside its entry."""
+        self.views: dict[Value, Tensor] = {}
+        """Which view a value was taken of, most lately."""
         self.filters = warnings.filters
         """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
         self.root.functions = self.functions
+
+    def value_of(self, t: Tensor) -> Value:
+        """Return the value that a tensor has here."""
+        value = super().value_of(t)
+        if t._view is not None:
+            self.views[value] = t
+        return value
 
     # ---- calls -----------------------------------------------------------------------------------------------------
     def callable(self, f: Any) -> Callable[..., Any]:
@@ -226,8 +235,9 @@ class Trace(OutsideReads, Afterwards):
         block = self.root.block
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
-        block.results = [self.root.use(v) for v in (*results, *values)]
-        same = arguments_among(self, results, writes, values, order)
+        views, operands = views_among(self, results, writes, values, order, self.views)
+        block.results = [self.root.use(v) for v in (*results, *values, *operands)]
+        shown = {view.result for view in views}
         program = Program({"main": block, **self.functions})
         self._check(program)
         return Traced(
@@ -235,7 +245,7 @@ class Trace(OutsideReads, Afterwards):
             [(slot, t) for slot, _, t in self.slots.values()],
             template,
             count,
-            tuple(i for i, f in enumerate(flows) if f),
+            tuple(i for i, f in enumerate(flows) if f and i not in shown),
             writes,
             list(self.guards.values()),
             self.notes,
@@ -243,8 +253,8 @@ class Trace(OutsideReads, Afterwards):
             tuple(sorted(self.grad_free)),
             None if thrown is None else thrown[0],
             self.actions(),
-            same,
-            tuple(i for i, v in enumerate(results) if flows[i] and self.is_freed(v)),
+            views,
+            tuple(i for i, v in enumerate(results) if flows[i] and self.is_freed(v) and i not in shown),
         )
 
     def _check(self, program: Program) -> None:

@@ -7,12 +7,15 @@ at some operands (`singular`), the product is `safe_mul`, so that a tangent or c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from dy2st.dtypes import DType
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
+from dy2st.ir.types import TensorType
 from dy2st.ops.base import Elementwise, Sample
 
 Tangents = Sequence[Value | None]
@@ -21,6 +24,25 @@ Tangents = Sequence[Value | None]
 def as_array(xp: Any, result: Any) -> Any:
     """Return `result` as an array: NumPy gives scalars where all operands are 0-D."""
     return result if isinstance(result, xp.ndarray) else xp.asarray(result)
+
+
+def undefined(name: str, operands: Sequence[Any]) -> TypeError:
+    """Return the error for an op that has no meaning on the dtypes of its operands."""
+    dtypes = dict.fromkeys(str(getattr(x.dtype, "name", x.dtype)) for x in operands if hasattr(x, "dtype"))
+    return TypeError(f"{name} is not defined on {' and '.join(dtypes)} tensors")
+
+
+@lru_cache(maxsize=1024)
+def _has_loop(function: str, dtypes: tuple[DType, ...]) -> bool:
+    """Say whether a NumPy function takes operands of these dtypes; only ufuncs tell."""
+    ufunc = getattr(np, function, None)
+    if not isinstance(ufunc, np.ufunc) or len(dtypes) != ufunc.nin:
+        return True
+    try:
+        ufunc.resolve_dtypes((*(np.dtype(d.numpy) for d in dtypes), *[None] * ufunc.nout))
+    except TypeError:
+        return False
+    return True
 
 
 class Ufunc(Elementwise):
@@ -32,6 +54,11 @@ class Ufunc(Elementwise):
     arity: ClassVar[int] = 1
     domain: ClassVar[tuple[float, float]] = (-2.0, 2.0)
     """Where the samples lie: inside, the op is smooth."""
+
+    def infer(self, *types: TensorType, **attributes: Any) -> TensorType:
+        if not _has_loop(getattr(self, "function", ""), tuple(t.dtype for t in types)):
+            raise undefined(self.name, types)
+        return super().infer(*types, **attributes)
 
     def eval(self, xp: Any, *operands: Any, **attributes: Any) -> Any:
         return as_array(xp, getattr(xp, self.function)(*operands, **attributes))

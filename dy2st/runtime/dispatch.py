@@ -11,6 +11,7 @@ from numpy import ndarray
 from dy2st.ir.context import current
 from dy2st.ir.program import Value
 from dy2st.ops.base import Op
+from dy2st.ops.elementwise import undefined
 from dy2st.runtime.kernels import bare_ufunc
 from dy2st.runtime.places import namespace, namespace_of
 from dy2st.runtime.tape import Node
@@ -42,10 +43,12 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
             plain = False
     kernel = ufunc_of(op, len(arrays)) if plain else None
     made: Any
-    if kernel is not None:
-        made = Tensor(quietly(kernel, *arrays))
-    else:
-        made = _evaluate(op, operands, arrays, attributes)
+    try:
+        made = _evaluate(op, operands, arrays, attributes) if kernel is None else Tensor(quietly(kernel, *arrays))
+    except TypeError as error:
+        if str(error).startswith("ufunc "):  # NumPy has no such loop
+            raise undefined(op.name, arrays) from None
+        raise
     if needs and context.grad and op.differentiable:
         record(op, operands, arrays, attributes, made)
     return made

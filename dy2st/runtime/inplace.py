@@ -99,8 +99,11 @@ def snapshot(x: Tensor) -> Tensor:
 
     Then the tape keeps the old elements, and a pull-back that needs them is right.
     """
-    if x.stop_gradient or not current().grad:
-        return x
+    return x if x.stop_gradient or not current().grad else copy_of(x)
+
+
+def copy_of(x: Tensor) -> Tensor:
+    """Return `x` as it is now, in memory of its own and with its history."""
     if x._view is not None:
         x._view.refresh(x)
     twin = Tensor(x._payload.copy(), x.stop_gradient)

@@ -88,3 +88,67 @@ def test_a_detached_argument_is_another_tensor() -> None:
 
     x = T([1.0], stop_gradient=False)
     assert all(y is not x for y in function(x))
+
+
+def test_views_of_arguments_and_of_other_results_are_views() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x, n):
+        double = x * 2
+        return x.reshape([-1])[n:], double, double[0]
+
+    for _ in range(4):  # step by step first, natively then
+        x = T([[1.0, 2.0], [3.0, 4.0]])
+        flat, double, row = function(x, 1)
+        flat[0], row[1] = 7.0, 8.0
+        x[1, 1] = 9.0
+        assert x.tolist() == [[1.0, 7.0], [3.0, 9.0]]
+        assert flat.tolist() == [7.0, 3.0, 9.0]
+        assert double.tolist() == [[2.0, 8.0], [6.0, 8.0]]
+
+
+def test_what_the_run_keeps_can_be_a_view() -> None:
+    box = Box()
+
+    @paddle.jit.to_static(full_graph=True)
+    def function(x):
+        box.state = x[1]
+        box.kept.append(x[0])
+        x[0] = x[0] * 2
+
+    for _ in range(3):
+        x = T([[1.0], [3.0]])
+        function(x)
+        x[1] = 5.0
+        assert box.state.tolist() == [5.0]
+        assert box.kept[-1].tolist() == [2.0]
+
+
+def test_gradients_reach_the_tensor_that_a_result_shows() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x, w):
+        x.multiply_(w)
+        return x[0:1], x.sum(), x.detach()[1], w[1]
+
+    w = T([2.0, 3.0], stop_gradient=False)
+    for _ in range(3):
+        x = T([5.0, 7.0], stop_gradient=False)
+        first, total, still, part = function(x * 1, w)
+        w.clear_grad()
+        (first * first + total + part).sum().backward()
+        assert still.stop_gradient
+        assert w.grad.tolist() == [105.0, 8.0]
+        assert x.grad.tolist() == [42.0, 3.0]
+
+
+def test_an_argument_with_views_can_be_written_before_its_gradient() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def scale(x, w):
+        x.multiply_(w)
+
+    w = T([2.0, 3.0], stop_gradient=False)
+    x = T([5.0, 7.0])
+    part = x[0:1]
+    scale(x, w)
+    (x * x).sum().backward()
+    assert part.tolist() == [10.0]
+    assert w.grad.tolist() == [100.0, 294.0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import dy2st as paddle
 from dy2st.dtypes import complex128, float32, float64
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
@@ -250,3 +251,19 @@ def test_a_unary_op_without_a_slope_is_refused():
 def test_polygamma_of_order_zero_is_refused():
     with pytest.raises(ValueError, match="polygamma needs n >= 1, not 0; the derivative of order 0 is digamma"):
         compute("polygamma", np.ones(2), n=0)
+
+
+@pytest.mark.parametrize(("name", "x"), [("sign", True), ("floor", 1j), ("trunc", 1j), ("sgn", False)])
+def test_a_function_says_which_dtypes_it_is_not_defined_on(name, x):
+    function, t = getattr(paddle, name), paddle.to_tensor([x])
+    expected = f"{'sign' if name == 'sgn' else name} is not defined on {t.dtype.name} tensors"
+    for call in (function, paddle.jit.to_static(lambda x: function(x), full_graph=True)):
+        with pytest.raises(TypeError, match=expected):
+            call(t)
+
+
+def test_a_function_of_two_operands_says_so_too():
+    x = paddle.to_tensor([1j])
+    for call in (paddle.mod, paddle.jit.to_static(lambda x, y: paddle.mod(x, y), full_graph=True)):
+        with pytest.raises(TypeError, match="mod is not defined on complex64 tensors"):
+            call(x, x)

@@ -1,0 +1,121 @@
+"""Which results of a Program are one of its inputs, or a view of one or of another result: a call gives that tensor.
+
+A Program gives arrays of its own. What the function returns in eager mode may show the memory of an argument, of a
+tensor from outside or of another result instead (`x`, `x.reshape([-1])`, `self.weight[0]`): a write of one is seen in
+the other. So the trace notes the operations between them, and the call repeats them on the real tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dy2st.ir.program import Value
+from dy2st.ir.types import TensorType
+from dy2st.ops.base import Op
+from dy2st.records import record
+from dy2st.runtime.aliasing import root
+from dy2st.runtime.dispatch import apply
+from dy2st.runtime.templates import types_of
+from dy2st.runtime.tensor import Tensor
+
+
+@record(frozen=True)
+class FromRun:
+    """An operand of a view that a run tells: which result it is."""
+
+    result: int
+
+
+@record(frozen=True)
+class ResultView:
+    """A result, by number, that shows another tensor, and the operations from there on: none where it is that one.
+
+    The other one is an input, by number, or a result: these are counted after the inputs.
+    """
+
+    result: int
+    source: int
+    steps: tuple[tuple[Op, tuple[Any, ...], dict[str, Any]], ...] = ()
+
+    def of(self, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+        """Return the real tensor, or the view of it."""
+        t = inputs[self.source] if self.source < len(inputs) else results[self.source - len(inputs)]
+        for op, operands, attributes in self.steps:
+            t = apply(op, t, *(results[x.result] if isinstance(x, FromRun) else x for x in operands), **attributes)
+        return t
+
+
+def views_among(
+    trace: Any, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value], order: Sequence[Value],
+    views: Mapping[Value, Tensor],
+) -> tuple[tuple[ResultView, ...], list[Value]]:  # fmt: skip
+    """Return which results, of the output and of what is written, show what, and the results that this takes more.
+
+    `views` are the views that were looked at for the results.
+
+    An argument that was written in place is still that tensor.
+    """
+    named = [_is_named(key) for key, _, t in writes for _ in types_of(t)]
+    every = zip([True] * len(results) + named, [*results, *values], strict=True)
+    numbered = [(i, v) for i, (is_named, v) in enumerate(every) if is_named]
+    found = _Found(trace, order, numbered, len(results) + len(values))
+    found.note_inputs(order)
+    found.note(views)
+    return tuple(found.views), found.operands
+
+
+def _is_named(key: Any) -> bool:
+    """Say whether a write under this key gives a tensor another name, rather than elements to a tensor."""
+    return key[0] not in ("data", "grad", "grad_sum")
+
+
+class _Found:
+    """The views that were found in a trace, and the values of the run that make them."""
+
+    def __init__(self, trace: Any, order: Sequence[Value], numbered: Sequence[tuple[int, Value]], count: int):
+        self.trace, self.count = trace, count
+        places = {i: order.index(v) for i, (_, v, t) in trace.slots.items() if t is not None}
+        self.places = places | {i: slot.index for i, slot in trace.arguments.items() if slot.kind == "leaf"}
+        """The number of a tensor that stands for an input, by id."""
+        self.numbers: dict[Value, list[int]] = {}
+        for i, value in numbered:
+            self.numbers.setdefault(value, []).append(i)
+        self.results = {value: len(order) + numbers[0] for value, numbers in self.numbers.items()}
+        """The number of a value as a source."""
+        self.operands: list[Value] = []
+        self.views: list[ResultView] = []
+
+    def note_inputs(self, order: Sequence[Value]) -> None:
+        """Note the results that are inputs."""
+        now = {v: i for i, v in enumerate(order) if isinstance(v.type, TensorType)}
+        for key, new in self.trace.log.overlays[0].items():
+            is_tensor = isinstance(new, Tensor) and isinstance(new._payload, Value)
+            if key[0] == "data" and key[1] in self.places and is_tensor:
+                now[new._payload] = self.places[key[1]]
+        for value, place in now.items():
+            self.views += [ResultView(i, place) for i in self.numbers.pop(value, ())]
+
+    def note(self, views: Mapping[Value, Tensor]) -> None:
+        """Note the results that are views of inputs or other results."""
+        for value, t in views.items():
+            if value in self.numbers and (source := self._source(root(t))) is not None:
+                steps = self._steps(t)
+                self.views += [ResultView(i, source, steps) for i in self.numbers.pop(value)]
+
+    def _source(self, t: Any) -> int | None:
+        if id(t) in self.places:
+            return self.places[id(t)]
+        return self.results.get(self.trace.value_of(t)) if isinstance(t, Tensor) else None
+
+    def _steps(self, t: Tensor) -> tuple[Any, ...]:
+        if t._view is None:
+            return ()
+        operands = tuple(map(self._operand, t._view.operands))
+        return (*self._steps(t._view.base), (t._view.op, operands, t._view.attributes))
+
+    def _operand(self, x: Any) -> Any:
+        if isinstance(x, (bool, int, float)):
+            return x
+        self.operands.append(self.trace.value_of(x) if isinstance(x, Tensor) else self.trace.scalar(x))
+        return FromRun(self.count + len(self.operands) - 1)
