@@ -161,3 +161,9 @@ def test_what_turns_ask_for_in_order_is_made_together(rng):
     for function in (recurrent, backwards, mirrored):
         assert "ahead" in run_both(function, *inputs).unit.module.text()
     assert "ahead" not in run_both(in_a_branch, *inputs).unit.module.text()
+
+
+def test_a_window_for_all_turns_reads_the_matrix_as_it_lies(rng):
+    counts = (recurrent, tensors(rng, (6, 2, 20), (20, 20), (20, 20)))
+    assert "\nonce" in run_both(counts[0], *counts[1]).unit.module.text()
+    assert "\nonce" not in run_both(ended_early, *counts[1]).unit.module.text()

@@ -7,9 +7,8 @@ import functools
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
-from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
-from dy2st.runtime.cpu.gemm.shared import shared_panels
+from dy2st.runtime.cpu.gemm.shared import shared_packing, shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
@@ -55,7 +54,7 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
         f.call("void", f"@{shared.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
                "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
         f.ret()
-    pack = packing(t, transpose_b)
+    pack = shared_packing(t, transpose_b)
     _blocked(f, t, pack, shared, (a_row, a_step), transpose_b)
     f.ret()
     return Definition(name, f.text(), (dots, by_panels, shared, pack))

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.row import MOST as SMALL
 from dy2st.runtime.cpu.gemm.row import packed_row
-from dy2st.runtime.cpu.gemm.shared import shared_panels
+from dy2st.runtime.cpu.gemm.shared import shared_packing, shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
 from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
@@ -39,7 +38,7 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
     `packed` has as many elements as `packed_elements` tells.
     """
     t = tile(dtype, target)
-    pack = packing(t, transpose_b)
+    pack = shared_packing(t, transpose_b)
     f = Function(f"dy2st.gemm.{dtype}.pack_b.{'t' if transpose_b else 'n'}", _PACKING, linkage="internal",
                  also="nounwind")  # fmt: skip
     row = times(f, "%ldb", t.size)

@@ -12,8 +12,8 @@ from dy2st.runtime.cpu.gemm.panels import panel_loop
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import compare, minus, negation, plus, times
 
-_PARAMETERS = (("ptr", "%b"), ("i64", "%b_row"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%out"))
-"""`b_row` is in bytes."""
+PARAMETERS = (("ptr", "%b"), ("i64", "%b_row"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%out"))
+"""Of a function that packs; `b_row` is in bytes."""
 
 
 def packing(tile: Tile, transposed: bool) -> Definition:
@@ -24,7 +24,7 @@ def packing(tile: Tile, transposed: bool) -> Definition:
 @functools.cache
 def _packing_rows(tile: Tile) -> Definition:
     name = f"dy2st.gemm.{tile.dtype}.pack.n"
-    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     v, size, width = tile.vector, tile.size, tile.lanes * tile.size
     with panel_loop(f, tile) as (j, vectors, left):
         source = f.offset("%b", times(f, j, size))
@@ -54,7 +54,7 @@ def _packing_columns(tile: Tile) -> Definition:
     one would save few instructions and cost much time to compile.
     """
     name = f"dy2st.gemm.{tile.dtype}.pack.t"
-    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     square = replace(tile, lanes=min(tile.lanes, 8))
     v, size, side = square.vector, tile.size, square.lanes
     last = minus(f, "%n", 1)

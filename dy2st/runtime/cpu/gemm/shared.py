@@ -1,7 +1,8 @@
 """Products panel by panel with the rows of A, or where these are few the columns of B, split between threads.
 
 A part has whole kernels' rows from the first row on, and rows that are left over go with those before them, so that
-each row is computed in the same way whoever does it. The same holds for columns and whole panels.
+each row is computed in the same way whoever does it. The same holds for columns and whole panels. B is packed by
+several threads too, panel by panel.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import functools
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.packing import PARAMETERS as PACKING
+from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, PARAMETERS, WIDE, panels
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import Integer, all_of, compare, minus, most, negation, plus, times
@@ -17,6 +20,8 @@ from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _STEP_COST = 300
 """Picoseconds of one multiplication and addition of vectors, and of reading one of B."""
+_PACKED_BYTE = 40
+"""Picoseconds to read a byte of B and write it where it is packed."""
 _FEW = 4
 """Kernels' rows, of which fewer are not split."""
 
@@ -95,3 +100,33 @@ def _columns(tile: Tile) -> Definition:
     f.call("void", f"@{by_panels.name}", *given.values())
     f.ret()
     return Definition(f.name, f.text(), (by_panels,))
+
+
+@functools.cache
+def shared_packing(tile: Tile, transposed: bool) -> Definition:
+    """Return the function that packs as `packing` does, on as many threads as are worth it."""
+    body, width = _packed_panels(tile, transposed), tile.vectors * tile.lanes
+    f = Function(f"dy2st.gemm.{tile.dtype}.pack.{'nt'[transposed]}.shared", PACKING, linkage="internal",
+                 also="nounwind")  # fmt: skip
+    units = most(f, f.value(f"sdiv i64 %n, {width}"), 1)
+    part = forked(f, body.name, PACKING, units, times(f, "%k", width * tile.size * _PACKED_BYTE))
+    f.ret()
+    return Definition(f.name, f.text(), (body, part))
+
+
+@functools.cache
+def _packed_panels(tile: Tile, transposed: bool) -> Definition:
+    """Return the function that packs a range of the panels; the last one of B has what columns are left over."""
+    pack, width = packing(tile, transposed), tile.vectors * tile.lanes
+    f = Function(f"{pack.name}.panels", (*PACKING, *RANGE), linkage="internal", also="nounwind")
+    first = times(f, "%from", width)
+    last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {width}"))
+    stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
+    column = "%b_row" if transposed else tile.size
+    given = {register: f"{kind} {register}" for kind, register in PACKING}
+    given["%b"] = f"ptr {f.offset('%b', times(f, first, column))}"
+    given["%n"] = f"i64 {minus(f, stop, first)}"
+    given["%out"] = f"ptr {f.offset('%out', times(f, first, '%k', tile.size))}"
+    f.call("void", f"@{pack.name}", *given.values())
+    f.ret()
+    return Definition(f.name, f.text(), (pack,))

@@ -3,8 +3,9 @@
     while i < n:
         z = x[i] @ w + h @ u        # x and w stay: x[i:i + 128] @ w is one product, reading w once
 
-A turn that finds its product in the window takes a view of it. A window begins where a turn finds none, and is twice as
-long each time: a loop that ends early, or does not ask in order, has done little in vain.
+A turn that finds its product in the window takes a view of it. A window begins where a turn finds none. Where the loop
+ends with its count, the first one is for all turns; elsewhere each is twice as long as the one before: a loop that ends
+early, or does not ask in order, has done little in vain.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from contextlib import contextmanager
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.records import record
-from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components, Strided
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on
+from dy2st.runtime.cpu.rules.loop_cost import counted_turns
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
+from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on, packed_form
 from dy2st.runtime.cpu.writer import Writer
 from dy2st.shapes import symbol
 
@@ -37,10 +39,23 @@ class Window:
     """Which row a turn asks for."""
     backwards: bool
     """Whether it is one less in each turn."""
+    turns: str | None
+    """How many turns the loop has, where that is known before it."""
     block: str
     first: str
     count: str
     following: str
+
+
+@record
+class Right:
+    """The matrix that all turns multiply by: its rows (columns, where `transposed`) are `apart` elements apart."""
+
+    value: Value
+    components: Components
+    columns: str
+    apart: str
+    transposed: bool
 
 
 @contextmanager
@@ -50,6 +65,7 @@ def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -
     stays = {inner: outer for outer, inner in handed_on(loop)}
     given = dict(zip(loop.operands, operands, strict=True))
     counters, mine = _counters(loop, body), list[Window]()
+    turns: str | None = None
     for operation in body.operations:
         row = operation.operands[0].operation if operation.op.name == "matmul" else None
         if row is None or row.op.name != "index" or row.attributes["spec"] != (("int", "?"),):
@@ -57,10 +73,12 @@ def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -
         source, number = row.operands
         step = _step(number, counters)
         if source in stays and step and _pays(operation, source, w):
+            turns = turns or counted_turns(f, loop, operands)
             slots = [f.slot(kind) for kind in ("ptr", "i64", "i64", "i64")]
-            for slot, kind, start in zip(slots, ("ptr", "i64", "i64", "i64"), ("null", "0", "0", "2"), strict=True):
+            starts = ("null", "0", "0", turns or "2")
+            for slot, kind, start in zip(slots, ("ptr", "i64", "i64", "i64"), starts, strict=True):
                 f.store(kind, start, slot)
-            w.ahead[operation] = Window(source, given[stays[source]], number, step < 0, *slots)
+            w.ahead[operation] = Window(source, given[stays[source]], number, step < 0, turns, *slots)
             mine.append(w.ahead[operation])
     yield
     for window in mine:
@@ -108,7 +126,7 @@ def _pays(operation: Operation, source: Value, w: Writer) -> bool:
     return not (isinstance(t.shape[1], int) and t.shape[1] >= _ROWS)
 
 
-def taken_from(w: Writer, window: Window, packed: str, columns: str) -> Components:
+def taken_from(w: Writer, window: Window, right: Right) -> Components:
     """Write the product of this turn: found in the window, or with those of the turns to come."""
     f, t = w.f, tensor_type(window.source)
     turns, rows, _ = extents(window.source, window.rows)
@@ -122,28 +140,26 @@ def taken_from(w: Writer, window: Window, packed: str, columns: str) -> Componen
     with f.when(found, "made"):
         f.call("void", "@dy2st.retain", f"ptr {f.load('ptr', block)}")
     with f.when(negation(f, found), "ahead"):
-        f.store("ptr", _made(w, window, packed, columns, at), block)
-    before = product(w, [minus(f, at, f.load("i64", window.first)), rows, columns, str(t.dtype.itemsize)])
+        f.store("ptr", _made(w, window, right, at), block)
+    before = product(w, [minus(f, at, f.load("i64", window.first)), rows, right.columns, str(t.dtype.itemsize)])
     made = f.load("ptr", block)
-    return (made, f.offset(f.offset(made, HEAD), before), rows, columns)
+    return (made, f.offset(f.offset(made, HEAD), before), rows, right.columns)
 
 
-def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
+def _made(w: Writer, window: Window, right: Right, at: str) -> str:
     """Write a new window that begins with turn `at`; return its block, held for the caller and by the window."""
     f, t = w.f, tensor_type(window.source)
     turns, rows, inner = extents(window.source, window.rows)
-    wanted = f.load("i64", window.following)
+    longest = most(f, f.value(f"sdiv i64 {_ROWS}, {most(f, rows, 1)}"), 1)
+    wanted = least(f, f.load("i64", window.following), longest)
     count = least(f, wanted, plus(f, at, 1) if window.backwards else minus(f, turns, at))
     first = minus(f, plus(f, at, 1), count) if window.backwards else at
-    longest = f.value(f"sdiv i64 {_ROWS}, {most(f, rows, 1)}")
-    f.store("i64", most(f, least(f, times(f, wanted, 2), longest), 1), window.following)
+    f.store("i64", times(f, wanted, 2), window.following)
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', window.block)}")
     f.store("ptr", "null", window.block)
-    block, data, *_ = allocate(w, t.dtype, [count, rows, columns])
+    block, data, *_ = allocate(w, t.dtype, [count, rows, right.columns])
     a, copy = _rows_of(w, window, first, [count, rows, inner])
-    f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}",
-           f"ptr {data}", f"i64 {columns}", f"i64 {times(f, count, rows)}", f"i64 {columns}", f"i64 {inner}",
-           "i1 false", "i64 0")  # fmt: skip
+    _multiply(w, window, right, (a, data), (count, times(f, count, rows), inner))
     if copy is not None:
         f.call("void", "@dy2st.release", "ptr %context", f"ptr {copy}")
     f.store("i64", first, window.first)
@@ -153,6 +169,29 @@ def _made(w: Writer, window: Window, packed: str, columns: str, at: str) -> str:
         f.store("ptr", block, window.block)
         f.store("i64", count, window.count)
     return block
+
+
+def _multiply(w: Writer, window: Window, right: Right, places: tuple[str, str], counts: tuple[str, str, str]) -> None:
+    """Write the products of some turns: with the matrix as it lies where no other turn is left, else with it packed."""
+    f, (a, made), (count, rows, inner) = w.f, places, counts
+    kernel, n = f"gemm.{FLOATS[tensor_type(window.source).dtype.name]}", right.columns
+    again = "true"
+    if window.turns is not None:
+        slot = w.packed[right.value, right.transposed].block
+        lies = f.value(f"icmp eq ptr {f.load('ptr', slot)}, null")
+        once = all_of(f, lies, compare(f, "sge", count, window.turns))
+        again = negation(f, once)
+        with f.when(once, "once"):
+            name = f"{kernel}.n{'nt'[right.transposed]}"
+            sizes = [f"i64 {e}" for e in (rows, n, inner)]
+            block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{name}.scratch"), *sizes))
+            f.call("void", w.library(name), f"ptr {a}", f"i64 {inner}", f"ptr {right.components[1]}",
+                   f"i64 {right.apart}", f"ptr {made}", f"i64 {n}", *sizes, f"ptr {scratch}", "i1 false")  # fmt: skip
+            f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
+    with f.when(again, "again"):
+        packed = packed_form(w, right.value, right.components, right.transposed)
+        f.call("void", w.library(f"{kernel}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}", f"ptr {made}",
+               f"i64 {n}", f"i64 {rows}", f"i64 {n}", f"i64 {inner}", "i1 false", "i64 0")  # fmt: skip
 
 
 def _rows_of(w: Writer, window: Window, first: str, shape: list[str]) -> tuple[str, str | None]:

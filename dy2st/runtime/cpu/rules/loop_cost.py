@@ -54,19 +54,35 @@ def _longest(f: Function, loop: Operation, given: Mapping[Value, Components], ax
 
 
 def expected_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str:
-    """Write how many turns a loop will have, or may have: as many as it counts, where it ends with that."""
+    """Write how many turns a loop will have, or may have."""
+    return counted_turns(f, loop, operands) or str(_TURNS)
+
+
+def counted_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str | None:
+    """Write how many turns a loop has that ends with its count, at least 1; None for another loop."""
     if loop.op.name == "counted_while":
         return most(f, operands[0][0], 1)
     (body,), carried = loop.blocks, loop.attributes["carried"]
     order, following = body.results[0].operation, body.results[1:]
     if order is None or order.op.name != "scalar_lt":
-        return str(_TURNS)
+        return None
     counter, limit = order.operands
-    stays = body.arguments[carried:]
-    if counter not in following or limit not in stays or not all(v.type.kind == "int" for v in order.operands):  # type: ignore[union-attr]
-        return str(_TURNS)
-    first, last = operands[1 + following.index(counter)][0], operands[1 + carried + stays.index(limit)][0]
-    return least(f, most(f, minus(f, last, first), 1), _MOST_TURNS)
+    if counter not in following or not all(v.type.kind == "int" for v in order.operands):  # type: ignore[union-attr]
+        return None
+    last = _before(limit, dict(zip(body.arguments[carried:], operands[1 + carried :], strict=True)))
+    if last is None:
+        return None
+    return least(f, most(f, minus(f, last, operands[1 + following.index(counter)][0]), 1), _MOST_TURNS)
+
+
+def _before(number: Value, stays: Mapping[Value, Components]) -> str | None:
+    """Return what a number of a loop's turns is that can be told before the loop: one that stays, or its extent."""
+    if number in stays:
+        return stays[number][0]
+    made = number.operation
+    if made is None or made.op.name != "dim" or made.operands[0] not in stays:
+        return None
+    return _extents(made.operands[0], stays[made.operands[0]])[made.attributes["axis"]]
 
 
 def _extents(value: Value, components: Components) -> list[str]:

@@ -11,7 +11,7 @@ from dy2st.runtime.cpu.batches import batch_function
 from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.integers import all_of, compare
 from dy2st.runtime.cpu.representation import Components, Strided, is_native
-from dy2st.runtime.cpu.rules.ahead import taken_from
+from dy2st.runtime.cpu.rules.ahead import Right, taken_from
 from dy2st.runtime.cpu.rules.later import Rows, put_by
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count, writable
@@ -66,10 +66,10 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {one}, {other}')}")
     with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
         host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
-    packed = packed_form(w, y, operands[1], b.transposed)
-    if packed is not None and operation in w.ahead:
-        made = taken_from(w, w.ahead[operation], packed, b.columns)
+    if operation in w.ahead:
+        made = taken_from(w, w.ahead[operation], Right(y, operands[1], b.columns, b.apart, b.transposed))
     else:
+        packed = packed_form(w, y, operands[1], b.transposed)
         made = _product(w, t.dtype, a, b, None if packed is None else (packed, backwards(w, y, b.transposed)))
     _release(w, left, right)
     return [made]

@@ -8,7 +8,7 @@ from dy2st.runtime.cpu.native import NativePlan
 
 SIZES = [(121, 128, 100), (129, 64, 64), (1, 3000, 300), (7, 1000, 300), (9, 500, 300), (3001, 17, 31), (300, 1, 4000),
          (260, 270, 600), (4000, 8, 2), (1, 3011, 300), (13, 3000, 300), (24, 1090, 500),
-         (2, 64 * 48 + 64, 300)]  # fmt: skip
+         (2, 64 * 48 + 64, 300), (150, 1090, 400)]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -52,4 +52,26 @@ def test_batches_are_split_by_matrix(shape, rng):
         paddle.set_num_threads(count)
         made.append(native.run([a, b])[0])
     np.testing.assert_allclose(made[0], a @ b.swapaxes(-1, -2), rtol=1e-4, atol=1e-4)
+    assert all(np.array_equal(made[0], other) for other in made)
+
+
+def test_a_matrix_that_a_loop_packs_is_packed_by_several_threads(rng):
+    def function(h, u, t):
+        i = 0
+        while i < 3:
+            h = paddle.tanh(h @ u + h @ t.transpose([1, 0]))
+            i += 1
+        return h
+
+    static = paddle.jit.to_static(function, full_graph=True)
+    given = [rng.normal(size=s).astype("float32") * 0.1 for s in ((1, 1090), (1090, 1090), (1090, 1090))]
+    made = []
+    for count in (1, 2, 4):
+        paddle.set_num_threads(count)
+        with paddle.no_grad():
+            made.append(static(*map(paddle.to_tensor, given)).numpy())
+    h, u, t = given
+    for _ in range(3):
+        h = np.tanh(h @ u + h @ t.T)
+    np.testing.assert_allclose(made[0], h, rtol=1e-4, atol=1e-4)
     assert all(np.array_equal(made[0], other) for other in made)
