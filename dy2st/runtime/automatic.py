@@ -1,9 +1,9 @@
-"""A Program that the interpreter runs once, and native code from then on.
+"""A Program that the interpreter may run once, and native code from then on.
 
 1. A Program whose run takes longer on the interpreter than making code would, as far as its text and the extents of its
    inputs tell, is made native code before it runs: a loop could keep the interpreter busy for ever.
 2. Any other runs on the interpreter the first time, because many run only once, and is native code from its second run
-   on. So what runs it depends on the number of the run alone, not on time and not on what earlier processes have kept.
+   on; where an earlier process has kept that code, from its first. So what runs it does not depend on time.
 3. That code is made in a hurry, unless an earlier process kept better. When it runs again, the code is made anew on a
    thread beside, as good as it gets. It gives the same bits, so nobody sees when it is taken.
 """
@@ -175,11 +175,8 @@ class Automatic(Locked):
             self._chosen = self.native
             self._improve(self.native)  # 3.
             return self._chosen
-        if self._runs == 1 and not self._always and not self._takes_long(inputs):  # 2.
-            return self._interpreted(inputs)
         try:
-            with apart():
-                made: Native = cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
+            made = self._made(inputs)
         except ImportError as error:
             do_without(error)
             self._chosen = self._interpreted(inputs)
@@ -190,12 +187,21 @@ class Automatic(Locked):
             warnings.warn(_NOT_MADE.format(type(error).__name__, error), RuntimeWarning, stacklevel=2)
             self._chosen = self._interpreted(inputs)
             return self._chosen
+        if made is None:
+            return self._interpreted(inputs)
         if not self._always and not made.is_worth_it:
             self._chosen = self._interpreted(inputs)
             return self._chosen
         self.native = made
         self._chosen = None if made.is_quick else made
         return made
+
+    def _made(self, inputs: Sequence[Any]) -> Native | None:
+        """Return native code; None where the interpreter is to make this run."""
+        if self._runs == 1 and not self._always and not self._takes_long(inputs):
+            return cpu.kept_code(self.program, inputs)  # 2.
+        with apart():
+            return cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
 
     def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.
         """Say whether the interpreter is likely to run longer than it takes to make native code."""

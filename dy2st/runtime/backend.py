@@ -3,7 +3,7 @@
 `DY2ST_BACKEND` chooses:
 
     auto          native code on the CPU where it is likely to be faster; the first run of a Program that is soon done
-                  is the interpreter's (automatic.py; the default)
+                  is the interpreter's, unless its code is on disk (automatic.py; the default)
     native        native code on the CPU, always and from the first run on
     interpreter   operation by operation
 
@@ -12,7 +12,8 @@ number of threads, from the first run on, and functions that are right to one un
 (docs/native-math.md).
 
 The interpreter and native code may differ in the last digits of a float. With `auto` the Program, the extents of its
-inputs and the number of the run decide which of them runs, so a process that does the same gets the same bits. A
+inputs, the number of the run and what is kept on disk decide which of them runs, never time: a process that does the
+same with the same folder gets the same bits. A
 Program whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with
 one warning.
 """

@@ -61,14 +61,44 @@ def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_secon
     assert runner.native is not None
 
 
-def test_code_that_was_kept_does_not_change_which_run_is_the_first_native_one():
+@pytest.mark.parametrize("quick", [False, True])
+def test_code_that_was_kept_makes_the_first_run(quick):
+    program = program_of(straight)
+    cpu.native_code(program, [X], quick=quick)
+    runner = Automatic(program)
+    assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
+    assert runner.report().kept == 1
+    assert runner.native.is_quick == quick
+    for _ in range(2):
+        runner.run([X])
+    runner.settle()
+    assert not runner.native.is_quick
+
+
+def test_code_that_was_kept_for_other_extents_leaves_the_first_run_to_the_interpreter():
+    def f(x, y):
+        return paddle.tanh(x * y)
+
+    program = program_of(f, X, X)
+    cpu.native_code(program, [X, X])
+    runner, row = Automatic(program), X[:1]
+    np.testing.assert_allclose(runner.run([X, row])[0], np.tanh(X * row), rtol=1e-5)
+    assert runner.native is None
+    runner.run([X, row])
+    assert runner.report().versions == 1
+    again = Automatic(program)
+    np.testing.assert_allclose(again.run([X, X])[0], np.tanh(X * X), rtol=1e-5)
+    np.testing.assert_allclose(again.run([X, row])[0], np.tanh(X * row), rtol=1e-5)
+    assert (again.report().versions, again.report().kept) == (2, 2)
+
+
+def test_without_a_folder_the_interpreter_makes_the_first_run(monkeypatch):
+    monkeypatch.setenv("DY2ST_CACHE_DIR", "")
     program = program_of(straight)
     cpu.native_code(program, [X])
     runner = Automatic(program)
     runner.run([X])
     assert runner.native is None
-    runner.run([X])
-    assert runner.report().kept == 1
 
 
 @pytest.mark.parametrize("function", [straight, looping])

@@ -35,6 +35,10 @@ _MOST_FREE = 64
 """How many contexts wait for the next call; more threads than that at once make contexts of their own."""
 
 
+class NotKept(Exception):
+    """No earlier process, nor this one, has kept the code that is asked for."""
+
+
 class CallNote:
     """What there is to say of a host call without making it."""
 
@@ -57,7 +61,15 @@ class _Calls:
 class NativePlan(Locked):
     """Native code of a Program. Any number of threads may run it at once."""
 
-    def __init__(self, program: Program, *, strict: bool = False, quick: bool = False, haste: Haste = "none"):
+    def __init__(
+        self,
+        program: Program,
+        *,
+        strict: bool = False,
+        quick: bool = False,
+        haste: Haste = "none",
+        only_kept: bool = False,
+    ):
         began = time.perf_counter()
         self.program, self._strict = program, strict
         known = fingerprint(program)
@@ -67,7 +79,7 @@ class NativePlan(Locked):
         self.is_quick = quick and found is None
         """Whether this is code that was made in a hurry, which `improve` replaces."""
         self._haste: Haste = haste if self.is_quick else "none"
-        product, self.was_kept = self._product() if found is None else (found, True)
+        product, self.was_kept = self._product(only_kept) if found is None else (found, True)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
         self._direct: bool = notes["direct"]
@@ -97,10 +109,12 @@ class NativePlan(Locked):
         self._peak = 0
         self.seconds = time.perf_counter() - began
 
-    def _product(self) -> tuple[Product, bool]:
-        """Return the code and what belongs to it, and whether it was kept."""
+    def _product(self, only_kept: bool = False) -> tuple[Product, bool]:
+        """Return the code and what belongs to it, and whether it was kept; NotKept where it has to be."""
 
         def make() -> Product:
+            if only_kept:
+                raise NotKept
             if self._unit is None:
                 self._unit = cpu.lowered(self.program, self._strict)
             return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste)

@@ -19,7 +19,7 @@ from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import haste_of_library
-from dy2st.runtime.cpu.native import NativePlan, refuse_another_count
+from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.kept_programs import derived
 from dy2st.shapes import Extent
@@ -31,18 +31,30 @@ _Key = tuple[tuple[str, Extent], ...]
 
 
 def native_code(
-    program: Program, inputs: Sequence[Any], *, strict: bool = False, quick: bool = False
+    program: Program, inputs: Sequence[Any], *, strict: bool = False, quick: bool = False, only_kept: bool = False
 ) -> NativePlan | Versions:
     """Return native code for a Program, ready for these inputs; strict code is one for all.
 
-    Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets.
+    Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets. NotKept
+    where there is none and it is to come from an earlier process only.
     """
     if strict or not is_asked_for(program):
         haste = haste_of_library(program, bindings(program, inputs) or {}) if quick else "none"
-        return NativePlan(program, strict=strict, quick=quick, haste=haste)
+        return NativePlan(program, strict=strict, quick=quick, haste=haste, only_kept=only_kept)
     made = Versions(program, quick=quick)
-    made.version(inputs)
+    made.version(inputs, only_kept=only_kept)
     return made
+
+
+def kept_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions | None:
+    """Return native code for a Program that an earlier process kept, ready for these inputs; None where there is none.
+
+    Versions for inputs to come are made where none is kept, `quick` at first.
+    """
+    try:
+        return native_code(program, inputs, quick=True, only_kept=True)
+    except NotKept:
+        return None
 
 
 class Versions(Locked):
@@ -96,8 +108,8 @@ class Versions(Locked):
         self.latest = self.version(inputs)
         return self.latest.run(inputs)
 
-    def version(self, inputs: Sequence[Any]) -> NativePlan:
-        """Return the version for these inputs, made where there is none."""
+    def version(self, inputs: Sequence[Any], *, only_kept: bool = False) -> NativePlan:
+        """Return the version for these inputs, made where there is none; NotKept where it is to have been kept."""
         refuse_another_count(self.program, inputs)
         bound = bindings(self.program, inputs)
         extents = tuple((bound or {}).items())
@@ -107,10 +119,10 @@ class Versions(Locked):
                     self._chosen.clear()
                 known = {} if bound is None else assumptions(self.program, bound, self._first)
                 self._first = bound if self._first is None else self._first
-                self._chosen[extents] = self._choose(known, bound or {})
+                self._chosen[extents] = self._choose(known, bound or {}, only_kept)
             return self._chosen[extents]
 
-    def _choose(self, known: dict[str, Extent], bound: dict[str, int]) -> NativePlan:
+    def _choose(self, known: dict[str, Extent], bound: dict[str, int], only_kept: bool) -> NativePlan:
         key = tuple(sorted(known.items()))
         if key in self._made:
             return self._made[key]
@@ -120,7 +132,7 @@ class Versions(Locked):
             key = ()
         if key not in self._made:
             haste = haste_of_library(program, bound) if self._quick else "none"
-            self._made[key] = NativePlan(program, quick=self._quick, haste=haste)
+            self._made[key] = NativePlan(program, quick=self._quick, haste=haste, only_kept=only_kept)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]
