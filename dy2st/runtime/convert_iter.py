@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.errors import StructureError
+from dy2st.ir.location import error_here
 from dy2st.runtime.container_methods import method
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, switch
@@ -16,6 +18,8 @@ from dy2st.runtime.templates import ListOf, Template, holds_objects, types_of
 from dy2st.runtime.traced_iterator import TracedIterator, check_moved
 from dy2st.runtime.variant import SymbolicList, Variant
 
+MOST_REBUILT = 4
+"""So many lists inside of each other are made of other values at most."""
 PYTHON_DATA = (list, tuple, dict, set, str, bytes)
 
 
@@ -122,6 +126,17 @@ def list_(trace: Any, *items: Any) -> Any:
 
 def rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList:
     """Return a list of unknown length with the same elements, each seen as another template."""
+    if trace.rebuilding >= MOST_REBUILT:  # each level is traced some times for every time of the one around it
+        what = f"lists inside of each other, {MOST_REBUILT} deep, hold what differs between two paths"
+        raise error_here(StructureError, what, "keep them apart, or let both paths hold the same")
+    trace.rebuilding += 1
+    try:
+        return _rebuilt(trace, items, element)
+    finally:
+        trace.rebuilding -= 1
+
+
+def _rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList:
     made: list[Any] = []
     trace.store(made, SymbolicList(trace.emit("list_new", [], {"type": types_of(ListOf(element))[0]}), element))
     append = method(trace, made, "append")

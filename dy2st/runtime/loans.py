@@ -172,7 +172,7 @@ class Loans:
             raise _refused("changed")
         for part in parts_of(self.trace, loan.root):
             known = self.parts.setdefault(id(part), (part, loan))[1]
-            if known is not loan and known.owners != loan.owners and loan.root is not part:
+            if known is not loan and not _are_same(known.owners, loan.owners) and loan.root is not part:
                 self._shared |= {id(owner) for one in (loan, known) for owner in one.owners}
         self._write_back(loan)
         for owner in loan.owners:
@@ -328,7 +328,7 @@ class Loans:
         written, moved = set(self._written[marks[1] :]), set(self._moved[marks[2] :])
         for loan in self._used[marks[0] :]:
             owners = set(map(id, loan.owners))
-            old = written if loan.owners == [ANYONE] else owners & written
+            old = written if _are_same(loan.owners, [ANYONE]) else owners & written
             if _is_around(loan.builder, outer) and (owners & moved or (loan.place is None and old)):
                 raise _refused("used in a loop that changes the list")
         after = {loan for i in written for loan in self._of.get(i, ())}
@@ -340,6 +340,11 @@ def _is_around(outer: Builder, inner: Builder | None) -> bool:
     while inner is not None and inner is not outer:
         inner = inner.parent
     return inner is outer
+
+
+def _are_same(a: list[Any], b: list[Any]) -> bool:
+    """Say whether two lists hold the same objects; `==` of a variant would be an operation."""
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def _differ(a: Any, b: Any) -> bool:

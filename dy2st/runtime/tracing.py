@@ -55,6 +55,8 @@ class Tracer(HeldByOthers):
         """What stands for NumPy arrays among the arguments, by id."""
         self.attempts: list[Any] = []
         """The `try` statements in whose bodies the trace stands (convert_try)."""
+        self.rebuilding = 0
+        """How many lists inside of each other are being made of other values."""
         self.raised_at: dict[int, tuple[BaseException, Any]] = {}
         """Where exceptions were raised first, by id."""
         self.refused: NeedsPythonValue | None = None

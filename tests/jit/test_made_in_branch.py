@@ -120,3 +120,37 @@ def test_objects_that_each_branch_makes_anew_are_changed_in_place() -> None:
     static = paddle.jit.to_static(f, full_graph=True)
     for x in (paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([-1.0, 0.5])):
         np.testing.assert_array_equal(static(x).numpy(), f(x).numpy())
+
+
+def test_a_loop_follows_a_chain_that_a_branch_made() -> None:
+    def total(x):
+        if x.sum() > 0:
+            node = Node(x)
+            node = Node(x * 2, node)
+            node = Node(x * 3, node)
+        else:
+            node = Node(x - 1)
+        s = paddle.zeros_like(x)
+        while node is not None:
+            s = s + node.value
+            node = node.left
+        return s
+
+    static = paddle.jit.to_static(total, full_graph=True)
+    for given in ([1.0, 2.0], [-1.0, -2.0], [3.0, 0.5]):
+        x = paddle.to_tensor(given)
+        np.testing.assert_array_equal(static(x).numpy(), total(x).numpy())
+
+
+def test_lists_that_hold_each_other_many_levels_deep_are_refused_at_once() -> None:
+    def linked(x):
+        nodes = [Node(x * i, []) for i in range(8)]
+        if x.sum() > 0:
+            for node in nodes:
+                node.left = nodes
+        return sum((other.value for node in nodes for other in node.left), x * 0)
+
+    x = paddle.to_tensor([1.0, 2.0])
+    with pytest.warns(match="lists inside of each other, 4 deep, hold what differs between two paths"):
+        found = paddle.jit.to_static(linked)(x)
+    np.testing.assert_array_equal(found.numpy(), linked(x).numpy())
