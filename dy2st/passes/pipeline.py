@@ -9,6 +9,7 @@ from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.fold import FoldConstants
 from dy2st.passes.licm import HoistInvariants
+from dy2st.passes.merge_carried import MergeCarried
 from dy2st.passes.merge_conds import MergeConds
 from dy2st.passes.simplify import Simplify
 
@@ -17,6 +18,7 @@ DEFAULT: tuple[Pass, ...] = (
     Simplify(),  # extents that are known become constants, which folding needs
     FoldConstants(),  # before cse: it puts equal constants where they can be merged
     MergeCommonSubexpressions(),  # before merge_conds, which knows equal predicates by being one value
+    MergeCarried(),  # after cse, which lets equal values begin as one
     HoistInvariants(),  # after cse, so that a loop carries each invariant once
     MergeConds(),  # makes room for all of the above inside the branches
     RemoveDeadCode(),  # last: the others leave behind what they made useless
