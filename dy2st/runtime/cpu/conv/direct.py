@@ -17,6 +17,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _KERNEL = (
@@ -32,6 +33,8 @@ _UNITS = 16
 """So many units keep several threads busy: where there are fewer groups of vectors, filters are cut into blocks."""
 _COST = 320
 """Picoseconds that a vector of places takes for an element of a filter."""
+_SHORT = 512
+"""The elements of a filter up to which the next ones are asked for: a CPU does not look beyond short rows by itself."""
 _TOGETHER = 1 << 20
 """The bytes of planes up to which images are laid out together."""
 
@@ -189,7 +192,10 @@ def _kernel(tile: Tile, rows: int, vectors: int) -> Definition:
     sums = [[f.slot(v) for _ in range(vectors)] for _ in range(rows)]
     for place in (place for row in sums for place in row):
         f.store(v, "zeroinitializer", place)
+    following, short = f.offset("%w", times(f, "%w_row", rows)), compare(f, "sle", "%k", _SHORT)
+    apart = f.value(f"select i1 {short}, i64 {rows * tile.size}, i64 0")
     with f.loop("%k") as p:
+        prefetch(f, f.offset(following, times(f, p, apart)))
         tap = f.load("i64", f.offset("%taps", p, "i64"))
         elements = [vector.read(tap) for vector in read]
         for row, places in zip(filters, sums, strict=True):
@@ -201,4 +207,4 @@ def _kernel(tile: Tile, rows: int, vectors: int) -> Definition:
         for vector, mask, place in zip(read, masks, places, strict=True):
             masked_store(f, tile, f.load(v, place), f.offset(row, vector.result), mask)
     f.ret()
-    return Definition(name, f.text(), (fmuladd(tile), permutation(tile), *masked_memory(tile)))
+    return Definition(name, f.text(), (fmuladd(tile), permutation(tile), PREFETCH, *masked_memory(tile)))

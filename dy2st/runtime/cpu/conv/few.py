@@ -10,7 +10,7 @@ from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.planes import Planes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.gemm.dots import dot_product
+from dy2st.runtime.cpu.gemm.dots import dot_kernel
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
@@ -69,17 +69,24 @@ def _some_filters(tile: Tile) -> Definition:
     parameters = (("ptr", "%w"), ("ptr", "%windows"), ("i64", "%row"), ("ptr", "%c"), ("i64", "%filters"),
                   ("i64", "%places"), ("i64", "%depth"), *RANGE)  # fmt: skip
     f = Function(f"dy2st.conv.{tile.dtype}.few.filters", parameters, linkage="internal", also="noinline nounwind")
-    dots, size = dot_product(tile, far=True), tile.size
+    rows, columns = tile.dots
+    dots, size = dot_kernel(tile, rows, far=True), tile.size
     first = times(f, "%from", _FILTERS)
-    count = minus(f, least(f, times(f, "%to", _FILTERS), "%filters"), first)
-    c_row = times(f, "%places", size)
-    c = f.offset("%c", times(f, first, c_row))
-    with f.loop("%depth", step=_CHUNK) as p:
-        at, steps = plus(f, times(f, first, "%row"), times(f, p, size)), least(f, minus(f, "%depth", p), _CHUNK)
-        w, windows = f.offset("%w", at), f.offset("%windows", p, tile.element)
-        f.call("void", f"@{dots.name}", f"ptr {w}", "i64 %row", f"ptr {windows}", "i64 %row", f"ptr {c}",
-               f"i64 {c_row}", f"i64 {size}", f"i64 {count}", "i64 %places", f"i64 {steps}",
-               f"i1 {compare(f, 'sgt', p, 0)}")  # fmt: skip
+    end = least(f, times(f, "%to", _FILTERS), "%filters")
+    begin, c_row = times(f, first, "%row"), times(f, "%places", size)
+    with f.loop("%depth", step=_CHUNK) as p, f.loop("%places", step=columns) as j:
+        steps, at = least(f, minus(f, "%depth", p), _CHUNK), times(f, p, size)
+        done = compare(f, "sge", plus(f, p, _CHUNK), "%depth")
+        next_chunk = f.value(f"select i1 {done}, i64 {times(f, end, '%row')}, i64 {plus(f, begin, at, _CHUNK * size)}")
+        windows = f.offset(f.offset("%windows", times(f, j, "%row")), at)
+        with f.loop(end, start=first, step=rows) as i:
+            here, result = plus(f, times(f, i, "%row"), at), plus(f, times(f, i, c_row), times(f, j, size))
+            last, below = compare(f, "sge", plus(f, i, rows), end), plus(f, here, times(f, "%row", rows))
+            following = f.value(f"select i1 {last}, i64 {next_chunk}, i64 {below}")
+            f.call("void", f"@{dots.name}", f"ptr {f.offset('%w', here)}", "i64 %row", f"ptr {windows}", "i64 %row",
+                   f"ptr {f.offset('%c', result)}", f"i64 {c_row}", f"i64 {size}", f"i64 {minus(f, end, i)}",
+                   f"i64 {minus(f, '%places', j)}", f"i64 {steps}", f"i1 {compare(f, 'sgt', p, 0)}",
+                   f"ptr {f.offset('%w', following)}")  # fmt: skip
     f.ret()
     return Definition(f.name, f.text(), (dots,))
 

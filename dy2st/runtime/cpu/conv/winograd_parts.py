@@ -9,6 +9,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
+from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE
 
 GROUP = 3
@@ -16,6 +17,9 @@ GROUP = 3
 PARTS = 16
 _MIXED = 8
 """How many images are mixed (mixed.py): so many neighbours in a vector are the same tile of different images."""
+
+_AHEAD = 8192
+"""So many bytes ahead filters are asked for."""
 
 
 def filters_part(tile: Tile) -> Definition:
@@ -32,7 +36,10 @@ def filters_part(tile: Tile) -> Definition:
 
     with f.loop("%to", start="%from") as n, f.loop("%channels", step=lanes) as channel:
         at, left = plus(f, times(f, n, "%channels"), channel), minus(f, "%channels", channel)
-        g = _filters(f, tile, f.offset("%w", times(f, at, 9), t), times(f, left, 9))
+        first = f.offset("%w", times(f, at, 9), t)
+        for i in range(9):
+            prefetch(f, f.offset(first, _AHEAD + i * lanes * tile.size))
+        g = _filters(f, tile, first, times(f, left, 9))
         columns = [widened(*(g[i][j] for i in range(3))) for j in range(3)]
         mask = lane_mask(f, lanes, left)
         for i in range(4):
@@ -40,7 +47,7 @@ def filters_part(tile: Tile) -> Definition:
                 there = f.offset("%u", plus(f, times(f, part, 4 * i + j), at), t)
                 masked_store(f, tile, value, there, mask)
     f.ret()
-    return Definition(f.name, f.text(), masked_memory(tile))
+    return Definition(f.name, f.text(), (PREFETCH, *masked_memory(tile)))
 
 
 def _filters(f: Function, tile: Tile, first: str, left: str) -> list[list[str]]:

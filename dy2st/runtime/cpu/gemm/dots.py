@@ -13,6 +13,7 @@ from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, rounded_down, times
+from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 PARAMETERS = (
@@ -22,18 +23,15 @@ PARAMETERS = (
 """Strides are in bytes."""
 _STEP_COST, _ENDS = 300, 4
 """Picoseconds of one multiplication and addition of vectors, and as how many of them the sum across counts."""
-_AHEAD = 4096
-"""So many bytes ahead an A that comes from far is asked for."""
+FAR = (*PARAMETERS, ("ptr", "%following"))
+"""Of a kernel whose A comes from memory that is far: where the rows begin that are read next, as far apart."""
 
 
 @functools.cache
-def dot_product(tile: Tile, far: bool = False) -> Definition:
-    """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split.
-
-    `far`: A is read once, from memory.
-    """
-    body = _range(tile, far)
-    f = Function(f"dy2st.gemm.{tile.dtype}.dot{'.far' * far}", PARAMETERS, linkage="internal", also="noinline nounwind")
+def dot_product(tile: Tile) -> Definition:
+    """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split."""
+    body = _range(tile)
+    f = Function(f"dy2st.gemm.{tile.dtype}.dot", PARAMETERS, linkage="internal", also="noinline nounwind")
     columns = tile.dots[1]
     steps = plus(f, f.value(f"sdiv i64 %k, {tile.lanes}"), _ENDS)
     cost = times(f, steps, plus(f, "%m", 1), columns * _STEP_COST)
@@ -43,12 +41,12 @@ def dot_product(tile: Tile, far: bool = False) -> Definition:
 
 
 @functools.cache
-def _range(tile: Tile, far: bool) -> Definition:
+def _range(tile: Tile) -> Definition:
     """Return the function that computes some columns of C."""
-    name = f"dy2st.gemm.{tile.dtype}.dots{'.far' * far}"
+    name = f"dy2st.gemm.{tile.dtype}.dots"
     f = Function(name, (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
-    many, one = _kernel(tile, rows, far), _kernel(tile, 1, far)
+    many, one = dot_kernel(tile, rows), dot_kernel(tile, 1)
     single = compare(f, "eq", "%m", 1)
     last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {columns}"))
     stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', columns)}")
@@ -71,19 +69,20 @@ def _range(tile: Tile, far: bool) -> Definition:
 
 
 @functools.cache
-def _kernel(tile: Tile, rows: int, far: bool) -> Definition:
-    """Return the kernel for `rows` rows of A by `tile.dots[1]` rows of B."""
+def dot_kernel(tile: Tile, rows: int, far: bool = False) -> Definition:
+    """Return the kernel for `rows` rows of A by `tile.dots[1]` of B; of a `far` A it asks for the next rows."""
     columns, lanes = tile.dots[1], tile.lanes
     name = f"dy2st.gemm.{tile.dtype}.dot.{rows}x{columns}{'.far' * far}"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = Function(name, FAR if far else PARAMETERS, linkage="internal", also="noinline nounwind")
     a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
     b_rows, _ = clamped(f, "%b", "%b_row", "%n", columns)
     block = DotBlock(f, tile, a_rows, b_rows)
     whole = rounded_down(f, "%k", lanes)
+    following = [f.offset("%following", times(f, "%a_row", i)) for i in range(rows if far else 0)]
     with f.loop(whole, step=lanes) as p:
         at = times(f, p, tile.size)
-        for row in a_rows if far else ():
-            f.call("void", "@llvm.prefetch.p0", f"ptr {f.offset(row, plus(f, at, _AHEAD))}", "i32 0", "i32 2", "i32 1")
+        for row in following:
+            prefetch(f, f.offset(row, at))
         block.add(at, at)
     left = minus(f, "%k", whole)
     with f.when(compare(f, "sgt", left, 0)):
@@ -91,8 +90,7 @@ def _kernel(tile: Tile, rows: int, far: bool) -> Definition:
         block.add(at, at, left)
     block.write("%accumulate")
     f.ret()
-    asked = Definition("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    return Definition(name, f.text(), (*dot_needs(tile), asked))
+    return Definition(name, f.text(), (*dot_needs(tile), PREFETCH))
 
 
 def clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
