@@ -11,6 +11,7 @@ So it is with the gates of an LSTM: the sum is never written to memory, because 
 1. An elementwise operation that cannot raise, or a broadcast, is used by slices of one axis, or by one split of it.
 2. The extents of the parts are known and no more than the axis has, so nothing is computed twice.
 3. Of a repeated operand the axes are cut that it has; one that is repeated along the axis is repeated less often.
+4. Axes of extent 1 that are put in or taken out between a sum and its slices stay behind the slices.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dy2st.passes.base import Pass, each_block
 from dy2st.records import record
 
 _WHOLE = ("slice", None, None, None)
+_RELABELS = ("squeeze", "expand_dims")
 _ROUNDS = 8
 """How many sums of sums are cut one after the other."""
 
@@ -91,7 +93,7 @@ def _cuts(operation: Operation, users: dict[Value, list[Operation]]) -> _Cut | N
     whole = tensor_type(made).shape[axis]
     if not isinstance(whole, int) or not all(isinstance(n, int) for n in lengths) or sum(lengths) > whole:  # type: ignore[arg-type]  # 2
         return None
-    if operation.op.name == "broadcast" and _own_axis(operation, axis) is None:
+    if operation.op.name in ("broadcast", *_RELABELS) and _own_axis(operation, axis) is None:
         return None
     return _Cut(axis, by)
 
@@ -103,9 +105,12 @@ def _is_done_on_parts(operation: Operation) -> bool:
     if operation.op.name == "broadcast":
         return True
     same = all(isinstance(v.type, TensorType) and v.type.shape == made.type.shape for v in operation.operands)
-    types = [v.type for v in operation.operands]
-    elementwise = bool(getattr(operation.op, "elementwise", False))
-    return elementwise and same and not operation.op.can_raise(types, operation.attributes)
+    if operation.op.can_raise([v.type for v in operation.operands], operation.attributes):
+        return False
+    if operation.op.name in _RELABELS:  # 4
+        source = operation.operands[0].operation
+        return source is not None and len(source.results) == 1 and _is_done_on_parts(source)
+    return same and bool(getattr(operation.op, "elementwise", False))
 
 
 def _axis(user: Operation, value: Value) -> int | None:
@@ -122,8 +127,15 @@ def _axis(user: Operation, value: Value) -> int | None:
 
 
 def _own_axis(operation: Operation, axis: int) -> int | None:
-    """Return which axis of its operand a broadcast's axis is, -1 where it is repeated; None where types do not say."""
+    """Return which axis of its operand an axis of a result is, -1 where it is repeated; None where types do not say."""
     x, made = tensor_type(operation.operands[0]), tensor_type(operation.results[0])
+    if operation.op.name in _RELABELS:
+        longer = max(x.rank, made.rank)
+        single = {a % longer for a in operation.attributes["axes"]}
+        axes = [i for i in range(longer) if i not in single]
+        if operation.op.name == "squeeze":
+            return axes[axis]
+        return None if axis in single else axes.index(axis)
     own = axis - (made.rank - x.rank)
     if own < 0 or x.shape[own] == 1:
         return -1
@@ -138,7 +150,8 @@ def _parts(b: Builder, source: Operation, user: Operation, axis: int) -> Sequenc
         lengths = [tensor_type(v).shape[axis] for v in user.results]
         cut = [x] * len(lengths) if own == -1 else _cut(b, x, user, axis, own)
         return [_repeated(b, source, part, axis, length) for part, length in zip(cut, lengths, strict=True)]
-    cuts = [_cut(b, v, user, axis, axis) for v in source.operands]
+    own = _own_axis(source, axis) if source.op.name in _RELABELS else axis
+    cuts = [_cut(b, v, user, axis, own) for v in source.operands]
     return [b.emit(source.op, list(parts), dict(source.attributes)) for parts in zip(*cuts, strict=True)]
 
 

@@ -47,6 +47,40 @@ def test_what_is_repeated_is_cut_before():
     becomes(CUT, before, after)
 
 
+def test_axes_of_extent_one_between_a_sum_and_its_slices_stay_behind_them():
+    head, left, right = (
+        "%p: float32[1, 6], %q: float32[1, 6]\n",
+        *('("slice", none, 2, none)', '("slice", 2, none, none)'),
+    )
+    before = f"""{head}%z: float32[1, 6] = add(%p, %q)
+        %s: float32[6] = squeeze(%z) {{axes=(0,)}}
+        %t: float32[6, 1] = expand_dims(%s) {{axes=(1,)}}
+        %i: float32[2, 1] = index(%t) {{spec=({left},)}}
+        %f: float32[4, 1] = index(%t) {{spec=({right},)}}
+        return %i, %f"""
+    parts = (
+        f"""%p{n}: float32[1, {length}] = index(%p) {{spec=({ALL}, {cut})}}
+        %q{n}: float32[1, {length}] = index(%q) {{spec=({ALL}, {cut})}}
+        %z{n}: float32[1, {length}] = add(%p{n}, %q{n})
+        %s{n}: float32[{length}] = squeeze(%z{n}) {{axes=(0,)}}
+        %t{n}: float32[{length}, 1] = expand_dims(%s{n}) {{axes=(1,)}}\n"""
+        for n, length, cut in ((0, 2, left), (1, 4, right))
+    )
+    becomes(CUT, before, f"{head}{''.join(parts)}return %t0, %t1")
+
+
+def test_slices_along_an_axis_that_is_put_in_stay():
+    whole = '("slice", none, 1, none)'
+    stays(
+        CUT,
+        f"""%p: float32[6], %q: float32[6]
+        %z: float32[6] = add(%p, %q)
+        %s: float32[1, 6] = expand_dims(%z) {{axes=(0,)}}
+        %i: float32[1, 6] = index(%s) {{spec=({whole},)}}
+        return %i""",
+    )
+
+
 @pytest.mark.parametrize(
     "rest",
     [

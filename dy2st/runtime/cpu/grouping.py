@@ -108,11 +108,12 @@ class _Schedule:
         wanted = set(block.results)
         for step in self.steps:
             wanted.update(step.operands)
-        for step in self.steps:
+        for at, step in reversed([*enumerate(self.steps)]):
             if isinstance(step, Group):
                 made = (v for operation in step.members for v in operation.results)
                 wanted |= step.columns.keys()  # sums over rows stand in memory, also where nobody reads them
                 step.results = [v for v in made if v in wanted and self.alone.get(v, step) is step]
+                self.steps[at + 1 : at + 1] = _views(step)
 
     def _is_made_open(self, operation: Operation) -> bool:
         """Say whether an open group makes an operand: then a small tensor does not leave its loops."""
@@ -192,6 +193,15 @@ class _Schedule:
             if operation.results[0] in self.maker:
                 self.maker[operation.results[0]] = main
         return True
+
+
+def _views(group: Group) -> list[Operation]:
+    """Take out of a group's results what only differs from another one by axes of extent 1; return what gives it."""
+    written = set(group.results)
+    relabels = [o for o in group.members if o.op.name in ("expand_dims", "squeeze") and not _can_raise(o)]
+    found = [o for o in relabels if written.issuperset((o.results[0], o.operands[0]))]
+    group.results = [v for v in group.results if all(v is not o.results[0] for o in found)]
+    return found
 
 
 def _fusible(operation: Operation) -> bool:

@@ -19,6 +19,7 @@ from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
 from dy2st.passes.pairs import Pairs
 from dy2st.passes.split_products import SplitProducts
+from dy2st.passes.spread_constants import SpreadConstants
 from dy2st.passes.sum_batches import SumBatches
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.groups import run_group
@@ -35,12 +36,12 @@ from dy2st.runtime.cpu.writer import Unit, Writer
 def prepared(program: Program, strict: bool = False) -> Program:
     """Return a Program as code is made of it: large operations that fuse are written as small ones."""
     copy = clone_program(program)
-    regroup = () if strict else (SplitProducts(),)
+    regroup = () if strict else (SplitProducts(), CutOperands())
     run_pipeline(
         copy,
         (
-            Attend(), Pairs(), Decompose(), MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup,
-            SumBatches(), AccumulateProducts(), RemoveDeadCode(),
+            Attend(), Pairs(), Decompose(), SpreadConstants(), MergeCommonSubexpressions(), CutOperands(),
+            BranchOnScalars(), *regroup, SumBatches(), AccumulateProducts(), RemoveDeadCode(),
         ),
     )  # fmt: skip
     return copy

@@ -57,6 +57,19 @@ def test_a_repeated_number_belongs_to_each_nest_that_reads_it(rng):
     compare(REPEATED, rng.normal(size=(3, 5)).astype("float32"))
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 255])
+def test_what_has_another_axis_of_extent_one_is_a_view_of_what_is_written(size, rng):
+    p = program(
+        "%a: float32[N] = exp(%x)", "%b: float32[1, N] = expand_dims(%a) {axes=(0,)}",
+        "%c: float32[1, N] = square(%b)", "%d: float32[N] = squeeze(%c) {axes=(0,)}", "return %a, %b, %c, %d",
+        arguments="%x: float32[N]",
+    )  # fmt: skip
+    (group, *views) = schedule(prepared(p).block)
+    assert len(group.results) == 2
+    assert [step.name for step in views] == ["expand_dims", "squeeze"]
+    compare(p, rng.normal(size=size).astype("float32"))
+
+
 def test_a_repeated_number_is_a_result_like_others():
     p = program(
         "%c: float32[] = constant() {value=float32[](2.0)}",
