@@ -20,18 +20,25 @@ one warning.
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from typing import Any
 
 import numpy as np
 
+from dy2st.forks import Gate
 from dy2st.ir.program import Program
+from dy2st.runtime import cpu
 from dy2st.runtime.automatic import Automatic, Runnable
+from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.llvm import has_llvm
 from dy2st.runtime.plan import compile_plan
 
 BACKENDS = ("auto", "native", "interpreter")
 LOOPS = ("while_loop", "counted_while", "call")
+_beginning = Gate(level=0)
+"""A fork waits for what is imported and compiled behind it."""
 
 
 def has_loops(program: Program) -> bool:
@@ -50,6 +57,21 @@ def backend() -> str:
 def is_strict() -> bool:
     """Say whether `DY2ST_STRICT` asks for strict native code of all Programs."""
     return os.environ.get("DY2ST_STRICT", "") not in ("", "0")
+
+
+@functools.cache
+def expect_loops() -> None:
+    """Say that a Program with loops is being traced: it will be native code, so what all of that calls is made beside.
+
+    It takes effect once in a process.
+    """
+    if backend() != "interpreter" and usable_cpus() > 1 and has_llvm():
+        threading.Thread(target=_begin, name="dy2st compile").start()
+
+
+def _begin() -> None:
+    with _beginning:
+        cpu.begin()
 
 
 def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:

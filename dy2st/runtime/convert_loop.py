@@ -16,6 +16,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_at, error_here, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
+from dy2st.runtime.backend import expect_loops
 from dy2st.runtime.checkpointing import Policy, loop_attributes
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
@@ -228,6 +229,7 @@ class Loop:
     def _settle(self, turn: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:
         """Trace the turn until what leaves it fits what enters; return its builder and what it returned."""
         trace = self.trace
+        expect_loops()
         for i, x in self.entering.items():
             if i not in self.templates:  # what changes at every turn is known from the start
                 self.templates[i] = seen_template(trace, None, x)

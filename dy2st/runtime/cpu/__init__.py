@@ -21,8 +21,9 @@ STAGES = ("fused", "loops", "llvm", "asm")
 
 
 _LATE = {
-    "NativePlan": "native", "link": "elf", "llvm_folder": "identity",
-    "lowered": "making", "kept_code": "versions", "native_code": "versions", "product": "making", "stage": "stages",
+    "NativePlan": "native", "begin": "beforehand", "compiled_beforehand": "beforehand", "kept_code": "versions",
+    "link": "elf", "llvm_folder": "identity", "lowered": "making", "native_code": "versions", "product": "making",
+    "stage": "stages",
 }  # fmt: skip
 """The modules that hold these names; they are loaded at the first use."""
 

@@ -22,10 +22,12 @@ from dy2st.runtime.cpu.image import Binary, Image, NotLinkable
 from dy2st.runtime.cpu.loading import libc_address, load_image
 from dy2st.runtime.cpu.products import Product, made
 from dy2st.runtime.cpu.target import Target, binding, current_target
+from dy2st.runtime.cpu.together import Once
 
 _lock, _inside_llvm = ForkLock(level=2), Gate(level=3)
 _loaded: list[Any] = []
 _provided: dict[str, Callable[[], int]] = {}
+_shared: dict[str, Once] = {}
 
 
 @record
@@ -186,12 +188,28 @@ def compile_text(text: str, target: Target | None = None, level: int = 1) -> Cod
     >>> ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("twice"))(21)
     42
     """
+    return load(text_product(text, target, level).binary)
+
+
+def text_product(text: str, target: Target | None = None, level: int = 1) -> Product:
+    """Return the code of LLVM IR text, not yet loaded; threads that ask at once get the same."""
     chosen = "" if target is None else "\0".join(target.words())
-    product, _ = made(
-        f"text {level} {chosen} {text}",
-        lambda: Product(linked([made_object(text, target or current_target(), level)])),
-    )
-    return load(product.binary)
+    recipe = f"text {level} {chosen} {text}"
+
+    def make() -> Product:
+        return Product(linked([made_object(text, target or current_target(), level)]))
+
+    return _once(recipe, lambda: made(recipe, make)[0])
+
+
+def shared_object(text: str, target: Target, level: int) -> bytes:
+    """Return the object file of a module that many Programs have in common; threads that ask at once get the same."""
+    return _once(object_key(text, target, level), lambda: made_object(text, target, level))
+
+
+def _once(key: str, make: Callable[[], Any]) -> Any:
+    """Return what `make` gives, which is made once for a key."""
+    return _shared.setdefault(key, Once(make))()
 
 
 def made_object(text: str, target: Target, level: int = 1) -> bytes:

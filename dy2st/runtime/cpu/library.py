@@ -37,7 +37,7 @@ from dy2st.runtime.cpu.conv.sliding import sliding
 from dy2st.runtime.cpu.conv.winograd import winograd
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.draws import fill
-from dy2st.runtime.cpu.engine import linked, made_object
+from dy2st.runtime.cpu.engine import linked, shared_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
@@ -64,13 +64,7 @@ class Part:
 
 def binary(family: str, target: Target, haste: Haste = "none") -> Binary:
     """Return the code of the kernels whose names begin with `family` (library_addresses.py); KeyError for no family."""
-    return linked([object_of(part.text, target, part.level(haste)) for part in parts(family, target)])
-
-
-@functools.cache
-def object_of(text: str, target: Target, level: int) -> bytes:
-    """Return the object file of a module; families have modules in common."""
-    return made_object(text, target, level)
+    return linked([shared_object(part.text, target, part.level(haste)) for part in parts(family, target)])
 
 
 def parts(family: str, target: Target) -> list[Part]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import ufuncs
-from dy2st.runtime.cpu.engine import Code, load
+from dy2st.runtime.cpu.engine import Code, load, shared_object
 from dy2st.runtime.cpu.hurry import Haste
 from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.target import current_target
@@ -35,7 +35,7 @@ def jobs(names: Iterable[str], strict: bool, haste: Haste) -> list[Callable[[], 
     target, missing = current_target(strict), [of for of in families(names) if kept(_recipe(of, strict)) is None]
     parts = (part for of in missing for part in cpu.library_function("parts")(of, target))
     made = dict.fromkeys((part.text, part.level(haste)) for part in parts)
-    return [lambda one=one: cpu.library_function("object_of")(one[0], target, one[1]) for one in made]
+    return [lambda one=one: shared_object(one[0], target, one[1]) for one in made]
 
 
 def family(name: str) -> str:

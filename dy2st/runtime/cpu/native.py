@@ -115,9 +115,10 @@ class NativePlan(Locked):
         def make() -> Product:
             if only_kept:
                 raise NotKept
-            if self._unit is None:
-                self._unit = cpu.lowered(self.program, self._strict)
-            return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste)
+            with cpu.compiled_beforehand(self.program, self._strict, self._haste):
+                if self._unit is None:
+                    self._unit = cpu.lowered(self.program, self._strict)
+                return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste)
 
         return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
 

@@ -12,8 +12,9 @@ import functools
 from typing import Any, NoReturn
 
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import Code, compile_text, provide
+from dy2st.runtime.cpu.engine import Code, compile_text, provide, text_product
 from dy2st.runtime.cpu.memory import ERROR, INTERRUPTED, OK
+from dy2st.runtime.cpu.products import Product
 
 Kept = tuple[int, int, int]
 """Addresses of the kind of an error, of the error, and of its traceback."""
@@ -50,6 +51,11 @@ def _code() -> Code:
     for name, (function, _) in _PYTHON.items():
         provide(f"dy2st.external.{name}", functools.partial(_address, function))
     return compile_text(_text(), level=0)
+
+
+def product() -> Product:
+    """Return the code of what loops call to let Python look in, not yet loaded."""
+    return text_product(_text(), level=0)
 
 
 def _address(name: str) -> int:

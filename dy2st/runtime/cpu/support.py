@@ -6,10 +6,11 @@ import ctypes
 import functools
 from collections.abc import Callable
 
-from dy2st.runtime.cpu.engine import Code, compile_text, provide
+from dy2st.runtime.cpu.engine import Code, compile_text, provide, text_product
 from dy2st.runtime.cpu.guarded_blocks import BLOCKS, are_guarded
 from dy2st.runtime.cpu.large_blocks import LARGE
 from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED
+from dy2st.runtime.cpu.products import Product
 
 _TEXT = """
 declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
@@ -51,8 +52,17 @@ def _made(guarded: bool) -> Code:
     provide("dy2st.external.free", lambda: _address(libc.free))
     provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
     provide("dy2st.external.madvise", lambda: _address(libc.madvise))
+    return compile_text(_text(guarded), level=0)
+
+
+def _text(guarded: bool) -> str:
     functions, blocks = (GUARDED, BLOCKS) if guarded else (FUNCTIONS, LARGE)
-    return compile_text("\n".join((DECLARED, *functions.values(), blocks, _TEXT)), level=0)
+    return "\n".join((DECLARED, *functions.values(), blocks, _TEXT))
+
+
+def product() -> Product:
+    """Return the code of these helpers, not yet loaded."""
+    return text_product(_text(are_guarded()), level=0)
 
 
 provide("dy2st.guarded.old", lambda: _made(True).address("dy2st.export.old"))

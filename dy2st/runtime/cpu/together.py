@@ -6,7 +6,29 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.forks import Locked
 from dy2st.runtime.cpu.threads.usable import usable_cpus
+
+
+class Once(Locked):
+    """A function that is called once: who comes meanwhile waits, and who comes later gets what it gave.
+
+    >>> once = Once(lambda: [])
+    >>> once() is once()
+    True
+    """
+
+    def __init__(self, function: Callable[[], Any]):
+        super().__init__()
+        self._function: Callable[[], Any] | None = function
+        self._result: Any = None
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._function is not None:
+                self._result = self._function()
+                self._function = None
+            return self._result
 
 
 def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:

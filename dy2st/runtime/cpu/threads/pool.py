@@ -17,7 +17,8 @@ import threading
 from typing import Any
 
 from dy2st.records import field, record
-from dy2st.runtime.cpu.engine import Code, compile_text, provide
+from dy2st.runtime.cpu.engine import Code, compile_text, provide, text_product
+from dy2st.runtime.cpu.products import Product
 from dy2st.runtime.cpu.threads.module import pool_text
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
 from dy2st.runtime.cpu.threads.usable import usable_threads
@@ -100,11 +101,20 @@ def set_num_threads(num_threads: int) -> None:
 @functools.cache
 def _code() -> Code:
     """Return the pool's code, compiled and loaded once."""
-    text, libc = pool_text(sys.platform, platform.machine()), ctypes.CDLL(None)
+    text, libc = _text(), ctypes.CDLL(None)
     for name in re.findall(r"declare .*@dy2st\.external\.(\w+)", text):
         function = getattr(ctypes.pythonapi if name.startswith("Py") else libc, name)
         provide(f"dy2st.external.{name}", functools.partial(_external, function))
     return compile_text(text)
+
+
+def _text() -> str:
+    return pool_text(sys.platform, platform.machine())
+
+
+def product() -> Product:
+    """Return the pool's code, not yet loaded."""
+    return text_product(_text())
 
 
 def _external(function: Any) -> int:

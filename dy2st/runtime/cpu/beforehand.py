@@ -1,0 +1,77 @@
+"""What nearly all Programs call is compiled beside, while the text of their own code is written.
+
+LLVM works without Python's lock, so on two CPUs that takes no time. What a Program calls is told by its text only;
+before there is one, its operations tell most: memory, the pool of threads, the kernels of products.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from dy2st.ir.program import Program, Value
+from dy2st.ir.types import TensorType
+from dy2st.runtime.backend import has_loops
+from dy2st.runtime.cpu import library_addresses, signals, support
+from dy2st.runtime.cpu.hurry import Haste
+from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.cpu.threads import pool
+from dy2st.runtime.cpu.threads.usable import usable_cpus
+from dy2st.runtime.switching import often
+
+_FLOATS = {"float32": "f32", "float64": "f64"}
+_FORMS = {False: ("nn",), True: ("packed.n", "pack_b.n")}
+"""The products to begin with, by whether there are loops: most of what they are made of others need as well."""
+
+
+def begin() -> None:
+    """Compile what all native code calls."""
+    with often():
+        _call((pool.product, support.product, signals.product), lambda: False)
+
+
+@contextmanager
+def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterator[None]:
+    """Compile what a Program is likely to call on a thread beside; at the end of the block nothing more is begun."""
+    if usable_cpus() == 1:
+        yield
+        return
+    ended = threading.Event()
+    functions = likely(program, strict, haste)
+    thread = threading.Thread(target=lambda: _call(functions, ended.is_set), name="dy2st compile")
+    thread.start()
+    try:
+        with often():
+            yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _call(functions: Iterable[Callable[[], object]], ended: Callable[[], bool]) -> None:
+    """Call functions one after the other, until that has ended or one fails: who needs what it makes gets the error."""
+    with contextlib.suppress(Exception):
+        for function in functions:
+            if ended():
+                return
+            function()
+
+
+def likely(program: Program, strict: bool, haste: Haste) -> Iterator[Callable[[], object]]:
+    """Give functions that make what a Program is likely to call; who needs it later finds it."""
+    loops = has_loops(program)
+    if any(_is_in_memory(value) for operation in program.walk() for value in operation.results):
+        yield pool.product
+    products = (operation.results[0] for operation in program.walk() if operation.op.name == "matmul")
+    names = dict.fromkeys(v.type.dtype.name for v in products if isinstance(v.type, TensorType))
+    kernels = [f"gemm.{_FLOATS[name]}.{form}" for name in names if name in _FLOATS for form in _FORMS[loops]]
+    yield from library_addresses.jobs(kernels, strict, haste)
+    yield support.product
+    if loops:
+        yield signals.product
+
+
+def _is_in_memory(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and not in_registers(value.type)

@@ -1,0 +1,174 @@
+"""What is compiled beside, while the text of a Program's code is written."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.runtime import backend
+from dy2st.runtime.cpu import beforehand, engine, library_addresses, signals, support
+from dy2st.runtime.cpu.beforehand import begin, compiled_beforehand, likely
+from dy2st.runtime.cpu.threads import pool
+from dy2st.runtime.cpu.together import Once
+
+
+def program_of(function, *inputs):
+    static = paddle.jit.to_static(function, full_graph=True)
+    with paddle.no_grad():
+        static(*map(paddle.to_tensor, inputs))
+    return static.concrete_program.main_program
+
+
+def repeated(x, w):
+    while (x @ w).abs().sum() < 100:
+        x = x * 2
+    return x
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The kernels of the library that were asked for."""
+    names = []
+    monkeypatch.setattr(
+        library_addresses, "jobs", lambda kernels, strict, haste: names.extend(kernels) or [lambda: None]
+    )
+    return names
+
+
+def test_a_program_with_products_in_a_loop(asked):
+    program = program_of(repeated, np.ones((3, 20), "float64"), np.eye(20))
+    found = list(likely(program, False, "all"))
+    assert asked == ["gemm.f64.packed.n", "gemm.f64.pack_b.n"]
+    assert [f for f in found if f in (pool.product, support.product, signals.product)] == [
+        pool.product, support.product, signals.product,
+    ]  # fmt: skip
+
+
+def test_a_program_without_loops(asked):
+    program = program_of(lambda x, w: x @ w, np.ones((3, 20), "float32"), np.ones((20, 3), "float32"))
+    found = list(likely(program, False, "all"))
+    assert asked == ["gemm.f32.nn"]
+    assert signals.product not in found
+
+
+def test_a_program_on_numbers_alone_needs_no_threads(asked):
+    found = list(likely(program_of(lambda x: x * 2 + 1, np.array(3.0)), False, "all"))
+    assert asked == []
+    assert pool.product not in found
+
+
+def test_nothing_is_begun_once_the_block_has_ended(monkeypatch):
+    started, go, called = threading.Event(), threading.Event(), []
+
+    def first():
+        started.set()
+        go.wait(5)
+
+    monkeypatch.setattr(beforehand, "likely", lambda *_: iter([first, lambda: called.append(1)]))
+    monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
+    with compiled_beforehand(None, False, "all"):
+        assert started.wait(5)
+        threading.Timer(0.05, go.set).start()
+    assert called == []
+
+
+def test_with_one_cpu_there_is_no_thread(monkeypatch):
+    monkeypatch.setattr(beforehand, "usable_cpus", lambda: 1)
+    monkeypatch.setattr(beforehand, "likely", lambda *_: pytest.fail("nothing is to be made"))
+    with compiled_beforehand(None, False, "all"):
+        pass
+
+
+def test_an_error_is_left_to_who_needs_what_was_to_be_made(monkeypatch):
+    def fails():
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(beforehand, "likely", lambda *_: iter([fails]))
+    monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
+    with compiled_beforehand(None, False, "all"):
+        pass
+    once = Once(fails)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no memory"):
+            once()
+
+
+def test_what_all_code_calls_is_there_after_begin(monkeypatch):
+    made = []
+    monkeypatch.setattr(engine, "made", lambda recipe, make: made.append(recipe) or (make(), False))
+    monkeypatch.setattr(engine, "_shared", {})
+    begin()
+    assert len(made) == 3
+    assert pool.product() is pool.product()
+    assert len(made) == 3
+
+
+def test_threads_that_ask_at_once_get_one_result():
+    made, results = [], []
+
+    def make():
+        made.append(1)
+        time.sleep(0.02)
+        return object()
+
+    once = Once(make)
+    threads = [threading.Thread(target=lambda: results.append(once())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+    assert len(set(map(id, results))) == 1
+
+
+def test_the_first_loop_begins_once(monkeypatch):
+    begun, done = [], threading.Event()
+    monkeypatch.setattr(backend.cpu, "begin", lambda: begun.append(1) or done.set(), raising=False)
+    monkeypatch.setattr(backend, "usable_cpus", lambda: 2)
+    monkeypatch.setenv("DY2ST_BACKEND", "auto")
+    backend.expect_loops.cache_clear()
+    for _ in range(2):
+        program_of(repeated, np.ones((3, 20), "float32"), np.eye(20, dtype="float32"))
+    assert done.wait(5)
+    assert begun == [1]
+
+
+_FORKED = """
+import os, threading
+import numpy as np
+import dy2st as paddle
+
+@paddle.jit.to_static
+def f(x):
+    while x.sum() < 100:
+        x = x * 2
+    return x
+
+x = paddle.to_tensor(np.ones(20, "float32"))
+ends = []
+def fork():
+    child = os.fork()
+    if not child:
+        f(x)
+        os._exit(0)
+    ends.append(os.waitpid(child, 0)[1])
+forks = threading.Thread(target=lambda: [fork() for _ in range(4)])
+forks.start()
+f(x)
+forks.join()
+print(ends, float(f(x).sum()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads")
+def test_a_fork_while_things_are_made_beside(tmp_path):
+    environment = {**os.environ, "DY2ST_CACHE_DIR": str(tmp_path), "PYTHONWARNINGS": "ignore"}
+    run = subprocess.run(
+        [sys.executable, "-c", _FORKED], env=environment, capture_output=True, text=True, timeout=100, check=True
+    )
+    assert run.stdout.split() == ["[0,", "0,", "0,", "0]", "160.0"]
