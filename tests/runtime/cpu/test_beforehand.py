@@ -71,7 +71,7 @@ def test_nothing_is_begun_once_the_block_has_ended(monkeypatch):
 
     monkeypatch.setattr(beforehand, "likely", lambda *_: iter([first, lambda: called.append(1)]))
     monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
-    with compiled_beforehand(None, False, "all"):
+    with compiled_beforehand(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
         assert started.wait(5)
         threading.Timer(0.05, go.set).start()
     assert called == []
@@ -80,7 +80,7 @@ def test_nothing_is_begun_once_the_block_has_ended(monkeypatch):
 def test_with_one_cpu_there_is_no_thread(monkeypatch):
     monkeypatch.setattr(beforehand, "usable_cpus", lambda: 1)
     monkeypatch.setattr(beforehand, "likely", lambda *_: pytest.fail("nothing is to be made"))
-    with compiled_beforehand(None, False, "all"):
+    with compiled_beforehand(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
         pass
 
 
@@ -90,7 +90,7 @@ def test_an_error_is_left_to_who_needs_what_was_to_be_made(monkeypatch):
 
     monkeypatch.setattr(beforehand, "likely", lambda *_: iter([fails]))
     monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
-    with compiled_beforehand(None, False, "all"):
+    with compiled_beforehand(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
         pass
     once = Once(fails)
     for _ in range(2):
