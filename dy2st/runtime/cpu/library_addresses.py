@@ -60,8 +60,11 @@ def _code(of: str, strict: bool, haste: Haste, forced: str | None) -> Code:
     if haste != "none" and kept(best) is not None:
         return _code(of, strict, "none", forced)
     recipe = best if haste == "none" else f"{best} without {haste}"
-    binary = cpu.library_function("binary")
-    product, _ = made(recipe, lambda: Product(binary(of, current_target(strict), haste)))
+
+    def make() -> Product:
+        return Product(cpu.library_function("binary")(of, current_target(strict), haste))
+
+    product, _ = made(recipe, make)
     return load(product.binary)
 
 
