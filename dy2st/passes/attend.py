@@ -9,12 +9,15 @@ Before                                              After
     return %y
 
 1. Scores and weights are used by the next of these operations alone; a mask may be missing.
-2. The types tell that all extents fit, so that none of the operations can raise.
-3. Each extent of the mask, counted from the last, is that of the scores or 1; axes that it lacks are put in front.
+2. The types tell that the extents fit, so that none of the operations can raise; or both products stand on one line of
+   the user's, whose error an attention of what does not fit is then. Extents that broadcast are those of the weights.
+3. Each extent of the mask, counted from the last, is that of the scores or 1; axes that it lacks are put in front. A
+   mask of which the types do not tell that goes in as it is added.
 4. All are float32 or float64.
 5. Keys may come transposed: then they are transposed back, which moves nothing where a transpose made them.
 6. Scores times or over one number are those of queries times or over that number.
 7. A mask that lets a query see the keys up to its own place need not be there: that is an attribute.
+8. A mask that attention takes as it is added goes in as in 3. where later types tell more.
 
 Reverse mode does the same before it derives, so that training needs no weights either (autodiff/reverse.py).
 """
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import cast
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
@@ -31,7 +35,7 @@ from dy2st.ir.types import TensorType, Type
 from dy2st.passes.base import Pass, each_block
 from dy2st.passes.causal import is_causal
 from dy2st.records import record
-from dy2st.shapes import Shape
+from dy2st.shapes import Extent, Shape
 
 _DTYPES = ("float32", "float64")
 _ACROSS = {"transpose_x": False, "transpose_y": True}
@@ -59,9 +63,14 @@ def bring_together(block: Block, needed: Collection[Value] = ()) -> list[Operati
     found = {o: parts for o in block.operations if (parts := _parts(o, uses)) is not None}
     if not found:
         return []
+    chains = {v for parts in found.values() for o in parts.chain for v in o.results}
+    _measure_elsewhere(block, chains)
     operations, block.operations = block.operations, []
     b = Builder(block)
+    first = {parts.first: parts for parts in found.values()}
     for operation in operations:
+        if operation in first and not first[operation].fits:
+            _silence(b, operation)
         if operation in found:
             b.location = operation.location
             operation.operands = found[operation].emitted(b)
@@ -72,7 +81,32 @@ def bring_together(block: Block, needed: Collection[Value] = ()) -> list[Operati
     return [operation for parts in found.values() for operation in parts.chain]
 
 
+def _silence(b: Builder, product: Operation) -> None:
+    """Make a product whose error is that of the attention an operation that cannot raise: nobody needs its elements."""
+    made = tensor_type(product.results[0])
+    zero, shape = b.constant(0.0, made.dtype), b.shape(made)
+    product.op, product.attributes = lookup("broadcast"), {"shape": tuple(e if type(e) is int else None for e in shape)}
+    product.operands = [zero, *(e for e in shape if isinstance(e, Value))]
+
+
+def _measure_elsewhere(block: Block, chains: Collection[Value]) -> None:
+    """Take extents that are measured of the values of chains of earlier values that have them too."""
+    places: dict[Extent, tuple[Value, int]] = {}
+    seen: list[Value] = list(block.arguments)
+    for operation in block.operations:
+        if operation.op.name == "dim" and operation.operands[0] in chains:
+            value, axis = operation.operands[0], cast("int", operation.attributes["axis"])
+            for known in seen:
+                if known not in chains and isinstance(known.type, TensorType):
+                    places |= {e: (known, i) for i, e in enumerate(known.type.shape) if e not in places}
+            seen.clear()
+            if (place := places.get(tensor_type(value).shape[axis])) is not None:
+                operation.operands, operation.attributes = [place[0]], {"axis": place[1]}
+        seen += operation.results
+
+
 def _attend(block: Block) -> bool:
+    narrowed = _narrow_masks(block)
     chain = set(bring_together(block))
     used = set(block.results)
     kept: list[Operation] = []
@@ -81,7 +115,35 @@ def _attend(block: Block) -> bool:
             kept.append(operation)
             used.update(operation.operands)
     block.operations = kept[::-1]
-    return bool(chain)
+    return bool(chain) or narrowed
+
+
+def _narrow_masks(block: Block) -> bool:
+    """Give attention its masks as they were before a broadcast (8.)."""
+    found = [o for o in block.operations if o.op.name in ("attention", "attention_grad") and _narrower(o) is not None]
+    if found:
+        operations, block.operations = block.operations, []
+        b = Builder(block)
+        for operation in operations:
+            mask = _narrower(operation) if operation in found else None
+            if mask is not None:
+                rank = tensor_type(operation.operands[0]).rank
+                operation.operands = [*operation.operands[:-1], _of_rank(b, mask, rank)]
+            b.adopt(operation)
+        used = {v for o in block.operations if o.op.name != "dim" for v in o.operands}.union(block.results)
+        spread = {v for o in block.operations if o.op.name == "broadcast" for v in o.results}
+        _measure_elsewhere(block, spread - used)
+    return bool(found)
+
+
+def _narrower(operation: Operation) -> Value | None:
+    """Return what the mask of an attention is a broadcast of, where that fits as well."""
+    given = operation.operands[3 if operation.op.name == "attention" else 4 :]
+    mask = _before(given[0], "broadcast") if given else None
+    if mask is None or mask is given[0]:
+        return None
+    q, k = (tensor_type(x).shape for x in operation.operands[:2])
+    return mask if _spreads(tensor_type(mask).shape, (*q[:-1], k[-2])) else None
 
 
 @record(frozen=True)
@@ -98,6 +160,12 @@ class _Parts:
     """Whether queries see keys up to their own place."""
     turned: bool
     """Whether keys come transposed."""
+    weights: Shape
+    """The extents of the weights."""
+    first: Operation
+    """The product that makes the scores."""
+    fits: bool
+    """Whether the types tell that the features of queries and keys are as many."""
     chain: list[Operation]
     """The operations whose results it does not need."""
 
@@ -110,10 +178,13 @@ class _Parts:
             query = b.emit(self.scaled.op, [query, factor])
         if self.turned:
             key = _turned(b, key)
+        *batch, queries, keys = self.weights
+        query = b.broadcast_to(query, (*batch, queries, tensor_type(query).shape[-1]))
+        key = b.broadcast_to(key, (*batch, keys, tensor_type(key).shape[-1]))
         if mask is None:
             return [query, key, self.value]
-        lacking = tensor_type(query).rank - tensor_type(mask).rank
-        mask = b.expand_dims(mask, axes=tuple(range(lacking))) if lacking else mask
+        fits = _spreads(tensor_type(mask).shape, self.weights)
+        mask = _of_rank(b, mask, len(self.weights)) if fits else b.broadcast_to(mask, self.weights)
         return [query, key, self.value, mask]
 
 
@@ -126,13 +197,12 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     value = _whole(last.operands[1])
     if softmax is None or softmax.attributes["axis"] % _rank(softmax) != _rank(softmax) - 1:
         return None
-    scores, mask, scaled = softmax.operands[0], None, None
+    scores, mask, scaled, term = softmax.operands[0], None, None, None
     added = _only(scores, ("add",), uses, chain)
     if added is not None:
         pairs = (added.operands, added.operands[::-1])
         scores, term = next((p for p in pairs if _only(p[0], ("matmul", "mul", "div"), uses, [])), pairs[0])
         mask = _before(term, "broadcast")
-        chain += _makers(term, "broadcast")
     found = _only(scores, ("mul", "div"), uses, chain)
     if found is not None and _is_number(_before(found.operands[1], "broadcast")):
         scores, scaled = found.operands[0], found
@@ -145,11 +215,18 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     query, key = map(_whole, first.operands)
     turned = first.attributes == _PLAIN
     chain += _makers(key, "transpose") if turned else []
+    weights, scores = tensor_type(last.operands[0]).shape, tensor_type(softmax.operands[0]).shape
+    if mask is not None and not _spreads(tensor_type(mask).shape, scores):
+        mask = term
+    elif term is not None:
+        chain += _makers(term, "broadcast")
     types = [v.type for v in (query, key, value, *([] if mask is None else [mask]))]
-    if not _fit(types, turned):
+    on_one_line = first.location is not None and first.location == last.location
+    if not _fit(types, weights, turned, on_one_line):
         return None
-    causal = mask is not None and is_causal(mask, (tensor_type(query).shape[-2], tensor_type(value).shape[-2]))
-    return _Parts(query, key, value, None if causal else mask, scaled, causal, turned, chain)
+    causal = mask is not None and is_causal(mask, scores[-2:])
+    fits = tensor_type(query).shape[-1] == tensor_type(key).shape[-2 if turned else -1]
+    return _Parts(query, key, value, None if causal else mask, scaled, causal, turned, weights, first, fits, chain)
 
 
 def _only(value: Value, names: tuple[str, ...], uses: Counter[Value], chain: list[Operation]) -> Operation | None:
@@ -160,7 +237,7 @@ def _only(value: Value, names: tuple[str, ...], uses: Counter[Value], chain: lis
         if made.op.name in names:
             chain += passed
             return made
-        if not _moves_nothing(made):
+        if made.op.name != "broadcast":
             return None
         value = made.operands[0]
     return None
@@ -206,17 +283,23 @@ def _turned(b: Builder, key: Value) -> Value:
     return made.operands[0] if perm == tuple(range(rank)) else b.transpose(made.operands[0], perm=perm)
 
 
-def _fit(types: Sequence[Type], turned: bool) -> bool:
-    """Say whether the types of query, key, value and mask fit each other."""
+def _of_rank(b: Builder, mask: Value, rank: int) -> Value:
+    """Emit a mask with axes in front that it lacks."""
+    lacking = rank - tensor_type(mask).rank
+    return b.expand_dims(mask, axes=tuple(range(lacking))) if lacking else mask
+
+
+def _fit(types: Sequence[Type], weights: Shape, turned: bool, on_one_line: bool) -> bool:
+    """Say whether the types of query, key, value and mask fit each other, or may where that is told on one line."""
     tensors = [t for t in types if isinstance(t, TensorType)]
     if len(tensors) < len(types) or any(t.dtype is not tensors[0].dtype for t in tensors):
         return False
-    q, k, v, *mask = tensors
-    if not q.rank == k.rank == v.rank or q.rank < 2:
+    q, k, v = tensors[:3]
+    if not q.rank == k.rank == v.rank == len(weights) or q.rank < 2 or v.shape[:-2] != weights[:-2]:
         return False
-    keys, features = k.shape[:-3:-1] if turned else k.shape[-2:]
-    fits = q.shape[:-2] == k.shape[:-2] == v.shape[:-2] and q.shape[-1] == features and keys == v.shape[-2]
-    return fits and q.dtype.name in _DTYPES and all(_spreads(m.shape, (*q.shape[:-1], keys)) for m in mask)
+    met = [(q.shape[-1], k.shape[-2 if turned else -1]), (weights[-1], v.shape[-2])]
+    fits = all(a == b or (on_one_line and not (isinstance(a, int) and isinstance(b, int))) for a, b in met)
+    return fits and q.dtype.name in _DTYPES
 
 
 def _spreads(mask: Shape, scores: Shape) -> bool:

@@ -78,8 +78,35 @@ def test_a_mask_of_fewer_axes_gets_them():
     assert np.allclose(evaluate(made, inputs)[0], wanted)
 
 
-def test_a_mask_of_unknown_extents_stays():
-    stays(ATTEND, MASKED.replace("%mask: float32[1, 3, 3]", "%mask: float32[C, 3, 3]"))
+def test_a_mask_of_unknown_extents_goes_in_as_it_is_added():
+    text = MASKED.replace("%mask: float32[1, 3, 3]", "%mask: float32[C, 3, 3]")
+    made, x = program(text), np.random.default_rng(1).normal(size=(2, 3, 4)).astype("f")
+    inputs = [x, x, x[..., :2].copy(), np.eye(3, dtype=np.float32)[None], 2]
+    wanted = evaluate(program(text), inputs)[0]
+    assert ATTEND.apply(made)
+    assert [o.name for o in made.block.operations] == ["broadcast", "attention"]
+    assert np.allclose(evaluate(made, inputs)[0], wanted)
+
+
+def test_the_mask_of_an_attention_is_what_was_broadcast():
+    becomes(
+        ATTEND,
+        """
+func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %mask: float32[1, 5]) {
+  %m: float32[2, 3, 5] = broadcast(%mask) {shape=(2, 3, 5)}
+  %y: float32[2, 3, 2] = attention(%q, %k, %v, %m) {causal=false}
+  return %y
+}
+""",
+        """
+func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %mask: float32[1, 5]) {
+  %m: float32[2, 3, 5] = broadcast(%mask) {shape=(2, 3, 5)}
+  %n: float32[1, 1, 5] = expand_dims(%mask) {axes=(0,)}
+  %y: float32[2, 3, 2] = attention(%q, %k, %v, %n) {causal=false}
+  return %y
+}
+""",
+    )
 
 
 def test_inside_a_branch():
