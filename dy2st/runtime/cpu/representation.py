@@ -154,7 +154,7 @@ def zero(kind: str) -> str:
 
 def zeros(t: Type) -> Components:
     """Return the components of nothing, as they stand for an alternative that is not the one."""
-    return tuple(map(zero, kinds(t)))
+    return told(t, [zero(kind) for kind in kinds(t)])
 
 
 @record(frozen=True)

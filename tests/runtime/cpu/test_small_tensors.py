@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.autodiff.programs import vjp
 from dy2st.ir.program import Operation
+from dy2st.passes.narrow import narrowed
 from dy2st.runtime.cpu import python_api
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.lowering import prepared
@@ -12,6 +14,7 @@ from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.plan import compile_plan
 from dy2st.static import InputSpec
+from tests.autodiff.building import INT, VECTOR, counted_while, program
 from tests.runtime.cpu.native import runnable
 from tests.runtime.cpu.test_same_as_interpreter import compare
 
@@ -199,6 +202,35 @@ def test_derivatives_of_a_loop_of_them(rng):
 
     x = np.array([0.3, -0.2, 0.9], "float32")
     agree(program_of(f, x, np.array(4)), x, np.array(4))
+
+
+def test_a_loop_that_ends_with_fewer_elements_than_it_begins_with(rng):
+    """On the way back extents halve, and only the last one is known to be small."""
+
+    def body(b, n, x):
+        return counted_while(b, n, [x], lambda b, i, s: b.concat(b.tanh(s), b.sin(s), axis=0), changing=True)
+
+    made = vjp(program([INT, VECTOR], body), (1,), [(0, False)])
+    x, ct = rng.normal(size=3), rng.normal(size=24)
+    _, *kept = compile_plan(made.forward).run([3, x])
+    backward = narrowed(made.backward, {"N": 3})
+    assert str(backward.block.results[0].type) == "float64[3]"
+    agree(backward, *kept, ct)
+
+
+def test_rows_of_a_loop_read_them_from_a_list(rng):
+    """Every row may be a thread's; what is outside of the list would go to the interpreter."""
+
+    def f(x, w, n):
+        x.stop_gradient = False
+        y = x
+        while n > 0:
+            w = w * 0.9
+            y, n = paddle.sin(y) * 1.1 + y * w, n - 1
+        return paddle.grad(y.sum(), x)
+
+    x, w = rng.normal(size=20), rng.normal(size=1)
+    agree(program_of(f, x, w, np.array(4), shapes=[(None,), (1,), ()]), x, w, np.array(4))
 
 
 def test_rows_of_a_matrix_are_read_where_they_stand(rng):

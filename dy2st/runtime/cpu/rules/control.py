@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.ir.program import Operation, Value
-from dy2st.ir.types import BOOL, ScalarType, TensorType
+from dy2st.ir.types import BOOL, ScalarType, TensorType, Type
 from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.memory import DEPTH, RAISED, STACK
-from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, kinds
+from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, is_small, kinds
 from dy2st.runtime.cpu.rules.ahead import products_ahead
 from dy2st.runtime.cpu.rules.counting import leap
 from dy2st.runtime.cpu.rules.later import added_later
@@ -78,8 +78,8 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
         return shared
     count, f = operation.attributes["carried"], w.f
     predicate = truth(w, operation.operands[0], operands[0], operation)
-    types = [v.type for v in operation.results]
-    kept = _start(w, operation, operands, count)
+    types = _carried_types(operation)
+    kept = _start(w, operation, operands, types)
     turn, done, turned = f.label("turn"), f.label("done"), polling(w, operation)
     with added_later(w, operation, kept), packed_once(w, operation), products_ahead(w, operation, operands):
         leap(w, operation, predicate, operands, kept, done)
@@ -97,7 +97,7 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
         turned()
         f.branch(going, turn, done)
         f.start(done)
-    return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+    return _ended(w, operation, kept, types)
 
 
 @rule("counted_while")
@@ -107,8 +107,8 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
     if shared is not None:
         return shared
     count, f = operation.attributes["carried"], w.f
-    types = [v.type for v in operation.results]
-    kept = _start(w, operation, operands, count)
+    types = _carried_types(operation)
+    kept = _start(w, operation, operands, types)
     turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
     last = f.value(f"sub i64 {turns}, 1")
     turned = polling(w, operation)
@@ -126,24 +126,41 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
             w.put(slots, t, components)
         turned()
         w.loops -= 1
-    return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
+    return _ended(w, operation, kept, types)
 
 
-def _start(w: Writer, operation: Operation, operands: list[Components], count: int) -> list[list[str]]:
+def _carried_types(operation: Operation) -> list[Type]:
+    """Return the types as which carried values stand between turns.
+
+    They are those of the results, but for a small tensor whose extents the turns change: that one stands in memory.
+    """
+    count = len(operation.results)
+    arguments = operation.blocks[0].arguments[operation.op.name == "counted_while" :][:count]
+    pairs = zip(operation.results, arguments, strict=True)
+    return [v.type if not is_small(v.type) or is_small(argument.type) else argument.type for v, argument in pairs]
+
+
+def _ended(w: Writer, operation: Operation, kept: list[list[str]], types: Sequence[Type]) -> Made:
+    """Return what is carried after the last turn, as the results have it."""
+    pairs = zip(operation.results, kept, types, strict=True)
+    return [w.fitted(v.type, w.get(slots, t)) for v, slots, t in pairs]
+
+
+def _start(w: Writer, operation: Operation, operands: list[Components], types: Sequence[Type]) -> list[list[str]]:
     """Put the carried values where turns read them, held by the loop; invariants stay with who holds them."""
     kept: list[list[str]] = []
+    count = len(types)
     invariants = operation.operands[count + 1 :]
     seen: set[Value] = set(invariants)
-    for value, components, result in zip(
-        operation.operands[1 : count + 1], operands[1 : count + 1], operation.results, strict=True
-    ):
+    entering = zip(operation.operands[1 : count + 1], operands[1 : count + 1], types, strict=True)
+    for value, components, t in entering:
         if value in seen:
             w.retain(value.type, components)
         else:
             w.owned(value, components)
         seen.add(value)
-        slots = w.slots(result.type)
-        w.put(slots, result.type, components)
+        slots = w.slots(t)
+        w.put(slots, t, components)
         kept.append(slots)
     return kept
 
