@@ -8,21 +8,25 @@ import os
 import random
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 import dy2st as paddle
+from tests.beside import Beside
 from tests.round_trips import RoundTrips
 from tests.shares import divide
 from tests.sweeping import Sweeping
 
 gc.disable()  # until all tests are collected: there is nothing to free before
 SWEEPING = Sweeping()
+COMPARED: Counter[str] = Counter()
 
 if "DY2ST_CACHE_DIR" not in os.environ:  # processes that this one starts share the folder and do not come here
     os.environ["DY2ST_CACHE_DIR"] = tempfile.mkdtemp(prefix="dy2st-tests-")
@@ -37,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
     parser.addoption("--fast", action="store_true", help="leave out slow tests, and most cases of tests with many")
     parser.addoption("--round-trips", type=int, metavar="N", help="print and parse every N-th Program: 8, or 32")
+    parser.addoption("--native-beside", type=int, metavar="N", help="run every N-th Program by both tiers: 100, or 500")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -83,6 +88,18 @@ def round_trips(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     yield
     if trips.faults:
         pytest.fail(trips.faults[0], pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run a share of the Programs that the test runs a second time, by the other tier; fail where results differ."""
+    every = request.config.getoption("--native-beside") or (500 if request.config.getoption("--fast") else 100)
+    watching = Beside(every, request.node.nodeid, COMPARED)
+    if not request.node.get_closest_marker("one_tier"):
+        watching.watch(monkeypatch)
+    yield
+    if watching.faults:
+        pytest.fail(watching.faults[0], pytrace=False)
 
 
 @pytest.fixture
@@ -140,6 +157,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     SWEEPING.begin()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["compared"] = COMPARED["runs"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    COMPARED["runs"] += getattr(node, "workeroutput", {}).get("compared", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"{COMPARED['runs']} runs of Programs compared between native code and the interpreter")
 
 
 @pytest.hookimpl(trylast=True)

@@ -61,6 +61,7 @@ def test_extents_of_steps_of_steps_stay_short():
     assert max(len(str(tensor_type(v))) for operation in program.block.operations for v in operation.results) < 300
 
 
+@pytest.mark.one_tier("looks at native code while it is made")
 def test_code_of_a_long_program_is_cut_into_blocks(monkeypatch):
     static, _ = traced(written(["x = x[1:]"] * 100), X)
     program = static.concrete_program.main_program

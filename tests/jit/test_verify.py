@@ -149,6 +149,7 @@ def in_a_loop(x: Any) -> Any:
     return y.exp()
 
 
+@pytest.mark.one_tier("eval is made wrong")
 def test_a_wrong_op_is_named_by_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong_in_programs(monkeypatch, "cumsum", lambda made: made + 1)
     report = paddle.jit.verify(in_a_loop, tensor(1, 2))
@@ -160,6 +161,7 @@ def test_a_wrong_op_is_named_by_its_line(monkeypatch: pytest.MonkeyPatch) -> Non
         report.check()
 
 
+@pytest.mark.one_tier("eval is made wrong")
 def test_a_wrong_dtype_is_named_by_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong_in_programs(monkeypatch, "cumsum", lambda made: made.astype("float64"))
     report = paddle.jit.verify(in_a_loop, tensor(1, 2))

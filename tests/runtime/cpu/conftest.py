@@ -10,6 +10,11 @@ from dy2st.runtime.cpu.native import NativePlan
 from tests.runtime.cpu.native import Guarded
 
 
+@pytest.fixture(autouse=True)
+def beside() -> None:
+    """Run nothing a second time: these tests compare native code with the interpreter themselves."""
+
+
 @pytest.fixture
 def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every block of native code, and every input, a forbidden page behind it."""
