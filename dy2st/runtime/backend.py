@@ -31,6 +31,7 @@ from dy2st.forks import Gate
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.automatic import Automatic, Runnable
+from dy2st.runtime.cpu.products import is_kept, named_recipe
 from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.llvm import has_llvm
 from dy2st.runtime.plan import compile_plan
@@ -63,9 +64,11 @@ def is_strict() -> bool:
 def expect_loops() -> None:
     """Say that a Program with loops is being traced: it will be native code, so what all of that calls is made beside.
 
-    It takes effect once in a process.
+    It takes effect once in a process, where no earlier one has kept what is made.
     """
-    if backend() != "interpreter" and usable_cpus() > 1 and has_llvm():
+    if backend() == "interpreter" or usable_cpus() == 1 or not has_llvm():
+        return
+    if not is_kept(named_recipe("pool")):  # the first thing that is made
         threading.Thread(target=_begin, name="dy2st compile").start()
 
 

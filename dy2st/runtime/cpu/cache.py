@@ -46,6 +46,12 @@ def most_bytes() -> int:
     return int(text) if text else _SIZE
 
 
+def has(key: str) -> bool:
+    """Say whether there is a file under a key; `read` may find that nobody can trust it."""
+    at = folder()
+    return at is not None and os.path.exists(os.path.join(at, key + _SUFFIX))
+
+
 def read(key: str) -> bytes | None:
     """Return what was written under a key, None where there is nothing that can be trusted."""
     at = _trusted()

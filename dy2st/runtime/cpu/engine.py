@@ -20,7 +20,7 @@ from dy2st.runtime import cpu
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.image import Binary, Image, NotLinkable
 from dy2st.runtime.cpu.loading import libc_address, load_image
-from dy2st.runtime.cpu.products import Product, made
+from dy2st.runtime.cpu.products import Product, made, named_recipe
 from dy2st.runtime.cpu.target import Target, binding, current_target
 from dy2st.runtime.cpu.together import Once
 
@@ -89,7 +89,7 @@ def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
     return module, machine
 
 
-_MULTIPLY_ADD = re.compile(r"(%[\w.]+) = (?:tail )?call (<\d+ x \w+>|\w+) @llvm\.fmuladd\.\w+\((.*)\)")
+_MULTIPLY_ADD = r"(%[\w.]+) = (?:tail )?call (<\d+ x \w+>|\w+) @llvm\.fmuladd\.\w+\((.*)\)"
 
 
 def rounded_apart(text: str) -> str:
@@ -105,7 +105,7 @@ def rounded_apart(text: str) -> str:
         x, y, z = operands.removeprefix(f"{kind} ").split(f", {kind} ")
         return f"{made}.product = fmul {kind} {x}, {y}\n  {made} = fadd {kind} {made}.product, {z}"
 
-    return _MULTIPLY_ADD.sub(apart, text)
+    return re.sub(_MULTIPLY_ADD, apart, text)
 
 
 def _parsed(text: str) -> Any:
@@ -188,16 +188,21 @@ def compile_text(text: str, target: Target | None = None, level: int = 1) -> Cod
     >>> ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("twice"))(21)
     42
     """
-    return load(text_product(text, target, level).binary)
-
-
-def text_product(text: str, target: Target | None = None, level: int = 1) -> Product:
-    """Return the code of LLVM IR text, not yet loaded; threads that ask at once get the same."""
     chosen = "" if target is None else "\0".join(target.words())
-    recipe = f"text {level} {chosen} {text}"
+    return load(_module(f"text {level} {chosen} {text}", lambda: text, target, level).binary)
 
+
+def named_product(name: str, write: Callable[[], str], level: int = 1) -> Product:
+    """Return the code of a module that this package always writes in the same way, not yet loaded.
+
+    It is known by its name, so a later process does not write it. Threads that ask at once get the same.
+    """
+    return _module(named_recipe(name), write, None, level)
+
+
+def _module(recipe: str, write: Callable[[], str], target: Target | None, level: int) -> Product:
     def make() -> Product:
-        return Product(linked([made_object(text, target or current_target(), level)]))
+        return Product(linked([made_object(write(), target or current_target(), level)]))
 
     return _once(recipe, lambda: made(recipe, make)[0])
 

@@ -70,6 +70,16 @@ def _slice(data: bytes, at: int, size: int) -> bytes:
     return part
 
 
+def named_recipe(name: str) -> str:
+    """Return the recipe of a module that this package always writes in the same way."""
+    return f"module {name}"
+
+
+def is_kept(recipe: str) -> bool:
+    """Say whether there is a file for a recipe; what is in it is not looked at."""
+    return cache.has(_key(recipe))
+
+
 def kept(recipe: str | None) -> Product | None:
     """Return the product of a recipe; None where none is kept, or none that can be read."""
     data = None if recipe is None else cache.read(_key(recipe))

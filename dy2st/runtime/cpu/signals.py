@@ -12,7 +12,7 @@ import functools
 from typing import Any, NoReturn
 
 from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import Code, compile_text, provide, text_product
+from dy2st.runtime.cpu.engine import Code, load, named_product, provide
 from dy2st.runtime.cpu.memory import ERROR, INTERRUPTED, OK
 from dy2st.runtime.cpu.products import Product
 
@@ -50,12 +50,12 @@ def _text() -> str:
 def _code() -> Code:
     for name, (function, _) in _PYTHON.items():
         provide(f"dy2st.external.{name}", functools.partial(_address, function))
-    return compile_text(_text(), level=0)
+    return load(product().binary)
 
 
 def product() -> Product:
     """Return the code of what loops call to let Python look in, not yet loaded."""
-    return text_product(_text(), level=0)
+    return named_product("signals", _text, level=0)
 
 
 def _address(name: str) -> int:

@@ -6,7 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 
-from dy2st.runtime.cpu.engine import Code, compile_text, provide, text_product
+from dy2st.runtime.cpu.engine import Code, load, named_product, provide
 from dy2st.runtime.cpu.guarded_blocks import BLOCKS, are_guarded
 from dy2st.runtime.cpu.large_blocks import LARGE
 from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED
@@ -52,7 +52,7 @@ def _made(guarded: bool) -> Code:
     provide("dy2st.external.free", lambda: _address(libc.free))
     provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
     provide("dy2st.external.madvise", lambda: _address(libc.madvise))
-    return compile_text(_text(guarded), level=0)
+    return load(_product(guarded).binary)
 
 
 def _text(guarded: bool) -> str:
@@ -62,7 +62,11 @@ def _text(guarded: bool) -> str:
 
 def product() -> Product:
     """Return the code of these helpers, not yet loaded."""
-    return text_product(_text(are_guarded()), level=0)
+    return _product(are_guarded())
+
+
+def _product(guarded: bool) -> Product:
+    return named_product("support guarded" if guarded else "support", lambda: _text(guarded), level=0)
 
 
 provide("dy2st.guarded.old", lambda: _made(True).address("dy2st.export.old"))

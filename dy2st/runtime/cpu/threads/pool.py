@@ -11,15 +11,13 @@ import ctypes
 import functools
 import os
 import platform
-import re
 import sys
 import threading
-from typing import Any
 
 from dy2st.records import field, record
-from dy2st.runtime.cpu.engine import Code, compile_text, provide, text_product
+from dy2st.runtime import cpu
+from dy2st.runtime.cpu.engine import Code, load, named_product, provide
 from dy2st.runtime.cpu.products import Product
-from dy2st.runtime.cpu.threads.module import pool_text
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
 from dy2st.runtime.cpu.threads.usable import usable_threads
 
@@ -33,6 +31,12 @@ class _Wanted:
 
 
 _wanted = _Wanted()
+CALLED = (
+    "PyEval_RestoreThread", "PyEval_SaveThread", "PyGILState_Check", "PyGILState_GetThisThreadState", "clock_gettime",
+    "pthread_create", "pthread_getaffinity_np", "pthread_join", "pthread_self", "pthread_setaffinity_np",
+    "pthread_sigmask", "sched_getcpu", "sched_yield", "syscall",
+)  # fmt: skip
+"""What the module calls of Python and of the C library, or one for another system does."""
 
 
 def get_num_threads() -> int:
@@ -101,23 +105,18 @@ def set_num_threads(num_threads: int) -> None:
 @functools.cache
 def _code() -> Code:
     """Return the pool's code, compiled and loaded once."""
-    text, libc = _text(), ctypes.CDLL(None)
-    for name in re.findall(r"declare .*@dy2st\.external\.(\w+)", text):
-        function = getattr(ctypes.pythonapi if name.startswith("Py") else libc, name)
-        provide(f"dy2st.external.{name}", functools.partial(_external, function))
-    return compile_text(text)
-
-
-def _text() -> str:
-    return pool_text(sys.platform, platform.machine())
+    for name in CALLED:
+        provide(f"dy2st.external.{name}", functools.partial(_external, name))
+    return load(product().binary)
 
 
 def product() -> Product:
     """Return the pool's code, not yet loaded."""
-    return text_product(_text())
+    return named_product("pool", lambda: cpu.pool_text(sys.platform, platform.machine()))
 
 
-def _external(function: Any) -> int:
+def _external(name: str) -> int:
+    function = getattr(ctypes.pythonapi if name.startswith("Py") else ctypes.CDLL(None), name)
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 

@@ -1,12 +1,14 @@
 """The pool's module for systems and machines that this one is not."""
 
 import ctypes
+import re
 
 import pytest
 
 from dy2st.runtime.cpu.engine import compile_object, compile_text, provide
 from dy2st.runtime.cpu.target import Target, binding
 from dy2st.runtime.cpu.threads.module import pool_text
+from dy2st.runtime.cpu.threads.pool import CALLED
 
 
 def test_arm_has_its_own_system_calls():
@@ -16,6 +18,11 @@ def test_arm_has_its_own_system_calls():
     text = pool_text("linux", "aarch64")
     assert "i64 98" in text
     assert compile_object(text, target)[:4] == b"\x7fELF"
+
+
+def test_the_pool_provides_what_modules_call():
+    texts = [pool_text(*of) for of in (("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"))]
+    assert sorted(set(re.findall(r"declare .*@dy2st\.external\.(\w+)", "".join(texts)))) == sorted(CALLED)
 
 
 @pytest.mark.parametrize("cost", [1, 10**9])
