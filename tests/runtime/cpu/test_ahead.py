@@ -100,10 +100,27 @@ def by_columns(x, w, u):
     return h
 
 
+def by_a_view(x, w, u):
+    turned, h = w.t(), paddle.zeros([x.shape[1], u.shape[0]])
+    for i in range(x.shape[0]):
+        h = paddle.tanh(x[i] @ turned + h @ u)
+    return h
+
+
+def by_a_view_with_gaps(x, w, u):
+    gaps = paddle.concat([w, w], axis=1).reshape([w.shape[0], w.shape[1], 2])[:, :, 1]
+    h = paddle.zeros([x.shape[1], u.shape[0]])
+    for i in range(x.shape[0]):
+        h = paddle.tanh(x[i] @ gaps + h @ u)
+    return h
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "function",
     [
+        by_a_view,
+        by_a_view_with_gaps,
         recurrent,
         counted,
         kept,
@@ -124,6 +141,17 @@ def test_each_turn_gets_its_own_product(function, dtype, rng):
             run_both(function, *tensors(rng, (turns, batch, 20), (20, 20), (20, 20), dtype=dtype))
     finally:
         paddle.set_default_dtype("float32")
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_matrices_as_small_as_registers(width, rng):
+    def tiny(x, w, u):
+        h = paddle.zeros([x.shape[1], width])
+        for i in range(x.shape[0]):
+            h = paddle.tanh(x[i] @ w.reshape([width, width]) + h @ u.reshape([width, width]))
+        return h
+
+    run_both(tiny, *tensors(rng, (90, 2, width), (width, width), (width, width)))
 
 
 def test_nothing_to_run_through(rng):

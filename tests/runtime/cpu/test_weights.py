@@ -67,8 +67,22 @@ def changing(h, w, n):
     return h
 
 
+def both_of_a_view(h, w, n):
+    turned = w.t()
+    for _ in range(n):
+        h = paddle.tanh(h @ turned) + paddle.matmul(h, turned, transpose_y=True) * 0.5
+    return h
+
+
+def both_of_a_view_with_gaps(h, w, n):
+    gaps = paddle.concat([w, w], axis=1).reshape([w.shape[0], w.shape[1], 2])[:, :, 1]
+    for _ in range(n):
+        h = paddle.tanh(h @ gaps) + paddle.matmul(h, gaps, transpose_y=True) * 0.5
+    return h
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("function", [rows, columns, both, nested, changing])
+@pytest.mark.parametrize("function", [rows, columns, both, nested, changing, both_of_a_view, both_of_a_view_with_gaps])
 def test_loops_with_matrices_that_stay(function, dtype, rng):
     for batch, size in ((1, 20), (5, 16), (40, 33)):
         h, w = tensors(rng, (batch, size), (size, size), dtype=dtype)

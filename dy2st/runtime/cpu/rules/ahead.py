@@ -18,7 +18,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.records import record
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.representation import Components, Strided, in_registers
 from dy2st.runtime.cpu.rules.loop_cost import counted_turns
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.weights import FLOATS, handed_on, packed_form
@@ -49,10 +49,12 @@ class Window:
 
 @record
 class Right:
-    """The matrix that all turns multiply by: its rows (columns, where `transposed`) are `apart` elements apart."""
+    """The matrix that all turns multiply by, turned with `swap`: its rows (columns, where `transposed`) lie `apart`."""
 
     value: Value
     components: Components
+    swap: bool
+    data: str
     columns: str
     apart: str
     transposed: bool
@@ -120,8 +122,10 @@ def _step(number: Value, counters: dict[Value, int]) -> int:
 
 
 def _pays(operation: Operation, source: Value, w: Writer) -> bool:
-    t, right = source.type, (operation.operands[1], operation.attributes["transpose_y"])
+    t, right = source.type, (operation.operands[1], bool(operation.attributes["transpose_y"]))
     if not isinstance(t, TensorType) or t.rank != 3 or operation.attributes["transpose_x"] or right not in w.packed:
+        return False
+    if in_registers(t) or in_registers(right[0].type):
         return False
     return not (isinstance(t.shape[1], int) and t.shape[1] >= _ROWS)
 
@@ -177,7 +181,7 @@ def _multiply(w: Writer, window: Window, right: Right, places: tuple[str, str], 
     kernel, n = f"gemm.{FLOATS[tensor_type(window.source).dtype.name]}", right.columns
     again = "true"
     if window.turns is not None:
-        slot = w.packed[right.value, right.transposed].block
+        slot = w.packed[right.value, right.swap].block
         lies = f.value(f"icmp eq ptr {f.load('ptr', slot)}, null")
         once = all_of(f, lies, compare(f, "sge", count, window.turns))
         again = negation(f, once)
@@ -185,11 +189,11 @@ def _multiply(w: Writer, window: Window, right: Right, places: tuple[str, str], 
             name = f"{kernel}.n{'nt'[right.transposed]}"
             sizes = [f"i64 {e}" for e in (rows, n, inner)]
             block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{name}.scratch"), *sizes))
-            f.call("void", w.library(name), f"ptr {a}", f"i64 {inner}", f"ptr {right.components[1]}",
+            f.call("void", w.library(name), f"ptr {a}", f"i64 {inner}", f"ptr {right.data}",
                    f"i64 {right.apart}", f"ptr {made}", f"i64 {n}", *sizes, f"ptr {scratch}", "i1 false")  # fmt: skip
             f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     with f.when(again, "again"):
-        packed = packed_form(w, right.value, right.components, right.transposed)
+        packed = packed_form(w, right.value, right.components, right.swap)
         f.call("void", w.library(f"{kernel}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}", f"ptr {made}",
                f"i64 {n}", f"i64 {rows}", f"i64 {n}", f"i64 {inner}", "i1 false", "i64 0")  # fmt: skip
 

@@ -66,11 +66,13 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {one}, {other}')}")
     with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
         host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
+    swap = bool(operation.attributes["transpose_y"])
     if operation in w.ahead:
-        made = taken_from(w, w.ahead[operation], Right(y, operands[1], b.columns, b.apart, b.transposed))
+        matrix = Right(y, operands[1], swap, b.data, b.columns, b.apart, b.transposed)
+        made = taken_from(w, w.ahead[operation], matrix)
     else:
-        packed = packed_form(w, y, operands[1], b.transposed)
-        made = _product(w, t.dtype, a, b, None if packed is None else (packed, backwards(w, y, b.transposed)))
+        packed = packed_form(w, y, operands[1], swap)
+        made = _product(w, t.dtype, a, b, None if packed is None else (packed, backwards(w, y, swap)))
     _release(w, left, right)
     return [made]
 

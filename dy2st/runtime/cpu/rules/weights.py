@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.runtime.cpu.gemm import packed_elements
 from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.tensors import allocate_bytes, extents, product
+from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.writer import Kept, Writer
 
 FLOATS = {"float32": "f32", "float64": "f64"}
@@ -108,7 +109,7 @@ def backwards(w: Writer, value: Value, swap: bool) -> str:
 
 
 def packed_form(w: Writer, value: Value, components: Components, swap: bool) -> str | None:
-    """Write the address of a matrix packed for products; None where no loop keeps it so."""
+    """Write the address of a matrix (turned, with `swap`) packed for products; None where no loop keeps it so."""
     if (value, swap) not in w.packed:
         return None
     slot, f, t = w.packed[value, swap].block, w.f, tensor_type(value)
@@ -117,7 +118,13 @@ def packed_form(w: Writer, value: Value, components: Components, swap: bool) -> 
     with f.when(f.value(f"icmp eq ptr {f.load('ptr', slot)}, null"), "pack"):
         elements = packed_elements(f, w.unit.target.lanes(t.dtype.itemsize), n, k)
         block, data = allocate_bytes(w, product(w, [elements, str(t.dtype.itemsize)]))
-        f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.pack_b.{'nt'[swap]}"), f"ptr {components[1]}",
-               f"i64 {columns}", f"i64 {n}", f"i64 {k}", f"ptr {data}")  # fmt: skip
+        whole = isinstance(components, Strided) and "1" not in components.strides
+        source = w.copied(value, components) if whole else components
+        apart = strides(w, value, source)
+        lies = apart[1] == "1"
+        f.call("void", w.library(f"gemm.{FLOATS[t.dtype.name]}.pack_b.{'nt'[swap == lies]}"), f"ptr {source[1]}",
+               f"i64 {apart[0] if lies else apart[1]}", f"i64 {n}", f"i64 {k}", f"ptr {data}")  # fmt: skip
+        if whole:
+            w.release(t, source)
         f.store("ptr", block, slot)
     return f.offset(f.load("ptr", slot), HEAD)
