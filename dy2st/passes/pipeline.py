@@ -12,6 +12,7 @@ from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.merge_carried import MergeCarried
 from dy2st.passes.merge_conds import MergeConds
 from dy2st.passes.simplify import Simplify
+from dy2st.passes.tapes import ReadTapesLess
 
 DEFAULT: tuple[Pass, ...] = (
     RemoveDeadCode(),  # first, so that no other pass works on what goes anyway
@@ -19,6 +20,7 @@ DEFAULT: tuple[Pass, ...] = (
     FoldConstants(),  # before cse: it puts equal constants where they can be merged
     MergeCommonSubexpressions(),  # before merge_conds, which knows equal predicates by being one value
     MergeCarried(),  # after cse, which lets equal values begin as one
+    ReadTapesLess(),  # after merge_carried, so that a counter of the source is the one that counts turns
     HoistInvariants(),  # after cse, so that a loop carries each invariant once
     MergeConds(),  # makes room for all of the above inside the branches
     RemoveDeadCode(),  # last: the others leave behind what they made useless

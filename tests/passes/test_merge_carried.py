@@ -139,13 +139,13 @@ def test_a_loop_in_a_loop_is_looked_at() -> None:
 @pytest.mark.parametrize("start", [0.5, float("nan"), -0.0])
 def test_the_values_stay_the_same(turns: int, start: float) -> None:
     source = program(counted("%z, %z", EACH, "%c, %d", "%s"))
-    given = [turns, np.float32([start, 2.0]), np.float32([0.25, float("inf")])]
+    given = [turns, np.array([start, 2.0], "float32"), np.array([0.25, float("inf")], "float32")]
     (before,), (after,) = evaluate(source, given), evaluate(optimise(source, verify=True), given)
     np.testing.assert_array_equal(before, after)
 
 
 def test_a_derivative_that_can_be_taken_again_keeps_each_turn_once() -> None:
-    w = paddle.to_tensor(np.float32([[0.5, 0.1], [-0.2, 0.3]]), stop_gradient=False)
+    w = paddle.to_tensor(np.array([[0.5, 0.1], [-0.2, 0.3]], "float32"), stop_gradient=False)
 
     @paddle.jit.to_static(full_graph=True)
     def slopes(x: Any, n: Any) -> Any:
@@ -158,6 +158,7 @@ def test_a_derivative_that_can_be_taken_again_keeps_each_turn_once() -> None:
 
     loss, slope = slopes(paddle.ones([3, 2]), paddle.to_tensor(4))
     loss.backward()
+    assert w.grad is not None
     np.testing.assert_allclose(w.grad.numpy(), slope.numpy(), rtol=1e-6)
     (pullback,) = slopes.concrete_program.compiled._pullbacks.values()
     (loop,) = (o for o in pullback.forward.program.walk() if o.op.name == "while_loop")

@@ -17,6 +17,7 @@ from dy2st.passes.fold import FoldConstants
 from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
+from dy2st.passes.tapes import ReadTapesLess
 from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
@@ -149,5 +150,5 @@ class Versions(Locked):
 
 def _narrowed(program: Program, known: dict[str, Extent]) -> Program:
     made = narrowed(program, known)
-    run_pipeline(made, (Simplify(), FoldConstants(), HoistInvariants()))
+    run_pipeline(made, (Simplify(), FoldConstants(), ReadTapesLess(), HoistInvariants()))
     return made

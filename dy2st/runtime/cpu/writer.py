@@ -173,6 +173,7 @@ class Writer(Values):
         for notes in (self.ahead, self.later):
             if step in notes:
                 notes[copy] = notes[step]
+        self.packed.update({(apart[v], swap): kept for (v, swap), kept in self.packed.items() if v in apart})
         made = rule(self, copy, [memory.get(v, c) for v, c in zip(values, operands, strict=True)])
         for value in [v for v in memory if self.takes(v)]:
             self.release(value.type, memory[value])
