@@ -72,8 +72,8 @@ class Place:
 class Elements:
     """Reads and writes `count` elements at a time; only those of the mask's lanes where there is one."""
 
-    def __init__(self, f: Function, module: Module, count: int):
-        self.f, self.module, self.count = f, module, count
+    def __init__(self, f: Function, module: Module, count: int, vector_bytes: int = 0):
+        self.f, self.module, self.count, self.vector_bytes = f, module, count, vector_bytes
         self.mask: str | None = None
 
     def cut(self, left: str) -> None:
@@ -92,8 +92,8 @@ class Elements:
             return loaded
         return self.f.value(f"icmp ne {self._many(at.kind)} {loaded}, {'0' if self.count == 1 else 'zeroinitializer'}")
 
-    def store(self, at: Place, register: str) -> None:
-        """Write a store from a register."""
+    def store(self, at: Place, register: str, past: str | None = None) -> None:
+        """Write a store from a register; where the condition `past` holds, past the caches, to whole vectors."""
         if at.dtype.is_bool:
             register = self.f.value(f"zext {self._many('i1')} {register} to {self._many('i8')}")
         if at.dtype is float16:
@@ -101,12 +101,22 @@ class Elements:
         value, align = f"{self._many(at.kind)} {register}", at.dtype.itemsize
         if at.stride == "1" or self.count == 1:
             if self.mask is None:
-                self.f.do(f"store {value}, ptr {self._address(at)}, align {align}")
+                self._store_all(value, self._address(at), align, past)
                 return
             self._call("void", "store", "p0", [value, f"ptr {self._address(at)}", f"i32 {align}", self._masked()], at)
             return
         places = f"<{self.count} x ptr> {self._addresses(at)}"
         self._call("void", "scatter", f"v{self.count}p0", [value, places, f"i32 {align}", self._masked()], at)
+
+    def _store_all(self, value: str, address: str, align: int, past: str | None) -> None:
+        if past is None:
+            self.f.do(f"store {value}, ptr {address}, align {align}")
+            return
+        with self.f.when(past, "past"):
+            # volatile, else LLVM takes it for the same store as the other one
+            self.f.do(f"store volatile {value}, ptr {address}, align {self.vector_bytes}, !nontemporal !{{i32 1}}")
+        with self.f.when(self.f.value(f"xor i1 {past}, true"), "cached"):
+            self.f.do(f"store {value}, ptr {address}, align {align}")
 
     # ---- the kinds of access -----------------------------------------------------------------------------------------
     def _beside(self, at: Place) -> str:

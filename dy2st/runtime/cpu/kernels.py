@@ -34,6 +34,9 @@ class Nest:
     def __init__(self, module: Module, target: Target, made: Layout):
         self.module, self.made, self.group = module, made, made.group
         self.count = lanes_of(made, target)
+        self.vector_bytes = target.vector_bytes
+        self.past: dict[Value, str] = {}
+        """Whether a result goes past the caches, in the loop that is being written."""
         self.wide = self.count * vectors_at_once(made, self.count)
         """How many elements a turn of a sweep computes: several vectors, so that no operation waits for the last."""
         self.reading = {v: f"%r{i}" for i, v in enumerate(made.read)}
@@ -61,7 +64,7 @@ class Nest:
 
     def begin(self, f: Function) -> None:
         """Go on in another function, for whole rows."""
-        self.f, self.elements = f, Elements(f, self.module, self.count)
+        self.f, self.elements = f, Elements(f, self.module, self.count, self.vector_bytes)
         self.length = self._product(self.extents[self.made.outer :])
         self.first, self.stop = "0", self.length
         """The elements of rows that are written: other ones are somebody else's."""
@@ -187,11 +190,12 @@ class Nest:
             self._prepare(v, work.sweep, seen)
         whole = self.stop if self.wide == 1 else f.value(f"and i64 {self.stop}, {-self.wide}")
         self.elements.count = self.wide
+        self.past = self.past_caches(work)
         with f.loop(whole, self.wide, self.first, hint="sweep") as i:
             for total in sums.values():
                 total.end_strip(i)
             self._body(work, i, sums)
-        self.elements.count = self.count
+        self.elements.count, self.past = self.count, {}
         for total in sums.values():
             total.narrow(self.count)
         if self.count > 1:
@@ -200,6 +204,10 @@ class Nest:
                 self._body(work, i, sums)
                 self.elements.mask = None
         return sums
+
+    def past_caches(self, work: Work) -> dict[Value, str]:
+        """Write which results go past the caches."""
+        return {}
 
     @contextmanager
     def _rest(self, whole: str) -> Iterator[str]:
@@ -282,7 +290,7 @@ class Nest:
         return self.elements.load(self._place(value, i))
 
     def _store(self, value: Value, register: str, i: str) -> None:
-        self.elements.store(self._place(value, i), register)
+        self.elements.store(self._place(value, i), register, self.past.get(value))
 
     # ---- columns ---------------------------------------------------------------------------------------------------
     def column_loop(self, value: Value, write: Any) -> None:

@@ -12,10 +12,11 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.column_sums import add_up
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.integers import least, plus, times
+from dy2st.runtime.cpu.integers import compare, least, plus, times
 from dy2st.runtime.cpu.kernels import Nest
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.layout import Layout, lanes_of
+from dy2st.runtime.cpu.layout import Layout, Work, lanes_of
+from dy2st.runtime.cpu.past_caches import LARGE, LEAST_VECTOR, fence, goes_past
 from dy2st.runtime.cpu.reductions import combined, finished
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.splitting import (
@@ -102,6 +103,7 @@ class _Kernel(Nest):
 
     def _share(self, main: Function, part: Function, more: list[tuple[str, str]], count: str, cost: str) -> None:
         """End the function that runs a range, and go on in the main one with sharing its units."""
+        self._end_stores(part)
         part.ret()
         self.beside.append(part.text())
         self.begin(main)
@@ -109,6 +111,30 @@ class _Kernel(Nest):
         given = forked(main, part.name, [*self.parameters, *more], count, cost, most)
         self.beside.append(given.text)
         self.module.add(PARALLEL.name, PARALLEL.text)
+
+    # ---- large results ---------------------------------------------------------------------------------------------
+    def past_caches(self, work: Work) -> dict[Value, str]:
+        """Write which results go past the caches: their rows begin at whole vectors, and are not read here."""
+        read = [self.base[v] for v in self.reading if v in self.base]
+        found: dict[Value, str] = {}
+        for value in filter(self._may_pass, work.stores):
+            first = self.f.offset(self.base[value], self.first, element_kind(_dtype(value)))
+            found[value] = goes_past(self.f, self._is_large(value), first, self.vector_bytes, read)
+        return found
+
+    def _may_pass(self, value: Value) -> bool:
+        """Say whether the vectors of a result may be written past the caches."""
+        wide = self.count * _dtype(value).itemsize == self.vector_bytes >= LEAST_VECTOR
+        return self.way != "whole" and wide and value in self.writing and self._place(value, "0").stride == "1"
+
+    def _is_large(self, value: Value) -> str:
+        return compare(self.f, "sge", self._product([*self.extents, str(_dtype(value).itemsize)]), LARGE)
+
+    def _end_stores(self, part: Function) -> None:
+        """Write that what a range has written past the caches is there before the threads meet."""
+        element_wise = (v for v in self.group.results if v not in self.group.columns and not self.made.is_row(v))
+        for value in filter(self._may_pass, element_wise):
+            fence(part, self._is_large(value))
 
     # ---- rows ------------------------------------------------------------------------------------------------------
     def _split_rows(self) -> None:

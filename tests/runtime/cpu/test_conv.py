@@ -133,6 +133,7 @@ def test_places_as_vectors(x, w, stride, dilation, padding, dtype):
         ((1, 40, 2, 2), (30, 40, 3, 3), 1, 1),
         ((1, 40, 4, 3), (30, 20, 3, 3), 2, 2),
         ((2, 3, 5, 5), (4, 3, 5, 5), 5, 1),
+        ((1, 150, 2, 3), (37, 150, 3, 3), 1, 1),  # windows in chunks, places in two blocks
     ],
 )
 def test_few_places(x, w, stride, groups):
