@@ -148,10 +148,7 @@ def _seen(beside: Beside, run: Any) -> Any:
         if program is None:
             return run(self, inputs)
         other = partial(_Made, program, beside.is_share)
-        outcome = beside.compare(partial(run, self, inputs), other, program, inputs)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _given(beside.compare(partial(run, self, inputs), other, program, inputs))
 
     return run_twice
 
@@ -170,9 +167,7 @@ def _automatic(beside: Beside, run: Any) -> Any:
             outcome = beside.compare(partial(run, self, inputs), other, program, inputs)
         finally:
             self.__dict__.pop("run", None)  # where the choice is made, a run would go past this one
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _given(outcome)
 
     return run_twice
 
@@ -182,3 +177,16 @@ def _like(method: Any, replacement: Any) -> Any:
     names = {**replacement.__globals__, "__name__": method.__module__}
     code = replacement.__code__.replace(co_filename=method.__code__.co_filename)
     return types.FunctionType(code, names, method.__name__, None, replacement.__closure__)
+
+
+def _raised_or_given(outcome: list[Any] | Exception) -> list[Any]:
+    if not isinstance(outcome, Exception):
+        return outcome
+    context = outcome.__context__
+    try:
+        raise outcome
+    finally:
+        outcome.__context__ = context  # `raise` has put there what the caller is handling
+
+
+_given = _like(Plan.run, _raised_or_given)

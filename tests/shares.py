@@ -24,7 +24,7 @@ def share(ids: Iterable[str]) -> set[str]:
 
 
 def examples(whole: int) -> int:
-    """Return how many examples hypothesis makes for a test that has so many in a whole run: fewer in profile `fast`."""
+    """Return how many examples, forks or turns a test makes that makes so many in a whole run: fewer in `fast`."""
     return max(1, whole * settings.default.max_examples // settings.get_profile("default").max_examples)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.forks import ForkLock, Gate, Locked
+from tests.shares import examples
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
@@ -69,7 +70,7 @@ def test_two_locks_are_taken_in_the_order_of_their_levels() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        assert all(in_child(lambda: True) for _ in range(20))
+        assert all(in_child(lambda: True) for _ in range(examples(20)))
     finally:
         ends.set()
         thread.join(10)

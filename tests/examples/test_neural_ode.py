@@ -86,6 +86,7 @@ def test_the_network_learns_the_flow(ode, trained):
     assert np.abs(end.numpy() - ode.flow(starts, times)[0]).max() < 0.1
 
 
+@pytest.mark.slow
 def test_the_training_step_is_one_program(trained):
     step = trained[1]
     assert len(step.program_cache) == 1

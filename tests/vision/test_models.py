@@ -73,6 +73,7 @@ def test_lenet_learns_a_batch():
     assert losses[-1] < 0.5 * losses[0]
 
 
+@pytest.mark.slow
 def test_vgg_features_end_small():
     model = models.VGG(models.vgg.features(11, True), num_classes=0, with_pool=False)
     model.eval()

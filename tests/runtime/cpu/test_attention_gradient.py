@@ -140,6 +140,7 @@ def test_any_number_of_threads_gives_the_same_bits(rng):
     assert len(set(runs)) == 1
 
 
+@pytest.mark.slow
 def test_strict_code_gives_the_same_bits_on_every_cpu(rng, monkeypatch):
     x = rng.normal(size=(2, 11, 24)).astype("float32")
     program = program_of(slope, x)

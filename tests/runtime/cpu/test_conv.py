@@ -14,6 +14,7 @@ from dy2st.runtime.cpu.conv import (
 )
 from dy2st.runtime.cpu.target import host_target
 from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
+from tests.shares import examples
 
 TOLERANCE = {"f32": 1e-4, "f64": 1e-11}
 _compiled = {}
@@ -79,7 +80,7 @@ def check(x, w, how, dtype, target=None):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_configurations(seed, dtype):
     rng = np.random.default_rng(seed)
-    for _ in range(12):
+    for _ in range(examples(12)):
         x, w, how = configuration(rng)
         check(rng.normal(size=x).astype(DTYPES[dtype]), rng.normal(size=w).astype(DTYPES[dtype]), how, dtype)
 
@@ -89,7 +90,7 @@ def test_lesser_targets(target):
     if not runnable(target):
         pytest.skip(f"this CPU does not run {target}")
     rng = np.random.default_rng(9)
-    for _ in range(12):
+    for _ in range(examples(12)):
         x, w, how = configuration(rng)
         check(rng.normal(size=x).astype(np.float32), rng.normal(size=w).astype(np.float32), how, "f32", target)
 

@@ -63,8 +63,12 @@ def natively(guarded, monkeypatch):
     monkeypatch.setenv("DY2ST_BACKEND", "native")
 
 
+LARGE = ("lenet-step", "transformer", "transformer-step")
+WHOLE = [pytest.param(r, id=r.name, marks=pytest.mark.slow if r.name in LARGE else ()) for r in JOBS.values()]
+
+
 @pytest.mark.parametrize("cpu", TARGETS)
-@pytest.mark.parametrize("row", JOBS.values(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", WHOLE)
 def test_no_job_touches_what_is_not_its_own(row: Row, cpu, natively, monkeypatch):
     if not runnable(cpu):
         pytest.skip(f"this CPU does not run {cpu}")
@@ -83,7 +87,6 @@ NEVER_EMPTY = (
     "transformer-step-width",
 )
 """Sizes that are refused where they are 0: there is no largest of no numbers, and no head without width."""
-LARGE = ("lenet-step", "transformer", "transformer-step")
 SIZED = [
     pytest.param(row, key, id=f"{row.name}-{key}", marks=pytest.mark.slow if row.name in LARGE else ())
     for row in JOBS.values()

@@ -117,7 +117,7 @@ def test_threads_run_while_code_takes_the_place_of_another(rng):
             if bits(plan.run([x, w])) != want:
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
     plan.improve()

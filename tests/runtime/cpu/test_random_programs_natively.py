@@ -3,6 +3,7 @@
 import pytest
 
 from tests.jit.test_random_programs import check
+from tests.shares import examples
 
 
 @pytest.fixture(autouse=True)
@@ -11,7 +12,7 @@ def natively(guarded, monkeypatch):
 
 
 def test_programs_are_the_same():
-    check(0, 4)
+    check(0, examples(4))
 
 
 @pytest.mark.slow

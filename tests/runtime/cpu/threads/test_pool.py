@@ -17,6 +17,7 @@ from dy2st.runtime.cpu.engine import compile_text, linked, load, made_object
 from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 from dy2st.runtime.cpu.threads.pool import get_num_threads, set_num_threads
+from tests.shares import examples
 
 DEAR, CHEAP = 10**9, 1
 
@@ -117,7 +118,7 @@ def _forks(count):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_makes_workers_of_its_own():
-    _forks(10)
+    _forks(examples(10))
 
 
 @pytest.mark.slow
@@ -139,7 +140,8 @@ def test_a_process_that_is_forked_while_code_is_loaded_loads_code_too():
 
     thread = threading.Thread(target=work)
     thread.start()
-    for _ in range(20):
+    forks = examples(20)
+    for _ in range(forks):
         child = os.fork()
         if child == 0:
             number = ctypes.CFUNCTYPE(ctypes.c_int64)(load(made).address("number"))()
@@ -147,7 +149,7 @@ def test_a_process_that_is_forked_while_code_is_loaded_loads_code_too():
         codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     stop.set()
     thread.join()
-    assert codes == [7] * 20
+    assert codes == [7] * forks
 
 
 def test_workers_that_have_nothing_to_do_sleep():
