@@ -11,6 +11,7 @@ from dy2st.runtime.cpu.integers import least
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
+from dy2st.runtime.cpu.rules.joins import places_in_joins
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_unless_reused, checked_product, product, thread_count
 from dy2st.runtime.cpu.splitting import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS
 from dy2st.runtime.cpu.transposing import is_turned, turned_copy
@@ -27,7 +28,8 @@ def run_group(
         if turned is not None:
             return [turned]
     given = {v: w.on_stack(c) for v, c in zip(group.operands, operands, strict=True)}
-    if group.outer is None and (into or any(isinstance(c, Strided) for c in operands)):
+    apart = [*into, *(v for v in group.results if v in w.joins), *(c for c in operands if isinstance(c, Strided))]
+    if group.outer is None and apart:
         group.outer = len(group.space) - 1  # a row along one axis can be read and written with gaps
     made = layout(group)
     after: list[str] = []
@@ -38,6 +40,7 @@ def run_group(
     extents = _extents(w, group, given)
     if any(o.op.name in ("max", "min") for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
+    into = {**into, **places_in_joins(w, group, extents)}
     made.strides.update((v, room.strides) for v, room in into.items())
     results = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
     rooms, scratch = _scratch(w, made, extents)

@@ -12,11 +12,13 @@ from dy2st.ir.program import Block, Program
 from dy2st.passes.accumulate import AccumulateProducts
 from dy2st.passes.attend import Attend
 from dy2st.passes.base import run_pipeline
+from dy2st.passes.begin_optionals import BeginOptionals
 from dy2st.passes.branch import BranchOnScalars
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.cut_operands import CutOperands
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
+from dy2st.passes.join_parts import JoinParts
 from dy2st.passes.pairs import Pairs
 from dy2st.passes.split_products import SplitProducts
 from dy2st.passes.spread_constants import SpreadConstants
@@ -40,8 +42,9 @@ def prepared(program: Program, strict: bool = False) -> Program:
     run_pipeline(
         copy,
         (
-            Attend(), Pairs(), Decompose(), SpreadConstants(), MergeCommonSubexpressions(), CutOperands(),
-            BranchOnScalars(), *regroup, SumBatches(), AccumulateProducts(), RemoveDeadCode(),
+            Attend(), Pairs(), Decompose(), BeginOptionals(), JoinParts(), SpreadConstants(),
+            MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup, SumBatches(), AccumulateProducts(),
+            RemoveDeadCode(),
         ),
     )  # fmt: skip
     return copy

@@ -19,6 +19,7 @@ from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.grouping import Step, schedule
 from dy2st.runtime.cpu.host import HostCall
+from dy2st.runtime.cpu.joins import joins_of
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
@@ -92,12 +93,17 @@ class Writer(Values):
         """The windows of products that are made for several turns of a loop together (rules/ahead.py)."""
         self.later: dict[Operation, Any] = {}
         """What is put by of products that are added after several turns of a loop (rules/later.py)."""
+        self.joins: dict[Value, Operation] = {}
+        """What loop nests write where it belongs, with what it is joined by (joins.py)."""
+        self.joined: dict[Operation, Components] = {}
+        """The memory of joined tensors whose parts are being written."""
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
         outer = self._dying, self._used, self.env
         steps = schedule(block)
+        self.joins.update(joins_of(steps, block.results))
         env, held = self._entering(block.arguments, arguments)
         self.env = env
         self._used = last = _last_uses(steps, block.results)

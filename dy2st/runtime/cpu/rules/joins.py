@@ -1,12 +1,14 @@
-"""Tensors joined along an axis, new or not: copies of pieces that lie together."""
+"""Tensors joined along an axis, new or not: copies of pieces that lie together, where loop nests have not put them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.elements import store_element
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.integers import times
+from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -17,6 +19,8 @@ Made = Sequence[Components]
 @rule("concat", "stack")
 def join(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the operands one after the other; `eval` says that their other extents differ."""
+    if operation in w.joined:
+        return [w.joined.pop(operation)]
     f, made_type = w.f, tensor_type(operation.results[0])
     dtype, axis = made_type.dtype, operation.attributes["axis"] % made_type.rank
     if not operands or not is_native(dtype):
@@ -59,3 +63,26 @@ def _of_numbers(w: Writer, operation: Operation, operands: list[Components]) -> 
     for i, components in enumerate(operands):
         store_element(w.f, dtype, components[0], w.f.offset(made[1], i * dtype.itemsize))
     return made
+
+
+def places_in_joins(w: Writer, group: Group, extents: Sequence[str]) -> dict[Value, Strided]:
+    """Write memory for what a group's results are joined to (joins.py); return where each result stands in it."""
+    return {v: _place(w, v, w.joins[v], list(extents)) for v in group.results if v in w.joins}
+
+
+def _place(w: Writer, value: Value, join: Operation, shape: list[str]) -> Strided:
+    f, t, axis = w.f, tensor_type(value), join.attributes["axis"] % len(shape)
+    lengths = [_known(v, axis) for v in join.operands]
+    whole = [*shape[:axis], str(sum(lengths)), *shape[axis + 1 :]]
+    if join not in w.joined:
+        w.joined[join] = allocate(w, t.dtype, whole)
+    apart = [times(f, *whole[i + 1 :]) for i in range(len(whole) - 1)] + ["1"]
+    before = times(f, apart[axis], sum(lengths[: join.operands.index(value)]) * t.dtype.itemsize)
+    return Strided.of(("null", f.offset(w.joined[join][1], before), *shape), apart)
+
+
+def _known(value: Value, axis: int) -> int:
+    extent = tensor_type(value).shape[axis]
+    if not isinstance(extent, int):
+        raise AssertionError(f"{value} does not say how long it is along axis {axis}")
+    return extent
