@@ -86,6 +86,8 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
             _note_memory(x, made, seen, keys)
         return _leaf(x, name, made)
     if kind is np.ndarray:
+        if not x.dtype.isnative:
+            x = x.astype(x.dtype.newbyteorder("="))
         dtypes.of_array(x)
         keys.append((x.dtype, x.ndim, "array"))
         made.arrays.add(len(made.leaves))

@@ -307,6 +307,16 @@ def write_item(a: Any, x: Any) -> Any:
     return x + a
 
 
+def test_an_array_of_another_byte_order_is_an_argument_like_any() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def double(x):
+        return paddle.to_tensor(x) * 2
+
+    x = np.arange(3, dtype="float32")
+    for given in (x.astype(">f4"), x, x.astype(">f4"), x.astype(">f4")):
+        assert double(given).tolist() == [0.0, 2.0, 4.0]
+
+
 @pytest.mark.parametrize("f", [augment, write_item])
 def test_an_array_argument_that_is_written_runs_eagerly(f: Any) -> None:
     mine, theirs = np.ones(2, "float32"), np.ones(2, "float32")

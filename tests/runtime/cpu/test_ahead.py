@@ -195,3 +195,17 @@ def test_a_window_for_all_turns_reads_the_matrix_as_it_lies(rng):
     counts = (recurrent, tensors(rng, (6, 2, 20), (20, 20), (20, 20)))
     assert "\nonce" in run_both(counts[0], *counts[1]).unit.module.text()
     assert "\nonce" not in run_both(ended_early, *counts[1]).unit.module.text()
+
+
+def test_a_small_sequence_that_stands_in_registers_is_multiplied_turn_by_turn(rng):
+    def looped(x, turns):
+        x, h = paddle.tanh(x), paddle.zeros([1, 6])
+        for i in range(turns):
+            h = paddle.tanh(x[i] @ w + h @ u)
+        return h
+
+    x, w, u = tensors(rng, (3, 1, 4), (4, 6), (6, 6))
+    specs = [paddle.static.InputSpec([3, 1, 4]), paddle.static.InputSpec([], "int64")]
+    static = paddle.jit.to_static(looped, full_graph=True, input_spec=specs)
+    for _ in range(2):
+        np.testing.assert_allclose(static(x, paddle.to_tensor(3)).numpy(), looped(x, 3).numpy(), rtol=1e-5, atol=1e-6)
