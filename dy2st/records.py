@@ -2,7 +2,7 @@
 
 `dataclasses.dataclass` writes, compiles and runs the text of up to six methods for each class, 0.3 to 0.5 ms of every
 import, whether there will be an instance or not. Here comparing, hashing and showing are the same few functions for
-all classes, and only `__init__` is written, when the first instance is made.
+all classes, and only `__init__` is written, when there have been a few instances.
 
 >>> @record(frozen=True)
 ... class Point:
@@ -14,7 +14,7 @@ all classes, and only `__init__` is written, when the first instance is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform, overload
@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 _REQUIRED: Any = object()
 _FIELDS = "__record_fields__"
+_FEW = 8
+"""How many instances are made in less time than it takes to compile an `__init__`."""
 
 
 class Field:
@@ -117,14 +119,34 @@ def _with_slots(kind: type[Any], names: tuple[str, ...]) -> type[Any]:
 
 # ---- methods -----------------------------------------------------------------------------------------------------
 def _init_made_late(kind: type[Any], fields: dict[str, Field], frozen: bool) -> Callable[..., None]:
-    """Return an `__init__` that puts the right one in its own place."""
+    """Return an `__init__` that fills a few instances field by field, then puts one that is compiled in its place."""
+    left = [_FEW]
 
     def __init__(self: Any, *args: Any, **keywords: Any) -> None:  # noqa: N807
+        left[0] -= 1
+        if left[0] >= 0 and _filled(self, fields, frozen, args, keywords):
+            return
         if "__init__" in vars(kind) and vars(kind)["__init__"] is __init__:
             kind.__init__ = _init(kind, fields, frozen)
         kind.__init__(self, *args, **keywords)
 
     return __init__
+
+
+def _filled(made: Any, fields: dict[str, Field], frozen: bool, args: Sequence[Any], keywords: dict[str, Any]) -> bool:
+    """Fill an instance; False where these are not the arguments that it takes."""
+    put = object.__setattr__ if frozen else setattr
+    values = dict(zip(fields, args, strict=False))
+    if len(args) > len(fields) or not keywords.keys() <= fields.keys() - values.keys():
+        return False
+    values |= keywords
+    for name, said in fields.items():
+        if name not in values:
+            if said.default_factory is None and said.default is _REQUIRED:
+                return False
+            values[name] = said.default if said.default_factory is None else said.default_factory()
+        put(made, name, values[name])
+    return True
 
 
 def _init(kind: type[Any], fields: dict[str, Field], frozen: bool) -> Callable[..., None]:

@@ -21,12 +21,15 @@ Terms = tuple[tuple[Monomial, int], ...]
 class Dim:
     """Hold one symbolic extent; immutable, hashable, equal when provably equal."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "is_symbol", "terms")
     terms: Terms
+    is_symbol: bool
+    """Whether this is one symbol, or another atom, and nothing more."""
 
     def __init__(self, terms: Terms):
         self.terms = terms
         self._hash = hash(terms)
+        self.is_symbol = len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1
 
     def __hash__(self) -> int:
         return self._hash
@@ -60,10 +63,6 @@ class Dim:
 
     def __floordiv__(self, other: Extent) -> Extent:
         return _quotient(self, other)
-
-    @property
-    def is_symbol(self) -> bool:
-        return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
 
     def symbols(self) -> list[str]:
         """Return the atoms of this extent, sorted, each once."""

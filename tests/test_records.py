@@ -140,6 +140,16 @@ def test_patterns_match_fields_by_place():
             assert (x, y) == (1.0, 2.0)
 
 
+def test_a_missing_argument_is_told_after_a_few_instances_too():
+    pair = record(type("Pair", (), {"__annotations__": {"a": int, "b": int}}))
+    for i in range(20):
+        made = pair(i, b=-i)
+        assert (made.a, made.b) == (i, -i)
+        for wrong in ({"c": 1}, {"a": 1}, {}):
+            with pytest.raises(TypeError, match=r"__init__\(\) (got|missing)"):
+                pair(i, **wrong)
+
+
 def test_an_init_that_was_deferred_is_written_for_the_class_that_defines_it():
     class Plain(Point):
         pass

@@ -6,12 +6,12 @@ What they hold in the end is written back by each run; what they held at first i
 
 from __future__ import annotations
 
-import dis
 import types
 from functools import lru_cache
 from typing import Any
 
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, StateSlot
+from dy2st.runtime.bytecode import names_of
 from dy2st.runtime.log import MISSING
 
 PLAIN = (type, types.ModuleType, types.BuiltinFunctionType)
@@ -102,13 +102,8 @@ class Rebound:
 @lru_cache(maxsize=1024)
 def _globals_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the global names that a function and the functions inside of it read, and those that they assign."""
-    read: dict[str, None] = {}
-    assigned: dict[str, None] = {}
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            read[instruction.argval] = None
-        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            assigned[instruction.argval] = None
+    read = dict.fromkeys(names_of(code, "LOAD_GLOBAL", "LOAD_NAME"))
+    assigned = dict.fromkeys(names_of(code, "STORE_GLOBAL", "DELETE_GLOBAL"))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             more, stored = _globals_of(constant)

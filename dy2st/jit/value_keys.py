@@ -17,6 +17,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.late import types_of
 from dy2st.nn.layer import Layer
+from dy2st.runtime.bytecode import does
 from dy2st.runtime.made_in_branch import is_plain_object
 
 VALUES = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
@@ -81,8 +82,8 @@ def _function_key(f: Any) -> Any:
 @lru_cache(maxsize=1024)
 def _assigns_captured(code: types.CodeType) -> bool:
     """Say whether a function may assign a variable that it captured."""
-    free = set(code.co_freevars)
-    own = any(i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in free for i in dis.get_instructions(code))
+    free, ways = set(code.co_freevars), ("STORE_DEREF", "DELETE_DEREF")
+    own = does(code, *ways) and any(i.opname in ways and i.argval in free for i in dis.get_instructions(code))
     return own or any(isinstance(c, types.CodeType) and _assigns_captured(c) for c in code.co_consts)
 
 

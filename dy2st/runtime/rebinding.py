@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from dy2st.errors import TraceError
 from dy2st.ir.location import user_location
 from dy2st.records import record
+from dy2st.runtime.bytecode import does
 from dy2st.runtime.undefined import Undefined
 
 T = TypeVar("T")
@@ -148,6 +149,8 @@ def _stored(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     free: dict[str, None] = {}
     outer: dict[str, None] = {}
     for one in _parts(code):
+        if not does(one, "STORE_DEREF", "STORE_GLOBAL"):
+            continue
         for instruction in dis.get_instructions(one):
             if instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars:
                 free[instruction.argval] = None

@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dy2st.runtime.cpu.guarded_blocks import are_guarded
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
+_CODE = (".py", ".so", ".dylib", ".dll")
+_File = tuple[str, int, float]
+"""A file of code: its name, its size and when it was written, in seconds."""
 _PER_CPU = ("mhz", "bogomips", "processor", "apicid", "core id", "physical id")
 """Lines that differ between the CPUs of a machine, or from one moment to the next."""
 
@@ -50,8 +53,8 @@ def state_of(places: Iterable[str]) -> list[str]:
     What changed while this process runs is not what runs here, so nobody else may have the same texts then.
     """
     files = [file for place in places for file in _files(place)]
-    texts = sorted(map(str, files))
-    if any(cpu.STARTED < file.written <= time.time() for file in files):
+    texts = sorted(map(repr, files))
+    if any(cpu.STARTED < written <= time.time() for written in [file[2] for file in files]):
         texts.append(f"only this process has what stood there before: {os.getpid()} {cpu.STARTED}")
     return texts
 
@@ -63,37 +66,27 @@ def _fixed() -> str:
     parts = [sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
     parts += state_of(os.path.join(package, name) for name in _SOURCES)
     if llvm is not None:
-        parts += sorted(map(str, _files(os.path.join(llvm, "binding"))))
+        parts += sorted(map(repr, _files(os.path.join(llvm, "binding"))))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-class _File:
-    """A file of code: its name, its size and when it was written, in seconds."""
-
-    __slots__ = ("name", "size", "written")
-
-    def __init__(self, name: str, size: int, written: float):
-        self.name, self.size, self.written = name, size, written
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.size} {self.written!r}"
-
-
-def _files(place: str) -> Iterator[_File]:
-    """Yield every file of code in a folder, or the one that this is; nothing where there is neither."""
+def _files(place: str) -> list[_File]:
+    """Return every file of code in a folder, or the one that this is; none where there is neither."""
+    found: list[_File] = []
     if not os.path.isdir(place):
         if os.path.exists(place):
             said = os.stat(place)
-            yield _File(os.path.basename(place), said.st_size, said.st_mtime)
-        return
+            found.append((os.path.basename(place), said.st_size, said.st_mtime))
+        return found
     with os.scandir(place) as entries:
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name != "__pycache__":
-                    yield from _files(entry.path)
-            elif entry.name.endswith((".py", ".so", ".dylib", ".dll")):
+            name = entry.name
+            if name.endswith(_CODE):
                 said = entry.stat()
-                yield _File(entry.name, said.st_size, said.st_mtime)
+                found.append((name, said.st_size, said.st_mtime))
+            elif name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                found += _files(entry.path)
+    return found
 
 
 def _cpu() -> str:
