@@ -39,7 +39,8 @@ class Softmax(_OverAxis):
     def eval(self, xp: Any, x: Any, *, axis: int) -> Any:
         if not x.size:
             return xp.empty_like(x)
-        out = xp.exp(shifted(xp, x, axis))
+        out = shifted(xp, x, axis)
+        xp.exp(out, out=out)
         out /= total(out, axis)
         return out
 
