@@ -171,7 +171,10 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(f"{COMPARED['runs']} runs of Programs compared between native code and the interpreter")
+    if COMPARED["runs"]:
+        terminalreporter.write_line(
+            f"{COMPARED['runs']} runs of Programs compared between native code and the interpreter"
+        )
 
 
 @pytest.hookimpl(trylast=True)

@@ -15,6 +15,7 @@ from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.cpu import target
 from dy2st.runtime.plan import Plan
+from tests.runtime.programs import counting, looping, program_of
 
 X = np.linspace(-1, 2, 6, dtype="float32").reshape(2, 3)
 WANT = float(np.tanh(X).sum())
@@ -26,35 +27,13 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def program_of(function, *inputs):
-    static = paddle.jit.to_static(function, full_graph=True)
-    with paddle.no_grad():
-        static(*map(paddle.to_tensor, inputs or (X,)))
-    return static.concrete_program.main_program
-
-
 def straight(x):
     return paddle.tanh(x).sum()
 
 
-def looping(x):
-    while x.sum() < 100:
-        x = x + 1
-    return x
-
-
-def counting(turns):
-    def f(x):
-        for _ in range(turns):
-            x = x + 1
-        return x
-
-    return f
-
-
 # ---- when ----------------------------------------------------------------------------------------------------------
 def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_second_run_on():
-    runner = Automatic(program_of(straight))
+    runner = Automatic(program_of(straight, X))
     runner.run([X])
     assert runner.native is None
     assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
@@ -63,7 +42,7 @@ def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_secon
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_code_that_was_kept_makes_the_first_run(quick):
-    program = program_of(straight)
+    program = program_of(straight, X)
     cpu.native_code(program, [X], quick=quick)
     runner = Automatic(program)
     assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
@@ -94,7 +73,7 @@ def test_code_that_was_kept_for_other_extents_leaves_the_first_run_to_the_interp
 
 def test_without_a_folder_the_interpreter_makes_the_first_run(monkeypatch):
     monkeypatch.setenv("DY2ST_CACHE_DIR", "")
-    program = program_of(straight)
+    program = program_of(straight, X)
     cpu.native_code(program, [X])
     runner = Automatic(program)
     runner.run([X])
@@ -103,7 +82,7 @@ def test_without_a_folder_the_interpreter_makes_the_first_run(monkeypatch):
 
 @pytest.mark.parametrize("function", [straight, looping])
 def test_code_made_in_a_hurry_is_made_anew_beside_when_it_runs_again(function):
-    runner = Automatic(program_of(function))
+    runner = Automatic(program_of(function, X))
     while runner.native is None:
         runner.run([X])
     (plan,) = runner.native.plans
@@ -118,7 +97,7 @@ def test_code_made_in_a_hurry_is_made_anew_beside_when_it_runs_again(function):
 
 
 def test_better_code_of_an_earlier_process_is_not_made_again():
-    program = program_of(looping)
+    program = program_of(looping, X)
     cpu.native_code(program, [X])
     runner = Automatic(program)
     runner.run([X])
@@ -128,27 +107,27 @@ def test_better_code_of_an_earlier_process_is_not_made_again():
 
 
 def test_a_loop_of_unknown_length_is_native_before_it_runs():
-    runner = Automatic(program_of(looping))
+    runner = Automatic(program_of(looping, X))
     runner.run([X])
     assert runner.native is not None
 
 
 @pytest.mark.parametrize(("turns", "at_once"), [(3, False), (100_000, True)])
 def test_a_loop_of_known_length_is_native_at_once_where_it_is_long(turns, at_once):
-    program = program_of(counting(turns))
+    program = program_of(counting(turns), X)
     runner = Automatic(program)
     assert isinstance(runner._next([X]), Plan) != at_once
 
 
 def test_always_is_at_once():
-    runner = Automatic(program_of(straight), always=True)
+    runner = Automatic(program_of(straight, X), always=True)
     runner.run([X])
     assert runner.native is not None
     assert not runner.native.is_quick
 
 
 def test_many_elements_of_a_slow_op_are_native_at_once():
-    program = program_of(paddle.erf)
+    program = program_of(paddle.erf, X)
     assert isinstance(Automatic(program)._next([X]), Plan)
     assert not isinstance(Automatic(program)._next([np.ones((1000, 1000), "float32")]), Plan)
 
@@ -161,7 +140,7 @@ def test_an_error_of_the_thread_beside_is_shown_and_runs_go_on(monkeypatch):
     shown = []
     monkeypatch.setattr(threading, "excepthook", shown.append)
     monkeypatch.setattr(cpu.NativePlan, "improve", fail)
-    runner = Automatic(program_of(straight))
+    runner = Automatic(program_of(straight, X))
     for _ in range(3):
         runner.run([X])
     runner.settle()
@@ -174,14 +153,14 @@ def test_without_a_thread_the_hurried_code_goes_on(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(automatic, "Job", none_left)
-    runner = Automatic(program_of(straight))
+    runner = Automatic(program_of(straight, X))
     for _ in range(4):
         assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
     assert runner.native.is_quick
 
 
 def test_many_threads_get_one_native_code():
-    runner = Automatic(program_of(straight))
+    runner = Automatic(program_of(straight, X))
     wrong = []
 
     def work():
@@ -218,7 +197,7 @@ def test_a_fork_waits_for_a_job_and_the_new_process_makes_code_itself():
     threading.Timer(0.05, go.set).start()
     child = os.fork()
     if not child:
-        runner = Automatic(program_of(looping))
+        runner = Automatic(program_of(looping, X))
         os._exit(17 if done and runner.run([X])[0].sum() >= 100 and runner.native is not None else 1)
     assert done == [1]
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
@@ -248,7 +227,7 @@ print("done")
 
 # ---- without llvmlite ----------------------------------------------------------------------------------------------
 def test_without_llvmlite_there_is_one_warning(monkeypatch):
-    program = program_of(straight)
+    program = program_of(straight, X)
     monkeypatch.setattr(llvm, "_known", llvm._Known())
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     monkeypatch.setenv("DY2ST_BACKEND", "native")
@@ -265,7 +244,7 @@ def test_an_llvmlite_that_cannot_be_loaded_is_done_without(monkeypatch, error):
         def __getattr__(self, name):
             raise error
 
-    program = program_of(straight)
+    program = program_of(straight, X)
     monkeypatch.setattr(llvm, "_known", llvm._Known())
     target.binding.cache_clear()
     target.host_target.cache_clear()
@@ -285,7 +264,7 @@ def test_a_program_that_cannot_be_made_native_still_runs(monkeypatch):
         raise KeyError("no rule")
 
     monkeypatch.setattr(cpu, "native_code", broken)
-    runner = Automatic(program_of(straight))
+    runner = Automatic(program_of(straight, X))
     runner.run([X])
     with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):
         assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)

@@ -7,30 +7,9 @@ import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.nn import functional as F
 from dy2st.runtime.interpreted_time import bindings, seconds_of_elements, steps
+from tests.runtime.programs import counting, looping, program_of
 
 X = np.ones((2, 3), "float32")
-
-
-def program_of(function, *inputs):
-    static = paddle.jit.to_static(function, full_graph=True)
-    with paddle.no_grad():
-        static(*map(paddle.to_tensor, inputs))
-    return static.concrete_program.main_program
-
-
-def looping(x):
-    while x.sum() < 100:
-        x = x + 1
-    return x
-
-
-def counting(turns):
-    def f(x):
-        for _ in range(turns):
-            x = x + 1
-        return x
-
-    return f
 
 
 def test_steps_are_counted():

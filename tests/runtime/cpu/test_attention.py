@@ -6,10 +6,11 @@ import pytest
 import dy2st as paddle
 from dy2st.ops.attention import Attention
 from dy2st.passes import optimise
-from dy2st.runtime.cpu.attention import FIELDS, attention_kernel, attention_scratch
+from dy2st.runtime.cpu.attention import attention_kernel, attention_scratch
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import host_target
 from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.attention import CAUSAL, LESSER, MASKED, numbers_of, scratch_of
 from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
 from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
 
@@ -32,12 +33,8 @@ def check(shape, dtype, mask=None, target=None, causal=False):
     rng = np.random.default_rng(0)
     q, k, v = (rng.normal(size=(outer, inner, *s)).astype(DTYPES[dtype]) for s in ((n, d), (m, d), (m, e)))
     masks = [rng.normal(size=mask).astype(DTYPES[dtype])] if mask else []
-    numbers = dict(zip(FIELDS, shape)) | {"causal": int(causal)}
-    for name, x in zip(("q", "k", "v", "mask"), (q, k, v, *masks)):
-        steps = [0 if extent == 1 else step // x.itemsize for extent, step in zip(x.shape, x.strides)]
-        numbers |= dict(zip((f"{name}_outer", f"{name}_inner", f"{name}_row", f"{name}_column"), steps))
-    row = Guarded(np.array([numbers.get(name, 0) for name in FIELDS], np.int64))
-    scratch = Guarded(np.full(max(64, -(-size(row.address) // 64) * 64), 0xFF, np.uint8))
+    row = numbers_of(shape, causal, {"q": q, "k": k, "v": v} | ({"mask": masks[0]} if masks else {}))
+    scratch = scratch_of(size(row.address))
     wanted = Attention().eval(np, q, k, v, *masks, causal=causal)
     for at_start in (False, True):
         given = [Guarded(x, at_start) for x in (q, k, v, *masks)]
@@ -48,37 +45,19 @@ def check(shape, dtype, mask=None, target=None, causal=False):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("shape", "mask"),
-    [
-        ((1, 1, 1, 1, 1, 1), None),
-        ((2, 3, 5, 7, 4, 3), None),
-        ((1, 2, 70, 33, 8, 16), (1, 1, 70, 33)),
-        ((2, 2, 9, 17, 5, 40), (2, 1, 1, 17)),
-        ((2, 1, 9, 16, 5, 2), (1, 1, 9, 1)),
-        ((1, 1, 3, 0, 2, 2), None),
-        ((0, 1, 3, 2, 2, 2), None),
-        ((1, 1, 40, 9000, 3, 2), None),
-        ((2, 2, 1, 100, 8, 24), (2, 1, 1, 100)),
-        ((1, 3, 8, 5, 20, 7), None),
-    ],
-)
+@pytest.mark.parametrize(("shape", "mask"), MASKED)
 def test_shapes_and_masks(shape, mask, dtype):
     check(shape, dtype, mask)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    "shape",
-    [(2, 3, 70, 70, 8, 3), (1, 2, 5, 400, 4, 2), (1, 1, 300, 5, 4, 2), (1, 1, 16, 17, 3, 2), (1, 2, 401, 401, 4, 49),
-     (1, 1, 200, 0, 3, 2), (1, 1, 0, 200, 3, 2), (1, 1, 130, 193, 20, 17)],
-)  # fmt: skip
+@pytest.mark.parametrize("shape", CAUSAL)
 def test_a_query_sees_the_keys_up_to_its_own_place(shape, dtype):
     check(shape, dtype, causal=True)
     check(shape, dtype, (1, 1, 1, shape[3]), causal=True)
 
 
-@pytest.mark.parametrize("target", [t for t in TARGETS if t != "avx512"])
+@pytest.mark.parametrize("target", LESSER)
 def test_lesser_targets(target):
     if not runnable(target):
         pytest.skip(f"this CPU does not run {target}")
