@@ -1,8 +1,8 @@
 """dy2st: the public face, with Paddle's names. `import dy2st as paddle` is how examples use it.
 
 The functions on tensors are those of `functions/face.py`. Subpackages, and what lives in them, load on first use, so
-that `import dy2st` stays cheap; what every call of a `to_static` function needs is there from the start. A name that
-is imported as itself is one that type checkers take to be public.
+that `import dy2st` stays cheap; what every call of a `to_static` function needs is there from the start, what loads
+its native code included. A name that is imported as itself is one that type checkers take to be public.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dy2st.ir.program import Program as _Program
 from dy2st.jit.api import to_static as _to_static
 from dy2st.missing import no_attribute as _no_attribute
 from dy2st.runtime.backward import grad as grad
+from dy2st.runtime.cpu import versions as _versions
 from dy2st.runtime.generator import get_rng_state as get_rng_state
 from dy2st.runtime.generator import seed as seed
 from dy2st.runtime.generator import set_rng_state as set_rng_state
