@@ -15,12 +15,12 @@ from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, describe_vectors
 from dy2st.runtime.cpu.conv.shape import FIELDS
-from dy2st.runtime.cpu.conv.winograd_parts import GROUP, PARTS, filters_part, images_part, results_part
+from dy2st.runtime.cpu.conv.winograd_parts import GROUP, PARTS, filters_part, images_part, part_bytes, results_part
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, rounded_up, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _TEAM = 8
@@ -130,14 +130,16 @@ def winograd_scratch(tile: Tile) -> Definition:
 
 
 class _Sizes:
-    """Bytes: of the transformed filters, and of a thread's room for transformed images and results of a group."""
+    """Bytes: of transformed filters and their parts, and of a thread's room for images and results of a group."""
 
     def __init__(self, f: Function, tile: Tile, row: str):
         extents = Extents(f, tile, row)
         width = GROUP * tile.lanes * tile.size
-        self.filters = rounded_up(f, times(f, extents.filters, extents.channels, PARTS * tile.size), 64)
-        self.images = times(f, extents.channels, PARTS * width)
-        self.room = plus(f, 64, self.images, times(f, extents.filters, PARTS * width), tile.lanes * tile.size)
+        self.filter_part = part_bytes(f, extents.filters, extents.channels, tile.size)
+        self.image_part = part_bytes(f, extents.channels, width)
+        self.filters, self.images = (times(f, part, PARTS) for part in (self.filter_part, self.image_part))
+        results = times(f, part_bytes(f, extents.filters, width), PARTS)
+        self.room = plus(f, 64, self.images, results, tile.lanes * tile.size)
 
 
 def _body(tile: Tile) -> Definition:
@@ -150,7 +152,7 @@ def _body(tile: Tile) -> Definition:
     room = f.offset("%rooms", times(f, "%who", sizes.room))
     v = f.offset(room, 64)
     m = f.offset(v, sizes.images)
-    u_part, u_row = times(f, extents.filters, extents.channels, tile.size), times(f, extents.channels, tile.size)
+    u_row = times(f, extents.channels, tile.size)
     with f.loop("%to", start="%from") as unit:
         before = f.value(f"udiv i64 {unit}, %groups")
         first, here = even_share(f, minus(f, unit, times(f, before, "%groups")), "%groups", "%count")
@@ -159,10 +161,10 @@ def _body(tile: Tile) -> Definition:
         vectors = f.offset("%vectors", times(f, first, VECTOR_BYTES))
         f.call("void", f"@{image.name}", "ptr %planes", "ptr %taps", f"ptr {vectors}", f"i64 {here}", f"ptr {v}",
                f"i64 {extents.channels}")  # fmt: skip
-        u = f.offset("%u", times(f, done, u_row))
+        u, result_part = f.offset("%u", times(f, done, u_row)), part_bytes(f, filters, width)
         with f.loop(str(PARTS)) as part:
-            a = f.offset(u, times(f, part, u_part))
-            b, c = (f.offset(base, times(f, part, n, width)) for base, n in ((v, extents.channels), (m, filters)))
+            places = ((u, sizes.filter_part), (v, sizes.image_part), (m, result_part))
+            a, b, c = (f.offset(base, times(f, part, step)) for base, step in places)
             f.call("void", f"@{multiply.name}", f"ptr {a}", f"i64 {u_row}", f"i64 {tile.size}", f"ptr {b}",
                    f"i64 {width}", f"ptr {c}", f"i64 {width}", f"i64 {filters}",
                    f"i64 {times(f, here, tile.lanes)}", f"i64 {extents.channels}", "i1 false", "i1 false")  # fmt: skip

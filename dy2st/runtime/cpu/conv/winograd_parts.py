@@ -8,7 +8,7 @@ from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, times
+from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, rounded_up, times
 from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE
 
@@ -22,12 +22,17 @@ _AHEAD = 8192
 """So many bytes ahead filters are asked for."""
 
 
+def part_bytes(f: Function, *sizes: str | int) -> str:
+    """Write the bytes from a part to the next: a line more than it has, lest all parts want the same set of a cache."""
+    return plus(f, rounded_up(f, times(f, *sizes), 64), 64)
+
+
 def filters_part(tile: Tile) -> Definition:
     """Return the function that writes G g G^T of some filters: u[part][filter][channel]."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     parameters = (("ptr", "%w"), ("ptr", "%u"), ("i64", "%filters"), ("i64", "%channels"), *RANGE)
     f = Function(f"dy2st.conv.{tile.dtype}.winograd.filters", parameters, linkage="internal", also="noinline nounwind")
-    half, part = tile.splat("0.5"), times(f, "%filters", "%channels")
+    half, part = tile.splat("0.5"), part_bytes(f, "%filters", "%channels", tile.size)
 
     def widened(x: str, y: str, z: str) -> list[str]:
         ends = f.value(f"fadd {v} {x}, {z}")
@@ -44,7 +49,7 @@ def filters_part(tile: Tile) -> Definition:
         mask = lane_mask(f, lanes, left)
         for i in range(4):
             for j, value in enumerate(widened(*(column[i] for column in columns))):
-                there = f.offset("%u", plus(f, times(f, part, 4 * i + j), at), t)
+                there = f.offset(f.offset("%u", times(f, part, 4 * i + j)), at, t)
                 masked_store(f, tile, value, there, mask)
     f.ret()
     return Definition(f.name, f.text(), (PREFETCH, *masked_memory(tile)))
@@ -79,7 +84,7 @@ def images_part(tile: Tile) -> Definition:
                   ("i64", "%channels"))  # fmt: skip
     f = Function(f"dy2st.conv.{tile.dtype}.winograd.images", parameters, linkage="internal", also="noinline nounwind")
     v, width = tile.vector, GROUP * tile.lanes * tile.size
-    part = times(f, "%channels", width)
+    part = part_bytes(f, "%channels", width)
 
     def narrowed(d: list[str]) -> list[str]:
         pairs = (("fsub", 0, 2), ("fadd", 1, 2), ("fsub", 2, 1), ("fsub", 1, 3))
@@ -138,7 +143,7 @@ def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, s
     """Write the loop over the filters for tiles beside each other: two lines of results, twice as long."""
     (plane, y, x), (m, count), v, lanes = place, read, tile.vector, tile.lanes
     width = GROUP * lanes * tile.size
-    part = times(f, "%filters", width)
+    part = part_bytes(f, "%filters", width)
     height, long = real.shape["out1"], real.shape["out2"]
     left = least(f, times(f, count, 2), minus(f, long, times(f, x, 2)))
     masks = [lane_mask(f, lanes, minus(f, left, lanes * half)) for half in (0, 1)]
