@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import TypeVar
 
@@ -17,6 +20,20 @@ Error = TypeVar("Error", bound=TraceError)
 
 MOST_CALLS = 50
 """A location remembers no more calls than this."""
+
+
+_LONG = 4096
+"""From so many bytes of code on, a table of its lines is made."""
+
+
+class _Lines(threading.local):
+    """Where the lines of a long function begin, the one that was asked for last."""
+
+    code: CodeType | None = None
+    lines: Sequence[tuple[int, int]] = ()
+
+
+_long = _Lines()
 
 
 @record(frozen=True, slots=True)
@@ -59,7 +76,7 @@ def user_location() -> Location | None:
     if frame is None:
         return None
     calls = (frame.f_code, frame.f_lasti), *_callers(frame)
-    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, calls)
+    return Location(frame.f_code.co_filename, _line(frame), frame.f_code.co_name, calls)
 
 
 def error_at(kind: type[Error], place: Location | None, message: str, hint: str | None = None) -> Error:
@@ -71,6 +88,16 @@ def error_at(kind: type[Error], place: Location | None, message: str, hint: str 
 def error_here(kind: type[Error], message: str, hint: str | None = None) -> Error:
     """Return an error that names the line of the user's code that is running now."""
     return error_at(kind, user_location(), message, hint)
+
+
+def _line(frame: FrameType) -> int:
+    """Return the line that a frame is at. Python looks through all lines before it each time."""
+    code, at = frame.f_code, frame.f_lasti
+    if at < _LONG:
+        return frame.f_lineno
+    if _long.code is not code:
+        _long.code, _long.lines = code, [(start, line or 0) for start, _, line in code.co_lines()]
+    return _long.lines[bisect_right(_long.lines, (at, sys.maxsize)) - 1][1]
 
 
 def _callers(frame: FrameType) -> tuple[tuple[CodeType, int], ...]:

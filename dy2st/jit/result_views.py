@@ -109,10 +109,11 @@ class _Found:
         return self.results.get(self.trace.value_of(t)) if isinstance(t, Tensor) else None
 
     def _steps(self, t: Tensor) -> tuple[Any, ...]:
-        if t._view is None:
-            return ()
-        operands = tuple(map(self._operand, t._view.operands))
-        return (*self._steps(t._view.base), (t._view.op, operands, t._view.attributes))
+        steps: list[Any] = []
+        while (view := t._view) is not None:
+            steps.append((view.op, tuple(map(self._operand, view.operands)), view.attributes))
+            t = view.base
+        return tuple(reversed(steps))
 
     def _operand(self, x: Any) -> Any:
         if isinstance(x, (bool, int, float)):

@@ -20,6 +20,7 @@ from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
+from dy2st.runtime.collecting import rarely
 from dy2st.runtime.interpreted_memory import peak
 from dy2st.runtime.interpreted_time import bindings, seconds_of_elements, steps
 from dy2st.runtime.llvm import do_without
@@ -200,7 +201,7 @@ class Automatic(Locked):
         """Return native code; None where the interpreter is to make this run."""
         if self._runs == 1 and not self._always and not self._takes_long(inputs):
             return cpu.kept_code(self.program, inputs)  # 2.
-        with apart():
+        with apart(), rarely():
             return cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
 
     def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.

@@ -1,7 +1,8 @@
 """The collector of cycles, kept from looking through everything while a Program is made.
 
 A trace makes tens of thousands of objects that stay, so Python looks through all objects of the process, those of every
-imported module too, once or twice: 10 ms each time for what is garbage anyway only afterwards.
+imported module too, again and again: 10 ms each time, and a second for a Program of 10,000 operations, for what is
+garbage anyway only afterwards. Meanwhile it looks at young objects only, and rarely.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dy2st.forks import Locked
 
 RARE = 200_000
 """After how many objects more the collector looks at young ones meanwhile: what a trace leaves in cycles is no leak."""
+_MEANWHILE = RARE, 1000, 1000
+"""The thresholds meanwhile: older objects are looked at after so many times more."""
 
 
 class _Askers(Locked):
@@ -23,12 +26,14 @@ class _Askers(Locked):
     def __init__(self) -> None:
         super().__init__()
         self._inside: set[object] = set()
-        self._before = 0
+        self._before = 0, 0, 0
 
     def enter(self) -> object:
         with self._lock:
             if not self._inside:
-                self._before = _threshold(RARE)
+                self._before = gc.get_threshold()
+                if 0 < self._before[0] < RARE:
+                    gc.set_threshold(*_MEANWHILE)
             asker = object()
             self._inside.add(asker)
             return asker
@@ -37,8 +42,8 @@ class _Askers(Locked):
         with self._lock:
             was = bool(self._inside)
             self._inside.difference_update(askers)
-            if was and not self._inside and gc.get_threshold()[0] == RARE:
-                _threshold(self._before)
+            if was and not self._inside and gc.get_threshold() == _MEANWHILE:
+                gc.set_threshold(*self._before)
 
     def forget(self) -> None:
         """Leave for threads that a new process has not."""
@@ -58,11 +63,3 @@ def rarely() -> Iterator[None]:
         yield
     finally:
         _askers.leave(asker)
-
-
-def _threshold(young: int) -> int:
-    """Set after how many objects young ones are looked at, where they are at all; return what it was."""
-    before, *others = gc.get_threshold()
-    if 0 < before < RARE or young < RARE:
-        gc.set_threshold(young, *others)
-    return before

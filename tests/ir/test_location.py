@@ -1,7 +1,10 @@
 """Which frames are the user's."""
 
+import linecache
 import sys
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 from dy2st.ir.location import is_user_frame, user_location
 
@@ -27,3 +30,24 @@ def test_a_location_names_the_line_that_asks() -> None:
         "test_a_location_names_the_line_that_asks",
         "place = user_location()",
     )
+
+
+def test_lines_of_long_functions_are_found_in_a_table() -> None:
+    name, lines = "a_long_function.py", [f"    found.append(place())  # {i}" for i in range(700)]
+    text = "\n".join(["def long(found, place):", *lines, ""])
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    space: dict[str, Any] = {"__name__": "somebodys"}
+    exec(compile(text, name, "exec"), space)
+    results: dict[int, list[int]] = {}
+
+    def run(thread: int) -> None:
+        found: list[Any] = []
+        space["long"](found, user_location)
+        results[thread] = [place.line for place in found]
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {i: list(range(2, 702)) for i in range(3)}

@@ -1,5 +1,7 @@
 """A result that is an argument, or a tensor from outside, is that very tensor, as in eager mode."""
 
+import numpy as np
+
 import dy2st as paddle
 
 T = paddle.to_tensor
@@ -152,3 +154,18 @@ def test_an_argument_with_views_can_be_written_before_its_gradient() -> None:
     (x * x).sum().backward()
     assert part.tolist() == [10.0]
     assert w.grad.tolist() == [100.0, 294.0]
+
+
+def test_a_view_of_a_view_many_times_over():
+    static = paddle.jit.to_static(_many_slices, full_graph=True)
+    x = paddle.to_tensor(np.arange(1300.0, dtype="float32"))
+    made = static(x)
+    assert made.numpy().tolist() == list(range(1200, 1300))
+    made[0] = -1.0
+    assert x.numpy()[1200] == -1
+
+
+def _many_slices(x):
+    for _ in range(1200):
+        x = x[1:]
+    return x

@@ -19,10 +19,10 @@ def as_before():
 
 def test_it_works_rarely_only_inside():
     with rarely():
-        assert gc.get_threshold() == (RARE, 10, 10)
+        assert gc.get_threshold() == (RARE, 1000, 1000)
         with rarely():
-            assert gc.get_threshold() == (RARE, 10, 10)
-        assert gc.get_threshold() == (RARE, 10, 10)
+            assert gc.get_threshold() == (RARE, 1000, 1000)
+        assert gc.get_threshold() == (RARE, 1000, 1000)
     assert gc.get_threshold() == (700, 10, 10)
 
 

@@ -18,6 +18,9 @@ from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.cpu.together import together
 from dy2st.runtime.cpu.writer import Unit
 
+_LONG = 1_000_000
+"""From so many letters of glue on, level 1 takes more time for each than before: some 4,000 operations."""
+
 
 def lowered(program: Program, strict: bool = False) -> Unit:
     """Return the text of a Program's code, its host calls and its constants."""
@@ -36,7 +39,8 @@ def product(program: Program, unit: Unit, *, quick: bool = False, haste: Haste =
     """
     target = unit.target
     glue = unit.module.text(unit.kernels)
-    level = int(has_register_loops(program) if quick else has_loops(program))
+    in_a_hurry = quick or len(glue) > _LONG
+    level = int(has_register_loops(program) if in_a_hurry else has_loops(program))
     library = library_addresses.jobs(unit.library, target.strict, haste)
     batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs

@@ -92,7 +92,6 @@ class NativePlan(Locked):
         self._library = _words(self._kernels(notes))
         super().__init__()
         self._contexts: dict[int, Context] = {}
-        self._keep: list[Any] = []
         self._stack = np.zeros(_MOST_FREE + 1, np.uint64)
         self._plate = np.array(
             [0, self._stack.ctypes.data, *python_api.addresses(), support.given_back()] if self._direct else [0, 0],
@@ -170,7 +169,7 @@ class NativePlan(Locked):
 
     def _function(self) -> Any:
         """Return the builtin function; it finds a context that is free on the plate."""
-        return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate, self._keep)
+        return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate)
 
     def _row_function(self) -> Any:
         """Return the Program's function, from rows of components to a row of components."""

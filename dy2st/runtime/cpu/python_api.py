@@ -73,16 +73,15 @@ def type_number(dtype: dtypes.DType) -> int:
     return dtype.numpy.num
 
 
-def builtin_function(address: int, name: str, owner: Any, keep: list[Any]) -> Any:
+def builtin_function(address: int, name: str, owner: Any) -> Any:
     """Return the function object of native code that takes (owner, arguments, their number) as `METH_FASTCALL` has it.
 
-    `keep` takes what must live as long as the function.
+    Python reads the definition again when the function goes, so the function holds it, in the place of its module.
     """
     definition = _MethodDef(name.encode(), address, 0x80, None)
-    keep.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return make(ctypes.addressof(definition), owner, None)
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
+    return make(ctypes.addressof(definition), owner, definition)
 
 
 class _MethodDef(ctypes.Structure):

@@ -142,6 +142,20 @@ def test_glue_of_loops_over_numbers_is_never_made_in_a_hurry(monkeypatch, rng):
     assert levels == [1, 0]
 
 
+def test_long_glue_is_made_at_level_0_for_good(monkeypatch, tmp_path, rng):
+    levels = []
+    compiled = making.made_object
+    monkeypatch.setattr(making, "made_object", lambda *given: levels.append(given[2]) or compiled(*given))
+    x, w = (rng.normal(size=(16, 16)).astype("float32") for _ in range(2))
+    made = []
+    for most in (making._LONG, 0):
+        monkeypatch.setattr(making, "_LONG", most)
+        monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path / str(most)))
+        made.append(bits(NativePlan(program_of(recurrent, x, w)).run([x, w, 0, 0])))
+    assert levels == [1, 0]
+    assert made[0] == made[1]
+
+
 @pytest.mark.parametrize(("rows", "large"), [(4, False), (4096, True)])
 def test_inner_loops_of_large_products_in_loops_are_never_made_in_a_hurry(rows, large, monkeypatch, rng):
     hastes = []

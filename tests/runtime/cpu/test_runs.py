@@ -1,5 +1,6 @@
 """Native runs from several threads and processes; results that live on; the cache of object files."""
 
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -172,3 +173,12 @@ def test_a_result_that_is_an_argument_holds_it(rng):
     assert sys.getrefcount(x) == held + 100
     results.clear()
     assert sys.getrefcount(x) == held
+
+
+def test_what_python_reads_of_a_function_lives_as_long_as_the_function(native):
+    plan = NativePlan(native.program)
+    call = plan.call
+    del plan
+    gc.collect()
+    assert call.__module__.name == b"dy2st"
+    assert sys.getrefcount(call.__module__) > 1
