@@ -23,7 +23,7 @@ from dy2st.runtime.background import Job, apart
 from dy2st.runtime.collecting import rarely
 from dy2st.runtime.interpreted_memory import peak
 from dy2st.runtime.interpreted_time import bindings, seconds_of_elements, steps
-from dy2st.runtime.llvm import do_without
+from dy2st.runtime.llvm import NoLlvm, do_without
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.runtime.report import Report
 
@@ -178,7 +178,7 @@ class Automatic(Locked):
             return self._chosen
         try:
             made = self._made(inputs)
-        except ImportError as error:
+        except NoLlvm as error:
             do_without(error)
             self._chosen = self._interpreted(inputs)
             return self._chosen

@@ -8,6 +8,10 @@ from dy2st.records import record
 from dy2st.runtime import cpu
 
 
+class NoLlvm(ImportError):
+    """llvmlite is there and cannot be loaded."""
+
+
 @record
 class _Known:
     there: bool | None = None
@@ -25,7 +29,7 @@ def has_llvm() -> bool:
     return _known.there
 
 
-def do_without(error: ImportError) -> None:
+def do_without(error: NoLlvm) -> None:
     """Run everything on the interpreter from now on: llvmlite is there and cannot be loaded."""
     if _known.there:
         _known.there = False

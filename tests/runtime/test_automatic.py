@@ -17,6 +17,8 @@ from dy2st.runtime.cpu import target
 from dy2st.runtime.plan import Plan
 from tests.runtime.programs import counting, looping, program_of
 
+pytestmark = pytest.mark.one_tier("looks at which tier runs, and at what was kept")
+
 X = np.linspace(-1, 2, 6, dtype="float32").reshape(2, 3)
 WANT = float(np.tanh(X).sum())
 
@@ -257,6 +259,19 @@ def test_an_llvmlite_that_cannot_be_loaded_is_done_without(monkeypatch, error):
         assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2
     assert len(said) == 1
     assert isinstance(backend.ready(program, np), Plan)
+
+
+def test_another_module_that_cannot_be_loaded_is_no_missing_llvmlite(monkeypatch):
+    def broken(*_, **__):
+        raise ImportError("cannot import name 'part'")
+
+    monkeypatch.setattr(cpu, "native_code", broken)
+    with pytest.raises(ImportError, match="cannot import name 'part'"):
+        Automatic(program_of(straight, X), always=True).run([X])
+    runner = Automatic(program_of(straight, X))
+    runner.run([X])
+    with pytest.warns(RuntimeWarning, match="no native code could be made of it: ImportError: cannot import name"):
+        runner.run([X])
 
 
 def test_a_program_that_cannot_be_made_native_still_runs(monkeypatch):

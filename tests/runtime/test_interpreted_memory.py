@@ -62,6 +62,7 @@ def test_nothing_is_said_of_lists():
     assert peak(made, {"N": 1000}) == 0
 
 
+@pytest.mark.one_tier("looks at what was kept")
 def test_a_report_of_the_interpreter_has_it():
     def f(x):
         return paddle.exp(x) + 1

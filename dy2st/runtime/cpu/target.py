@@ -14,6 +14,7 @@ import platform
 from typing import Any
 
 from dy2st.records import record, replace
+from dy2st.runtime.llvm import NoLlvm
 
 _FORCED = {
     "avx512": ("x86-64-v4", "", 64),
@@ -58,11 +59,11 @@ class Target:
 
 @functools.cache
 def binding() -> Any:
-    """Return llvmlite's binding with the targets of this machine ready; ImportError where it cannot be loaded."""
+    """Return llvmlite's binding with the targets of this machine ready; NoLlvm where it cannot be loaded."""
     try:
         import llvmlite.binding as llvm
-    except OSError as error:  # a library that it needs, or itself for another system
-        raise ImportError(str(error)) from error
+    except (ImportError, OSError) as error:  # a library that it needs, or itself for another system
+        raise NoLlvm(str(error)) from error
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
