@@ -17,6 +17,7 @@ from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.axis_maps import RELABELLED, Group, even, place
 from dy2st.runtime.cpu.elementwise import computes
+from dy2st.runtime.cpu.joint import Step, joined
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.repeats import repeated_matrices
 from dy2st.runtime.cpu.representation import in_nests, in_register, is_native
@@ -29,17 +30,14 @@ _MOST = 100
 _FILLED = ("full", "zeros_like", "ones_like")
 
 
-Step = Operation | Group
-
-
 def schedule(block: Block) -> list[Step]:
     """Return the steps of a block in the order in which they run."""
-    return _Schedule(block).steps
+    return joined(_Schedule(block).steps)
 
 
 class _Schedule:
     def __init__(self, block: Block):
-        self.steps: list[Step] = []
+        self.steps: list[Operation | Group] = []
         self.open: list[Group] = []
         self.maker: dict[Value, Group] = {}
         self.spread: dict[Value, Operation] = {}

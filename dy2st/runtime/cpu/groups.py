@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Value, tensor_type
+from dy2st.records import record
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.integers import least
@@ -18,15 +19,34 @@ from dy2st.runtime.cpu.transposing import is_turned, turned_copy
 from dy2st.runtime.cpu.writer import Writer
 
 
+@record
+class Run:
+    """A nest that is ready to run: its plan, what its kernel takes, and what is to be let go of behind it."""
+
+    made: Layout
+    arguments: list[str]
+    rooms: dict[Value, Components]
+    """Where the results stand."""
+    after: list[str]
+    """Blocks."""
+
+
 def run_group(
     w: Writer, group: Group, operands: list[Components], into: Mapping[Value, Strided] | None = None
 ) -> Sequence[Components]:
     """Write the run of a group; results that `into` names are written to the memory that it has for them."""
-    into = into or {}
     if not into and [o.op.name for o in group.members] == ["detach"]:
         turned = turned_copy(w, group.operands[0], operands[0])
         if turned is not None:
             return [turned]
+    run = prepared(w, group, operands, into)
+    w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, run.made)}", *run.arguments)
+    return results(w, run)
+
+
+def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[Value, Strided] | None = None) -> Run:
+    """Write the checks of a group's extents and the rooms for its results."""
+    into = into or {}
     given = {v: w.on_stack(c) for v, c in zip(group.operands, operands, strict=True)}
     apart = [*into, *(v for v in group.results if v in w.joins), *(c for c in operands if isinstance(c, Strided))]
     if group.outer is None and apart:
@@ -42,23 +62,27 @@ def run_group(
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
     into = {**into, **places_in_joins(w, group, extents)}
     made.strides.update((v, room.strides) for v, room in into.items())
-    results = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
-    rooms, scratch = _scratch(w, made, extents)
+    rooms = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
+    threads, scratch = _scratch(w, made, extents)
     blocks = _column_rooms(w, made, extents)
     arguments = [
         *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"
           for v in made.read),
-        *(f"ptr {results[v][1]}" for v in group.results),
+        *(f"ptr {rooms[v][1]}" for v in group.results),
         *(f"ptr {room[1]}" for room in scratch),
-        *(f"i64 {e}" for e in extents),
+        *(f"i64 {e}" for e in (extents if made.outer else [product(w, extents)])),
         *(f"i64 {s}" for strides in made.strides.values() for s in strides if not s.isdigit()),
-        *(f"i64 {n}" for n in rooms),
+        *(f"i64 {n}" for n in threads),
         *(f"ptr {room[1]}" for room in blocks),
     ]  # fmt: skip
-    w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, made)}", *arguments)
-    for block in [*after, *(room[0] for room in (*scratch, *blocks))]:
+    return Run(made, arguments, rooms, [*after, *(room[0] for room in (*scratch, *blocks))])
+
+
+def results(w: Writer, run: Run) -> list[Components]:
+    """Write what follows the kernel of a group; return its results."""
+    for block in run.after:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
-    return [_result(w, v, results[v]) for v in group.results]
+    return [_result(w, v, run.rooms[v]) for v in run.made.group.results]
 
 
 def _scratch(w: Writer, made: Layout, extents: list[str]) -> tuple[list[str], list[Components]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.axis_maps import Group
-from dy2st.runtime.cpu.grouping import Step
+from dy2st.runtime.cpu.joint import Step, groups_of
 from dy2st.runtime.cpu.representation import in_nests, is_small
 
 
@@ -21,7 +21,7 @@ def joins_of(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, Ope
     2. Nobody else reads it.
     3. Where it begins in the whole is known, and types say that the other extents are equal.
     """
-    makers = {v: step for step in steps if isinstance(step, Group) for v in step.results}
+    makers = {v: group for step in steps for group in groups_of(step) for v in group.results}
     uses = Counter(v for step in steps for v in step.operands) + Counter(results)
     found: dict[Value, Operation] = {}
     for step in steps:

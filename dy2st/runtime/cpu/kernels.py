@@ -7,6 +7,8 @@ is dear.
 
     void @dy2st.k.<key>(<pointers and numbers read>, <pointers written>, <scratch>, <extents>, <strides>)
 
+Where nothing stands outside of the row, there is one extent, how many elements it has.
+
 A large nest is split between threads: parts.py writes the function then, and the loops into others beside it.
 """
 
@@ -42,7 +44,8 @@ class Nest:
         self.reading = {v: f"%r{i}" for i, v in enumerate(made.read)}
         self.writing = {v: f"%w{i}" for i, v in enumerate(made.group.results)}
         self.scratch = {v: f"%c{i}" for i, v in enumerate(made.kept)}
-        self.extents = [f"%e{i}" for i in range(len(made.group.space))]
+        self.extents = [f"%e{i}" for i in range(len(made.group.space) if made.outer else 1)]
+        """Those of the space; of rows alone how long they are, so that nests share code whose spaces differ."""
         self.parameters = [
             *(
                 (element_kind(tensor_type(v).dtype) if in_register(v.type) else "ptr", r)

@@ -19,6 +19,7 @@ from dy2st.ir.printer import ValueNames, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.grouping import schedule
+from dy2st.runtime.cpu.joint import Joint
 from dy2st.runtime.cpu.layout import Layout, ends_row, lanes_of, layout
 from dy2st.runtime.cpu.splitting import element_cost, way
 from dy2st.runtime.cpu.target import Target
@@ -36,7 +37,11 @@ def loops(program: Program, target: Target) -> str:
 
 def _block(block: Block, names: ValueNames, target: Target, indent: str) -> Iterator[str]:
     for step in schedule(block):
-        if isinstance(step, Group):
+        if isinstance(step, Joint):
+            yield f"{indent}together"
+            for group in step.groups:
+                yield from (indent + "  " + line for line in _nest(layout(group), names, target))
+        elif isinstance(step, Group):
             yield from (indent + line for line in _nest(layout(step), names, target))
         else:
             made = ", ".join(_typed(v, names) for v in step.results)

@@ -33,13 +33,25 @@ from dy2st.runtime.cpu.splitting import (
     way,
 )
 from dy2st.runtime.cpu.target import Target
-from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, forked
+from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, by_row, forked
 from dy2st.runtime.cpu.threads.state import MOST
 
 
 def kernel(module: Module, target: Target, made: Layout) -> str:
     """Return the name of the function that runs a group; groups that do the same share one."""
-    text = _Kernel(module, target, made).text()
+    return _named(module, _Kernel(module, target, made).text())
+
+
+def kernel_of_ranges(module: Module, target: Target, made: Layout) -> str:
+    """Return the name of the function that runs ranges of a row's units, from what a row of memory holds.
+
+    The nest is one sweep without sums, and nothing stands outside of it.
+    """
+    return _named(module, _Kernel(module, target, made).ranges())
+
+
+def _named(module: Module, text: str) -> str:
+    """Add a function under a name that its text decides."""
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
     name = f"dy2st.k.{key}"
     module.add(name, text.replace("@dy2st.kernel", f"@{name}"))
@@ -89,6 +101,17 @@ class _Kernel(Nest):
             self.write()
         main.ret()
         return "\n\n".join((main.text(), *self.beside))
+
+    def ranges(self) -> str:
+        """Write the function that runs units of one sweep, which reads what it takes from memory."""
+        part = self._part([])
+        self.way = "rows"  # the sweep is not split again
+        self.first, self.stop = bounds(part, self.length, RANGE_UNIT, "%from", "%to")
+        self.row_of([])
+        self._end_stores(part)
+        part.ret()
+        public = by_row("dy2st.kernel", part.name, [kind for kind, _ in self.parameters], linkage="")
+        return f"{public.text}\n\n{part.text()}"
 
     def _part(self, more: list[tuple[str, str]]) -> Function:
         """Begin a function that runs a range."""

@@ -10,6 +10,7 @@ from dy2st.runtime.cpu import STAGES
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.engine import assembly
 from dy2st.runtime.cpu.grouping import schedule
+from dy2st.runtime.cpu.joint import Joint
 from dy2st.runtime.cpu.loops import loops
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.target import current_target
@@ -34,15 +35,22 @@ def stage(program: Program, name: str) -> str:
 def _steps(block: Block, indent: str) -> Iterator[str]:
     """Yield a line for each step: a loop nest with its space and members, or one operation."""
     for step in schedule(block):
-        if isinstance(step, Group):
-            space = ", ".join(map(str, step.space))
-            rows = "" if step.outer is None else f", rows behind axis {step.outer}"
-            made = ", ".join(str(tensor_type(v)) for v in step.results)
-            yield f"{indent}loops over [{space}]{rows}: {' '.join(o.name for o in step.members)} -> {made}"
+        if isinstance(step, Joint):
+            yield f"{indent}together"
+            yield from (f"{indent}  {_nest(group)}" for group in step.groups)
+        elif isinstance(step, Group):
+            yield f"{indent}{_nest(step)}"
         else:
             yield f"{indent}{_shown(step)}"
             for inner in step.blocks:
                 yield from _steps(inner, indent + "  ")
+
+
+def _nest(group: Group) -> str:
+    space = ", ".join(map(str, group.space))
+    rows = "" if group.outer is None else f", rows behind axis {group.outer}"
+    made = ", ".join(str(tensor_type(v)) for v in group.results)
+    return f"loops over [{space}]{rows}: {' '.join(o.name for o in group.members)} -> {made}"
 
 
 def _shown(operation: Operation) -> str:

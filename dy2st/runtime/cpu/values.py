@@ -61,6 +61,11 @@ class Values:
             return True
         return False
 
+    @property
+    def dying(self) -> frozenset[Value]:
+        """What the current operation is the last to use, and may still take over."""
+        return frozenset(self._dying)
+
     def hold(self, values: Collection[Value]) -> None:
         """Say that these values are held, and used for the last time by what is written next."""
         self._dying = set(values)

@@ -17,9 +17,10 @@ from dy2st.ir.types import Type
 from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.grouping import Step, schedule
+from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.joins import joins_of
+from dy2st.runtime.cpu.joint import Joint, Step
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
@@ -30,7 +31,7 @@ from dy2st.runtime.interpreter import single
 
 Rule = Callable[["Writer", Operation, list[Components]], Sequence[Components]]
 GroupRule = Callable[..., Sequence[Components]]
-"""Writes the run of a group: (writer, group, operands), and where results are to stand in memory that is there."""
+"""Writes the run of a group or of several: (writer, group, operands), and memory that is there for results."""
 
 
 @record
@@ -112,7 +113,7 @@ class Writer(Values):
             held.discard(value)
         for at, step in enumerate(steps):
             self.f.cut()
-            if not isinstance(step, Group) and step.op.name not in self.unit.strided:
+            if isinstance(step, Operation) and step.op.name not in self.unit.strided:
                 self._copy_views(step.operands, env)
             used = list(dict.fromkeys(step.operands))
             self._dying = {v for v in used if last[v] == at and v in held}
@@ -145,7 +146,7 @@ class Writer(Values):
 
     def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
         dying = set(self._dying)
-        if isinstance(step, Group):
+        if isinstance(step, (Group, Joint)):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
             made = self.unit.small_rule(self, step, operands)

@@ -47,7 +47,7 @@ def forked(
     most
         How many threads there may be at a time: how many parts scratch memory has.
     """
-    part = _part(body, [kind for kind, _ in arguments])
+    part = by_row(f"{body}.part", body, [kind for kind, _ in arguments])
     row = f.slot("i64", max(1, len(arguments)))
     total = f.value(f"mul i64 {units}, {cost}")
     small, large, done = f.label("small"), f.label("large"), f.label("forked")
@@ -64,9 +64,9 @@ def forked(
     return part
 
 
-def _part(body: str, kinds: Sequence[str]) -> Definition:
-    """Return the function that calls a body with arguments from memory."""
-    f = Function(f"{body}.part", [("ptr", "%row"), *RANGE], linkage="internal", also="nounwind")
+def by_row(name: str, body: str, kinds: Sequence[str], linkage: str = "internal") -> Definition:
+    """Return the function `void @name(row, from, to, who)` that calls a body with arguments from memory."""
+    f = Function(name, [("ptr", "%row"), *RANGE], linkage=linkage, also="nounwind")
     arguments = [f"{kind} {f.load(kind, f.offset('%row', 8 * i))}" for i, kind in enumerate(kinds)]
     f.call("void", f"@{body}", *arguments, *(f"{kind} {register}" for kind, register in RANGE))
     f.ret()

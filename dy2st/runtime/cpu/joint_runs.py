@@ -1,0 +1,124 @@
+"""Runs loop nests that were put together: as one job, whose units threads share, whichever nest they belong to.
+
+A table says of each nest which function runs ranges of it, where what that takes stands, and where its units end:
+
+    void @dy2st.joint(ptr %table, i64 %from, i64 %to, i64 %who)
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from dy2st.ir.program import Value
+from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.groups import Run, prepared, results, run_group
+from dy2st.runtime.cpu.integers import compare, least, minus, most
+from dy2st.runtime.cpu.joint import Joint
+from dy2st.runtime.cpu.layout import lanes_of, layout
+from dy2st.runtime.cpu.parts import kernel_of_ranges
+from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.splitting import RANGE_UNIT, element_cost
+from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE
+from dy2st.runtime.cpu.threads.state import MOST
+from dy2st.runtime.cpu.writer import Writer
+
+_WORTH = 100_000_000
+"""Picoseconds that nests take together before they are one job: for less no thread is to be woken."""
+_ENTRY = 24
+"""The bytes of a line of the table."""
+
+
+def run_groups(
+    w: Writer, step: Group | Joint, operands: list[Components], into: Mapping[Value, Strided] | None = None
+) -> Sequence[Components]:
+    """Write the run of a group, or of several that were put together."""
+    return _run_joint(w, step, operands) if isinstance(step, Joint) else run_group(w, step, operands, into)
+
+
+def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[Components]:
+    """Write the run of nests that were put together: as one job where that is worth it, else one after the other.
+
+    One that reads or writes with gaps runs by itself, row by row.
+    """
+    given = dict(zip(joint.operands, operands, strict=True))
+    dense = [
+        group for group in joint.groups
+        if w.joins.keys().isdisjoint(group.results) and not any(isinstance(given[v], Strided) for v in group.operands)
+    ]  # fmt: skip
+    costs = [_cost(w, group) for group in dense]
+    together = dense if len(dense) > 1 and sum(costs) >= _WORTH else []
+    readers = Counter(v for group in joint.groups for v in group.operands)
+    dying, left = w.dying, set[Value]()
+    runs: dict[Group, Run] = {}
+    made: dict[Group, Sequence[Components]] = {}
+    for group in joint.groups:
+        mine = [given[v] for v in group.operands]
+        w.hold({v for v in group.operands if v in dying and readers[v] == 1})  # another nest may still read it
+        if group in together:
+            runs[group] = prepared(w, group, mine)
+        else:
+            made[group] = run_group(w, group, mine)
+        left |= w.dying
+    if runs:
+        _share(w, list(runs.values()), costs)
+        made.update((group, results(w, run)) for group, run in runs.items())
+    w.hold({*left, *(v for v in dying if readers[v] > 1)})
+    return [components for group in joint.groups for components in made[group]]
+
+
+def _cost(w: Writer, group: Group) -> int:
+    """Return how many picoseconds a nest takes, roughly."""
+    made = layout(group)
+    return math.prod(cast("tuple[int, ...]", group.space)) * element_cost(made, lanes_of(made, w.unit.target))
+
+
+def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int]) -> None:
+    """Write the table, and the job of what stands in it."""
+    f, units = w.f, 0
+    table = f.slot("i64", _ENTRY // 8 * len(runs))
+    for number, run in enumerate(runs):
+        row, line = f.slot("i64", len(run.arguments)), f.offset(table, number * _ENTRY)
+        for i, argument in enumerate(run.arguments):
+            kind, _, value = argument.partition(" ")
+            f.store(kind, value, f.offset(row, 8 * i))
+        units += -(-math.prod(cast("tuple[int, ...]", run.made.group.space)) // RANGE_UNIT)
+        f.store("ptr", f"@{kernel_of_ranges(w.unit.kernels, w.unit.target, run.made)}", line)
+        f.store("ptr", row, f.offset(line, 8))
+        f.store("i64", str(units), f.offset(line, 16))
+    w.unit.module.add(PARALLEL.name, PARALLEL.text)
+    cost = sum(costs) // max(units, 1)
+    body = _lines(w.unit.kernels)
+    f.call("void", f"@{PARALLEL.name}", f"ptr @{body}", f"ptr {table}", f"i64 {units}", f"i64 {cost}", f"i64 {MOST}")
+
+
+def _lines(module: Module) -> str:
+    """Write the function that runs a range of units: of each nest, those that are in it."""
+    name = "dy2st.joint"
+    if name in module:
+        return name
+    f = Function(name, [("ptr", "%table"), *RANGE], also="nounwind")
+    line, start = f.slot("ptr"), f.slot("i64")
+    f.store("ptr", "%table", line)
+    f.store("i64", "0", start)
+    look, on, done = f.label("look"), f.label("on"), f.label("done")
+    f.jump(look)
+    f.start(look)
+    here, first = f.load("ptr", line), f.load("i64", start)
+    f.branch(compare(f, "slt", first, "%to"), on, done)
+    f.start(on)
+    end = f.load("i64", f.offset(here, 16))
+    low, high = most(f, first, "%from"), least(f, end, "%to")
+    with f.when(compare(f, "slt", low, high), "some"):
+        function, row = f.load("ptr", here), f.load("ptr", f.offset(here, 8))
+        numbers = (f"i64 {minus(f, low, first)}", f"i64 {minus(f, high, first)}", "i64 %who")
+        f.call("void", function, f"ptr {row}", *numbers)
+    f.store("ptr", f.offset(here, _ENTRY), line)
+    f.store("i64", end, start)
+    f.jump(look)
+    f.start(done)
+    f.ret()
+    return module.add(name, f.text())
