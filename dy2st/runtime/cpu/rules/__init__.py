@@ -13,6 +13,7 @@ from dy2st.runtime.cpu.rules import (
     fourier,
     joins,
     linear_algebra,
+    list_forms,
     list_joins,
     list_tensors,
     lists,

@@ -42,17 +42,24 @@ def checked(w: Writer, block: str) -> str:
 @rule("list_new")
 def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a list of the operands."""
-    f, t = w.f, list_type(operation.results[0].type)
-    count = len(operands)
-    block = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
-    storage = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {count * row_bytes(t)}"))
-    f.store("i64", str(count), f.offset(block, LENGTH))
-    f.store("i64", str(count), f.offset(block, CAPACITY))
-    f.store("ptr", storage, f.offset(block, STORAGE))
+    t = list_type(operation.results[0].type)
+    block = made_list(w, t, str(len(operands)))
     for i, (value, components) in enumerate(zip(operation.operands, operands, strict=True)):
         w.retain(value.type, components)
         w.write(row(w, block, str(i), t), [t.element], [components])
     return [(block,)]
+
+
+def made_list(w: Writer, t: ListType, count: str) -> str:
+    """Write a list of so many elements, which are not set; return its block."""
+    f = w.f
+    block = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
+    size = f.value(f"mul i64 {count}, {row_bytes(t)}")
+    storage = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}"))
+    f.store("i64", count, f.offset(block, LENGTH))
+    f.store("i64", count, f.offset(block, CAPACITY))
+    f.store("ptr", storage, f.offset(block, STORAGE))
+    return block
 
 
 @rule("list_len")
@@ -61,7 +68,7 @@ def count(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [(length(w, operands[0][0]),)]
 
 
-def _with_room(w: Writer, block: str, t: ListType) -> str:
+def with_room(w: Writer, block: str, t: ListType) -> str:
     """Write the address of a list that is held once and has room for one element more: mostly the list itself."""
     f, slot = w.f, w.f.slot("ptr")
     f.store("ptr", block, slot)
@@ -80,7 +87,7 @@ def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     items, item = operation.operands
     w.owned(items, operands[0])
     w.owned(item, operands[1])
-    block = _with_room(w, operands[0][0], t)
+    block = with_room(w, operands[0][0], t)
     at = length(w, block)
     w.write(row(w, block, at, t), [t.element], [operands[1]])
     f.store("i64", f.value(f"add i64 {at}, 1"), f.offset(block, LENGTH))
@@ -128,16 +135,21 @@ def pop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         block = checked(
             w, f.call("ptr", list_function(w.unit.kernels, "writable", t), "ptr %context", f"ptr {operands[0][0]}")
         )
-        place = row(w, block, at, t)
-        components = w.read(place, t.element)
-        left = f.value(f"sub i64 {length(w, block)}, 1")
-        size = f.value(f"mul i64 {f.value(f'sub i64 {left}, {at}')}, {row_bytes(t)}")
-        behind = f.offset(place, row_bytes(t))
-        f.call("void", "@llvm.memmove.p0.p0.i64", f"ptr {place}", f"ptr {behind}", f"i64 {size}", "i1 false")
-        f.store("i64", left, f.offset(block, LENGTH))
-        return [(block,), components]
+        return [(block,), taken_out(w, t, block, at)]
 
     return w.guarded(operation, operands, inside, fast)
+
+
+def taken_out(w: Writer, t: ListType, block: str, at: str) -> Components:
+    """Write a list that is held once without one element; return that element, which the caller holds."""
+    f, place = w.f, row(w, block, at, t)
+    components = w.read(place, t.element)
+    left = f.value(f"sub i64 {length(w, block)}, 1")
+    size = f.value(f"mul i64 {f.value(f'sub i64 {left}, {at}')}, {row_bytes(t)}")
+    behind = f.offset(place, row_bytes(t))
+    f.call("void", "@llvm.memmove.p0.p0.i64", f"ptr {place}", f"ptr {behind}", f"i64 {size}", "i1 false")
+    f.store("i64", left, f.offset(block, LENGTH))
+    return components
 
 
 @rule("list_set")
