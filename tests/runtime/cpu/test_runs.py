@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -180,5 +181,6 @@ def test_what_python_reads_of_a_function_lives_as_long_as_the_function(native):
     call = plan.call
     del plan
     gc.collect()
-    assert call.__module__.name == b"dy2st"
-    assert sys.getrefcount(call.__module__) > 1
+    definition: Any = call.__module__
+    assert definition.name == b"dy2st"
+    assert sys.getrefcount(definition) > 2
