@@ -85,6 +85,10 @@ class _Writer:
         self.payloads: list[str] = []
         self.containers: list[str] = []
         self.seen: dict[int, str] = {}
+        self.dicts: dict[str, str] = {}
+        """The variables that hold the attributes of layers."""
+        self.layers: dict[int, str] = {}
+        """The names of layers, each of which has one."""
         self.open = {made.names[i] for i in made.numbers}
 
     def function(self, places: Iterator[tuple[str, str | None, Any]]) -> Recogniser:
@@ -151,8 +155,12 @@ class _Writer:
 
     # ---- writing ---------------------------------------------------------------------------------------------------
     def constant(self, x: Any) -> str:
+        if isinstance(x, Layer) and id(x) in self.layers:
+            return self.layers[id(x)]
         name = f"c{len(self.names)}"
         self.names[name] = x
+        if isinstance(x, Layer):
+            self.layers[id(x)] = name
         return name
 
     def variable(self, text: str) -> str:
@@ -293,13 +301,19 @@ class _Writer:
     def attribute(self, x: Any, owner: str, name: str) -> str:
         if isinstance(x, Layer):
             if name == "training" and type(x).training is Layer.training:
-                return f"{owner}._training"
+                return f"{self.attributes(owner)}['_training']"
             for registry in ("_parameters", "_sub_layers", "_buffers"):
                 if name in x.__dict__[registry]:
-                    return f"{owner}.{registry}.get({name!r}, MISSING)"
+                    return f"{self.attributes(owner)}[{registry!r}].get({name!r}, MISSING)"
         if not name.isidentifier() or name.startswith("__"):
             raise NoWords
         return f"{owner}.{name}"
+
+    def attributes(self, owner: str) -> str:
+        """Return the attributes of a layer, a dict: its class has a `__getattr__`, which makes access by name slow."""
+        if owner not in self.dicts:
+            self.dicts[owner] = self.variable(f"{owner}.__dict__")
+        return self.dicts[owner]
 
     def guard(self, guard: Any) -> None:
         if type(guard) is LayerGuard:
@@ -316,12 +330,14 @@ class _Writer:
         self.refuse(f"{now} is not {value} and not same({now}, {value})")
 
     def layer(self, guard: LayerGuard) -> None:
-        owner = self.constant(guard.owner)
+        found = self.attributes(self.constant(guard.owner))
         registries = ("_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
         for registry, content in zip(registries, guard.content, strict=False):
-            self.refuse(f"{owner}.{registry} != {self.constant(content)}" if content else f"{owner}.{registry}")
+            now = f"{found}[{registry!r}]"
+            self.refuse(f"{now} != {self.constant(content)}" if content else now)
         for registry, content in zip(("_parameters", "_buffers"), guard.content[len(registries) :], strict=True):
-            self.refuse(f"tuple({owner}.{registry}) != {self.constant(content)}" if content else f"{owner}.{registry}")
+            now = f"{found}[{registry!r}]"
+            self.refuse(f"tuple({now}) != {self.constant(content)}" if content else now)
 
 
 def _guarded(lines: Sequence[str]) -> list[str]:
