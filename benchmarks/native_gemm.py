@@ -42,8 +42,10 @@ threads of its own would take the CPUs from the pool.
 
 - **A right operand that lies in rows** is read as it lies up to a megabyte, and for up to 128 rows of A beyond; else it
   is packed in blocks. One that is transposed is packed from 9 rows on; below, and for a vector, dot products read it.
-- **Matrices that a loop multiplies by** are packed once, at the first turn that needs them (`rules/weights.py`).
-- **`x[i] @ w` in a loop that counts i up** is made for many turns together, up to 128 rows (`rules/ahead.py`).
+- **Matrices that a loop multiplies by** are packed once, by all threads, at the first turn that needs them
+  (`rules/weights.py`).
+- **`x[i] @ w` in a loop that counts i up** is made for many turns together, up to 128 rows (`rules/ahead.py`); where
+  that is all turns, w is read as it lies.
 - **`dw + x.T @ dy`**, as gradients of weights are in a loop, adds to the memory of `dw` (`passes/accumulate.py`).
 - **One matrix for a batch** is not repeated: the rows of all matrices are one product.
 - **Threads** take whole kernels' rows, or, where there are few rows, whole panels of columns: the same bits for any

@@ -43,8 +43,8 @@ def prepared(program: Program, strict: bool = False) -> Program:
         copy,
         (
             Attend(), Pairs(), Decompose(), BeginOptionals(), JoinParts(), SpreadConstants(),
-            MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup, SumBatches(), AccumulateProducts(),
-            RemoveDeadCode(),
+            MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup, SumBatches(), RemoveDeadCode(),
+            AccumulateProducts(), RemoveDeadCode(),
         ),
     )  # fmt: skip
     return copy

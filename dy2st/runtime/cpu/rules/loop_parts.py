@@ -3,13 +3,11 @@
     void @dy2st.rows.<n>.part(ptr %row, i64 %from, i64 %to, i64 %who)
 
 `row` has the operands and results of the loop, the matrices that are packed, the contexts of the parts, room for the
-lists that they make, how many rows there are, how many a part has, and where a part says that it did not end well: then
-no other one begins.
+lists and for the sums that they make, how many rows there are, how many a part has, and where a part says that it did
+not end well: then no other one begins.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType
@@ -19,6 +17,7 @@ from dy2st.runtime.cpu.integers import all_of, compare, least, negation, times
 from dy2st.runtime.cpu.list_functions import list_function
 from dy2st.runtime.cpu.memory import CALLER, CONTEXT_BYTES, ELSEWHERE, MOST_PARTS, OK
 from dy2st.runtime.cpu.representation import in_registers, kinds, owners
+from dy2st.runtime.cpu.rules.loop_sums import begin_sums, keep_sums, places_of
 from dy2st.runtime.cpu.spmd.lists import cut_list
 from dy2st.runtime.cpu.threads.fork import RANGE
 from dy2st.runtime.cpu.writer import Writer
@@ -47,6 +46,14 @@ class SharedLoop:
         return [v for v in dict.fromkeys(self.carried) if v not in stays and not self.axes.get(v)]
 
     @property
+    def sums(self) -> list[int]:
+        """Which of the carried values are sums over rows: tensors that have no rows."""
+        return [
+            place for place, v in enumerate(self.operation.results)
+            if isinstance(v.type, TensorType) and not in_registers(v.type) and v not in self.axes
+        ]  # fmt: skip
+
+    @property
     def lists(self) -> list[Value]:
         """The results that are lists."""
         return [v for v in self.operation.results if isinstance(v.type, ListType)]
@@ -58,6 +65,7 @@ def part_function(w: Writer, loop: SharedLoop) -> str:
     f = Function(name, [("ptr", "%row"), *RANGE], linkage="internal", also="nounwind")
     given, made, packed, of_parts, lists, failed = (f.load("ptr", f.offset("%row", 8 * i)) for i in range(6))
     rows, size = (f.load("i64", f.offset("%row", 8 * i)) for i in (6, 7))
+    sums = f.load("ptr", f.offset("%row", 64))
     operands, results = loop.operation.operands, loop.operation.results
     width = sum(len(kinds(v.type)) for v in operands)
     mine, own = f.slot("i64", width), f.slot("i64", max(1, sum(len(kinds(v.type)) for v in results)))
@@ -71,6 +79,7 @@ def part_function(w: Writer, loop: SharedLoop) -> str:
             there = least(f, f.value(f"sub i64 {rows}, {first}"), size)
             f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {mine}", f"ptr {given}", f"i64 {8 * width}", "i1 false")
             _cut_operands(f, loop, mine, first, there)
+            begin_sums(f, loop.operation, loop.sums, (sums, mine), number)
             status = f.slot("i32")
             f.store("i32", str(ELSEWHERE), status)
             with f.when(_cut_lists(w, f, loop, (context, given, mine), (rows, first, there)), "cut"):
@@ -83,6 +92,7 @@ def part_function(w: Writer, loop: SharedLoop) -> str:
                 _release_lists(w, f, loop, context, mine)
                 _join_results(f, loop, (made, own, context, failed), (rows, first, there, number))
                 _keep_lists(f, loop, own, lists, number)
+                keep_sums(f, loop.operation, loop.sums, (sums, mine, own, context, failed), number)
     f.ret()
     return w.unit.module.add(name, f.text())
 
@@ -105,19 +115,11 @@ def _cut_operands(f: Function, loop: SharedLoop, mine: str, first: str, there: s
         at += len(kinds(value.type))
 
 
-def _places(values: Sequence[Value]) -> Iterator[tuple[Value, int]]:
-    """Yield values and where in a row their components begin."""
-    at = 0
-    for value in values:
-        yield value, 8 * at
-        at += len(kinds(value.type))
-
-
 def _cut_lists(w: Writer, f: Function, loop: SharedLoop, places: tuple[str, str, str],
                numbers: tuple[str, str, str]) -> str:  # fmt: skip
     """Write lists of a part's own for those among the operands; return whether there are all of them."""
     (context, given, mine), found = places, list[str]()
-    for value, at in _places(loop.operation.operands):
+    for value, at in places_of(loop.operation.operands):
         if isinstance(value.type, ListType):
             cut = cut_list(w.unit.module, value.type, value in loop.axes)
             whole = f.load("ptr", f.offset(given, at))
@@ -129,7 +131,7 @@ def _cut_lists(w: Writer, f: Function, loop: SharedLoop, places: tuple[str, str,
 
 def _release_lists(w: Writer, f: Function, loop: SharedLoop, context: str, mine: str) -> None:
     """Write that a part lets go of its lists that the loop did not take over."""
-    for value, at in _places(loop.operation.operands):
+    for value, at in places_of(loop.operation.operands):
         if isinstance(value.type, ListType) and value not in loop.owned:
             release = list_function(w.unit.kernels, "release", value.type)
             f.call("void", release, f"ptr {context}", f"ptr {f.load('ptr', f.offset(mine, at))}")
@@ -137,7 +139,7 @@ def _release_lists(w: Writer, f: Function, loop: SharedLoop, context: str, mine:
 
 def _keep_lists(f: Function, loop: SharedLoop, own: str, lists: str, number: str) -> None:
     """Write which lists a part has made."""
-    places = dict(_places(loop.operation.results))
+    places = dict(places_of(loop.operation.results))
     for i, value in enumerate(loop.lists):
         kept = f.offset(f.offset(lists, 8 * MOST_PARTS * i), number, "ptr")
         f.store("ptr", f.load("ptr", f.offset(own, places[value])), kept)
@@ -151,7 +153,7 @@ def _join_results(f: Function, loop: SharedLoop, places: tuple[str, str, str, st
     for result in loop.operation.results:
         here, whole = f.offset(own, 8 * at), f.offset(made, 8 * at)
         at += len(kinds(result.type))
-        if isinstance(result.type, ListType):
+        if isinstance(result.type, ListType) or (result not in loop.axes and not in_registers(result.type)):
             continue
         if in_registers(result.type):
             with f.when(compare(f, "eq", number, 0), "first"):

@@ -22,6 +22,7 @@ from dy2st.runtime.cpu.representation import Components, Strided, kinds
 from dy2st.runtime.cpu.rules.lists import list_type
 from dy2st.runtime.cpu.rules.loop_cost import expected_turns, join_cost, row_cost
 from dy2st.runtime.cpu.rules.loop_parts import SharedLoop, part_function
+from dy2st.runtime.cpu.rules.loop_sums import add_sums, rooms_for_sums, sums_fit
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
 from dy2st.runtime.cpu.rules.weights import begun, factors_outside, packed_form
 from dy2st.runtime.cpu.spmd.axes import kept_apart
@@ -109,7 +110,8 @@ def _run(w: Writer, loop: SharedLoop, operands: list[Components]) -> Sequence[Co
     rows = _rows(w, loop, operands)
     cost = row_cost(f, operation, operands, loop.axes, w.unit.target)
     lists = times(f, join_cost(f, operation, operands, loop.axes), _JOINED)
-    size = _part_size(f, rows, cost, compare(f, "sle", lists, cost))
+    pays = all_of(f, compare(f, "sle", lists, cost), sums_fit(w, operation, loop.sums, operands))
+    size = _part_size(f, rows, cost, pays)
     count = f.value(f"sdiv i64 {plus(f, rows, size, -1)}, {size}")
     given = f.slot("i64", sum(len(kinds(v.type)) for v in operation.operands))
     made = f.slot("i64", max(1, sum(len(kinds(v.type)) for v in operation.results)))
@@ -175,12 +177,14 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
         packed_form(w, value, operands[loop.operation.operands.index(value)], swap)
         f.store("ptr", f.load("ptr", w.packed.pop((value, swap)).block), f.offset(packed, 8 * i))
     _room_for_results(w, loop, operands, made)
-    failed, row, lists = f.slot("i64"), f.slot("i64", 8), f.slot("ptr", max(1, MOST_PARTS * len(loop.lists)))
+    sums, blocks = rooms_for_sums(w, loop.operation, loop.sums, operands, count)
+    failed, row, lists = f.slot("i64"), f.slot("i64", 9), f.slot("ptr", max(1, MOST_PARTS * len(loop.lists)))
     f.store("i64", "0", failed)
     for i, place in enumerate((given, made, packed, of_parts, lists, failed)):
         f.store("ptr", place, f.offset(row, 8 * i))
     for i, number in enumerate((rows, size), 6):
         f.store("i64", number, f.offset(row, 8 * i))
+    f.store("ptr", sums, f.offset(row, 64))
     part = part_function(w, loop)
     module.add(PARALLEL.name, PARALLEL.text)
     f.call("void", f"@{PARALLEL.name}", f"ptr @{part}", f"ptr {row}", f"i64 {count}", f"i64 {cost}", f"i64 {count}")
@@ -194,6 +198,7 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
     ended = f.load("i64", failed)
     well = compare(f, "eq", ended, 0)
     with f.when(well, "well"):
+        add_sums(w, loop.operation, loop.sums, operands, (sums, made), count)
         for value in loop.owned:
             w.release(value.type, operands[loop.operation.operands.index(value)])
     with f.when(negation(f, well), "again"):
@@ -203,6 +208,8 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
             if result in loop.axes and isinstance(result.type, TensorType):
                 f.call("void", "@dy2st.release", "ptr %context", f"ptr {f.load('ptr', f.offset(made, 8 * at))}")
             at += len(kinds(result.type))
+    for block in blocks:
+        f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return ended
 
 

@@ -3,10 +3,11 @@
     axes.py       which axes of the values in a loop never meet: what stands at one place of such an axis depends on
                   what stands at that place elsewhere, and on nothing beside it
     ties.py       what each op does with the axes of its operands
+    sums.py       what a loop carries as a sum over rows
     contexts.py   memory for each part
     lists.py      lists of tensors in rows
 
-`rules/shared_loops.py` writes such a loop, `rules/loop_parts.py` a part of it. A recurrent network is one: each
-sequence of a batch is by itself. How many parts there are, extents alone decide, so results are the same bits for any
-number of threads.
+`rules/shared_loops.py` writes such a loop, `rules/loop_parts.py` a part of it, `rules/loop_sums.py` its sums. A
+recurrent network is one: each sequence of a batch is by itself. How many parts there are, extents alone decide, so
+results are the same bits for any number of threads.
 """

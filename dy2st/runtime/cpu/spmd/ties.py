@@ -6,7 +6,7 @@ mixes all axes of what it takes and makes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
@@ -66,14 +66,18 @@ class Ties:
         """Say whether places of an axis meet somewhere."""
         return self._top(node) in self._mixed
 
+    def are_tied(self, one: Node, other: Node) -> bool:
+        """Say whether two axes are of one class."""
+        return self._top(one) == self._top(other)
+
     def members(self, node: Node) -> Iterator[Node]:
         """Yield the axes of a class."""
         top = self._top(node)
         return (other for other in list(self._above) if self._top(other) == top)
 
 
-def tie_loop(ties: Ties, loop: Operation) -> None:
-    """Tie what a loop carries and hands to its turns, and all that is inside."""
+def tie_loop(ties: Ties, loop: Operation, beside: Collection[Operation] = ()) -> None:
+    """Tie what a loop carries and hands to its turns, and all that is inside but the operations `beside`."""
     (body,), carried = loop.blocks, loop.attributes["carried"]
     counted = loop.op.name == "counted_while"
     arguments, following = body.arguments[counted:], body.results[not counted :]
@@ -85,11 +89,13 @@ def tie_loop(ties: Ties, loop: Operation) -> None:
     for argument, result, made in zip(arguments[:carried], following, loop.results, strict=True):
         ties.tie_all(argument, result)
         ties.tie_all(result, made)
-    _tie_block(ties, body)
+    _tie_block(ties, body, beside)
 
 
-def _tie_block(ties: Ties, block: Block) -> None:
+def _tie_block(ties: Ties, block: Block, beside: Collection[Operation] = ()) -> None:
     for operation in block.operations:
+        if operation in beside:
+            continue
         tie = _TIES.get(operation.op.name, _elementwise if getattr(operation.op, "elementwise", False) else _mixed)
         tie(ties, operation)
 

@@ -99,3 +99,8 @@ def test_as_many_rows_as_columns_are_no_columns():
     apart = kept_apart(loop)
     assert apart is not None
     assert [apart.get(v) for v in loop.operands if str(v.type).startswith("float32")] == [0, 1, None]
+
+
+def test_a_sum_over_another_axis_keeps_its_rows():
+    x = np.ones((3, 2, 5, 7), "float32")
+    assert axes(loop_of(lambda x, h, w, t: h + paddle.tanh(x[t]).sum(axis=0), x=x)) == [0, None]
