@@ -40,6 +40,8 @@ def run_pipeline(program: Program, passes: Sequence[Pass], verify: bool = False)
     for one in passes:
         did = one.apply(program)
         changed |= did
+        if did:
+            program.made_as = None
         if verify and (did or one is passes[-1]):
             _verified(program, one)
     return changed

@@ -2,6 +2,7 @@
 
 What is made of a Program depends on that Program and on this package alone, and takes as long as its trace did. A later
 process that has the same Program reads what was made of it (ir/packed.py), beside the native code of it (cpu/cache.py).
+What was made knows from what and how (`made_as`), so what follows from it in turn is found without looking at it.
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derive
         return make()
     places = places_of(source)
     kept = _read(key, places)
+    made = make() if kept is None else kept
+    for number, program in enumerate(made[0]):
+        program.made_as = f"{key} {number}" if program is not source else None
     if kept is not None:
         return kept
-    made = make()
     try:
         packed = pack(*made, places)
     except CannotPack:
@@ -52,6 +55,20 @@ def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derive
     if len(packed) <= _MOST_BYTES:
         cache.write(key, packed)
     return made
+
+
+def fingerprint_of(program: Program) -> str | None:
+    """Return the fingerprint of a Program; that of one which follows from another one is read where it was kept."""
+    if program.made_as is None or cache.folder() is None:
+        return fingerprint(program)
+    key = _hash("fingerprint", program.made_as)
+    kept = cache.read(key)
+    if kept is not None:
+        return kept.decode(errors="replace")
+    known = fingerprint(program)
+    if known is not None:
+        cache.write(key, known.encode())
+    return known
 
 
 def _read(key: str, places: list[Location | None]) -> Derived | None:
@@ -68,13 +85,19 @@ def _key(source: Program, how: str) -> str | None:
     places = places_of(source)
     if len(places) < _LEAST:
         return None
+    if source.made_as is not None:
+        return _hash(how, source.made_as)
     known = fingerprint(source)
     if known is None:
         return None
     first = numbered(places)
     pattern = [first[id(place)] for place in places]
     names = [name for block in source.functions.values() for name in _names(block)]
-    return hashlib.sha256(repr((_maker(), how, known, pattern, names)).encode()).hexdigest()
+    return _hash(how, known, pattern, names)
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(repr((_maker(), *parts)).encode()).hexdigest()
 
 
 def _names(block: Block) -> list[str | None]:

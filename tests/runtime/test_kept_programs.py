@@ -7,10 +7,12 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.clone import clone_program
+from dy2st.ir.fingerprint import fingerprint
 from dy2st.passes import optimise
+from dy2st.passes.base import Pass, run_pipeline
 from dy2st.runtime import kept_programs
 from dy2st.runtime.cpu import cache
-from dy2st.runtime.kept_programs import derivation, derived
+from dy2st.runtime.kept_programs import derivation, derived, fingerprint_of
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +82,40 @@ def test_another_derivation_or_version_of_the_package_is_another_key(monkeypatch
     assert kept_programs._key(source, "so") != before
     monkeypatch.setattr(kept_programs, "_derivations", lambda: ["changed"])
     assert kept_programs._key(source, "how") != before
+
+
+def test_what_follows_from_what_was_made_is_found_without_a_fingerprint(monkeypatch):
+    first = derived(program_of(), "optimised", lambda: optimise(program_of()))
+    derived(first, "again", lambda: optimise(first))
+    known = fingerprint_of(first)
+    source = program_of()
+    asked = []
+    monkeypatch.setattr(kept_programs, "fingerprint", lambda program: asked.append(program) or fingerprint(program))
+    second = derived(source, "optimised", never)
+    assert str(derived(second, "again", never)) == str(first)
+    assert fingerprint_of(second) == known == fingerprint(first)
+    assert asked == [source]
+
+
+def test_a_program_that_a_pass_changes_is_looked_at_again():
+    class Replace(Pass):
+        name = "replace"
+
+        def apply(self, program):
+            replaced(program)
+            return True
+
+    made = derived(program_of(), "optimised", lambda: clone_program(program_of()))
+    before = fingerprint_of(made)
+    run_pipeline(made, (Replace(),))
+    assert fingerprint_of(made) == fingerprint(made) != before
+
+
+def test_a_source_that_is_handed_back_is_not_known_by_what_was_done_to_it():
+    source = program_of()
+    before = kept_programs._key(source, "how")
+    derived(source, "nothing", lambda: source)
+    assert kept_programs._key(source, "how") == before
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"i\x07\x00\x00\x00"])

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dy2st.forks import Locked
-from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.ops.bundle import Bundle
@@ -25,6 +24,7 @@ from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
+from dy2st.runtime.kept_programs import fingerprint_of
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.shapes import Shape
 
@@ -72,7 +72,7 @@ class NativePlan(Locked):
     ):
         began = time.perf_counter()
         self.program, self._strict = program, strict
-        known = fingerprint(program)
+        known = fingerprint_of(program)
         self._unit: Unit | None = None
         self._recipe = None if known is None else f"program {known}{' strict' * strict}"
         found = kept(self._recipe)
