@@ -58,6 +58,14 @@ def cut(x, n):
     return total * (len(made[1:3]) + 10 * len(made[-1:0]))
 
 
+def looked_up(x, n):
+    made, total, i = collected(x, n), x * 0, 0
+    while i < n:
+        total = total * 0.5 + made[i] * made[-1] + made[n // 2]
+        i += 1
+    return total
+
+
 def put_in(x, n):
     made, total, i = [x], x * 0, 0
     while i < n:
@@ -73,7 +81,7 @@ def put_in(x, n):
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 7])
-@pytest.mark.parametrize("function", [extended, turned, cut, put_in])
+@pytest.mark.parametrize("function", [extended, turned, cut, looked_up, put_in])
 def test_lists_and_their_gradients_are_those_of_eager_mode(function, n):
     static = paddle.jit.to_static(function, full_graph=True)
     found = []
@@ -91,6 +99,8 @@ def test_lists_and_their_gradients_are_those_of_eager_mode(function, n):
 SLOTS = """
 func main(%x: float32[N], %n: int, %at: int) {
   %v: variant<unset | float32[N]> = variant_new(%x) {tag=1, type=!variant<unset | float32[N]>}
+  %u: variant<unset | float32[N]> = variant_new() {tag=0, type=!variant<unset | float32[N]>}
+  %none: list<variant<unset | float32[N]>> = list_new() {type=!list<variant<unset | float32[N]>>}
   %one: list<variant<unset | float32[N]>> = list_new(%v, %v) {type=!list<variant<unset | float32[N]>>}
   %made: list<variant<unset | float32[N]>> = OPERATION
   %count: int = list_len(%made)
@@ -105,7 +115,8 @@ func main(%x: float32[N], %n: int, %at: int) {
 @pytest.mark.parametrize(
     "operation",
     ["slots_extend(%one, %n, %one)", "slots_part(%one, %at, %n)", "slots_reverse(%one, %n)", "list_spread(%one, %at)",
-     "list_remove(%one, %at)"],
+     "list_remove(%one, %at)", "list_put(%one, %at, %x)", "list_put(%one, %at, %v)", "list_accumulate(%one, %at, %x)",
+     "list_accumulate(%one, %at, %v)", "list_accumulate(%none, %at, %v)", "list_accumulate(%one, %at, %u)"],
 )  # fmt: skip
 def test_slots(operation, n, at):
     made = program(SLOTS.replace("OPERATION", operation))

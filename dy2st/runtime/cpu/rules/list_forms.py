@@ -16,7 +16,7 @@ from dy2st.runtime.cpu.writer import Writer
 Made = Sequence[Components]
 
 
-def _copy(w: Writer, t: ListType, source: str, first: str, target: str, at: str, count: str) -> None:
+def copy_elements(w: Writer, t: ListType, source: str, first: str, target: str, at: str, count: str) -> None:
     """Write `count` elements of one list, from number `first`, into another one; both hold them then."""
     with w.f.loop(count) as i:
         components = w.read(row(w, source, plus(w.f, first, i), t), t.element)
@@ -42,7 +42,7 @@ def extend(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         block = with_room(w, f.load("ptr", slot), t)
         f.store("ptr", block, slot)
         at = length(w, block)
-        _copy(w, t, more, i, block, at, "1")
+        copy_elements(w, t, more, i, block, at, "1")
         f.store("i64", plus(f, at, 1), f.offset(block, LENGTH))
     return [(f.load("ptr", slot),)]
 
@@ -119,7 +119,7 @@ def part(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     first, last = (least(f, bound, length(w, source)) for (bound,) in operands[1:])
     count = most(f, minus(f, last, first), 0)
     block = made_list(w, t, count)
-    _copy(w, t, source, first, block, "0", count)
+    copy_elements(w, t, source, first, block, "0", count)
     return [(block,)]
 
 
@@ -160,7 +160,7 @@ def extend_slots(w: Writer, operation: Operation, operands: list[Components]) ->
     (slots,), (n,), (more,) = operands
     count = length(w, more)
     block = _long(w, t, slots, n, count)
-    _copy(w, t, more, "0", block, n, count)
+    copy_elements(w, t, more, "0", block, n, count)
     return [(block,)]
 
 
@@ -168,6 +168,6 @@ def _long(w: Writer, t: ListType, slots: str, n: str, more: str) -> str:
     """Write a list of n slots, unset where there are none, with room for more; return its block."""
     f = w.f
     block, there = made_list(w, t, plus(f, n, more)), least(f, n, length(w, slots))
-    _copy(w, t, slots, "0", block, "0", there)
+    copy_elements(w, t, slots, "0", block, "0", there)
     _fill(w, t, block, there, n)
     return block

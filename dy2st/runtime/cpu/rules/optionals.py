@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType, Type, is_optional, payload
+from dy2st.ir.types import ListType, TensorType, Type, is_optional, payload
 from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.integers import compare, least, minus, most
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, as_part, in_register, is_native
+from dy2st.runtime.cpu.rules.list_forms import copy_elements
+from dy2st.runtime.cpu.rules.lists import length, list_type, made_list, row
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
@@ -19,11 +22,12 @@ Made = Sequence[Components]
 
 @rule("optional_add")
 def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the sum of what is there of two tensors; `eval` adds lists and tuples."""
+    """Write the sum of what is there of two tensors or lists; `eval` adds tuples."""
     types: list[Type] = [v.type for v in operation.operands]
     inner = as_part(payload(types[0]))
     result = operation.results[0].type
-    if not isinstance(inner, TensorType) or not is_native(inner.dtype) or as_part(payload(types[1])) != inner:
+    known = isinstance(inner, ListType) or (isinstance(inner, TensorType) and is_native(inner.dtype))
+    if not known or as_part(payload(types[1])) != inner:
         return host_rule(w, operation, operands)
     f = w.f
     there = [
@@ -34,7 +38,8 @@ def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     both, one, join = f.label("both"), f.label("one"), f.label("join")
     f.branch(f.value(f"and i1 {there[0]}, {there[1]}"), both, one)
     f.start(both)
-    w.put(kept, inner, total(w, operation, inner, parts))
+    made = total(w, operation, inner, parts) if isinstance(inner, TensorType) else _lists(w, operation, inner, parts)
+    w.put(kept, inner, made)
     f.jump(join)
     f.start(one)
     chosen = tuple(
@@ -49,6 +54,30 @@ def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return [made]
     some = f.value(f"or i1 {there[0]}, {there[1]}")
     return [(f.value(f"zext i1 {some} to i64"), *made)]
+
+
+def sum_of(operation: Operation, a: Type, b: Type) -> Operation:
+    """Return the operation that adds optionals of these types where another one does so to a part."""
+    block = operation.results[0].block
+    made = Operation(lookup("optional_add"), [Value(a, block), Value(b, block)], {}, [], operation.location)
+    made.results.append(Value(a if is_optional(b) else b, block, made))
+    return made
+
+
+def _lists(w: Writer, operation: Operation, t: Type, parts: Sequence[Components]) -> Components:
+    """Write the sums of the slots of two lists, of which one may be longer."""
+    t, f = list_type(t), w.f
+    (a,), (b,) = parts
+    lengths = length(w, a), length(w, b)
+    common, every = least(f, *lengths), most(f, *lengths)
+    block = made_list(w, t, every)
+    with f.loop(common) as i:
+        held = [w.read(row(w, one, i, t), t.element) for one in (a, b)]
+        (made,) = add(w, sum_of(operation, t.element, t.element), held)
+        w.write(row(w, block, i, t), [t.element], [made])
+    longer = f.value(f"select i1 {compare(f, 'slt', *lengths)}, ptr {b}, ptr {a}")
+    copy_elements(w, t, longer, common, block, common, minus(f, every, common))
+    return (block,)
 
 
 def total(w: Writer, operation: Operation, t: TensorType, parts: Sequence[Components]) -> Components:
