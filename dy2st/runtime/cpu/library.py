@@ -12,29 +12,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 from dy2st.records import record
-from dy2st.runtime.cpu.attention import (
-    attention_gradient_kernel,
-    attention_gradient_scratch,
-    attention_kernel,
-    attention_scratch,
-)
-from dy2st.runtime.cpu.conv import (
-    convolution_kernel,
-    convolution_scratch,
-    input_gradient_kernel,
-    max_pool_kernel,
-    max_values_kernel,
-    mean_pool_gradient_kernel,
-    mean_pool_kernel,
-    weight_gradient_kernel,
-)
-from dy2st.runtime.cpu.conv.columns import gather
-from dy2st.runtime.cpu.conv.direct import direct
-from dy2st.runtime.cpu.conv.places import permutes
-from dy2st.runtime.cpu.conv.sliding import sliding
-from dy2st.runtime.cpu.conv.winograd import winograd
+from dy2st.runtime.cpu import attention, conv
 from dy2st.runtime.cpu.definition import Definition, exported, gathered
 from dy2st.runtime.cpu.draws import fill
 from dy2st.runtime.cpu.engine import linked, shared_object
@@ -76,15 +57,21 @@ def parts(family: str, target: Target) -> list[Part]:
     if name == "gemm" and ".".join(rest[1:]) in _FORMS:
         return _parts(_FORMS[".".join(rest[1:])](dtype, target), _products(dtype, target))
     if name in _ATTENTION:
-        return _parts(tuple(make(dtype, target) for make in _ATTENTION[name]), _products(dtype, target))
+        return _parts(_made(attention, _ATTENTION[name], dtype, target), _products(dtype, target))
     if name in _WINDOWS:
-        own = tuple(make(dtype, target) for make in _WINDOWS[name])
-        in_common = (*_products(dtype, target), *_windows(dtype, target)) if name.startswith("conv") else ()
+        own = _made(conv, _WINDOWS[name], dtype, target)
+        shared = name.startswith("conv")
+        in_common = (*_products(dtype, target), *conv.windows_in_common(dtype, target)) if shared else ()
         return _parts(own, in_common)
     raise KeyError(family)
 
 
 _Module = tuple[Definition, ...]
+
+
+def _made(package: ModuleType, names: Sequence[str], dtype: str, target: Target) -> _Module:
+    """Return what functions of a package write, which load on first use."""
+    return tuple(getattr(package, name)(dtype, target) for name in names)
 
 
 def _parts(own: _Module, in_common: Sequence[_Module] = ()) -> list[Part]:
@@ -124,14 +111,6 @@ def _products(dtype: str, target: Target) -> tuple[_Module, ...]:
     )  # fmt: skip
 
 
-@functools.cache
-def _windows(dtype: str, target: Target) -> tuple[_Module, ...]:
-    """Return what convolutions and their gradients have in common."""
-    t = tile(dtype, target)
-    product = matmul_kernel(dtype, False, False, target)
-    return (product,), (gather(t),), *(((direct(t),), (winograd(t),)) if permutes(target) else ((sliding(t),),))
-
-
 def _form(a: bool, b: bool) -> Callable[[str, Target], _Module]:
     """Return what makes the product of matrices that are transposed or not."""
     return lambda dtype, target: (matmul_kernel(dtype, a, b, target), scratch_kernel(dtype, a, b, target))
@@ -148,14 +127,14 @@ _FORMS = {
     **{f"pack_b.{'nt'[swap]}": _kept(packing_kernel, swap) for swap in (False, True)},
 }
 _ATTENTION = {
-    "attention": (attention_kernel, attention_scratch),
-    "attention_grad": (attention_gradient_kernel, attention_gradient_scratch),
+    "attention": ("attention_kernel", "attention_scratch"),
+    "attention_grad": ("attention_gradient_kernel", "attention_gradient_scratch"),
 }
 _WINDOWS = {
-    "conv": (convolution_kernel, convolution_scratch),
-    "conv_input_grad": (input_gradient_kernel,),
-    "conv_weight_grad": (weight_gradient_kernel,),
-    "max_pool": (max_pool_kernel, max_values_kernel),
-    "avg_pool": (mean_pool_kernel,),
-    "avg_pool_grad": (mean_pool_gradient_kernel,),
+    "conv": ("convolution_kernel", "convolution_scratch"),
+    "conv_input_grad": ("input_gradient_kernel",),
+    "conv_weight_grad": ("weight_gradient_kernel",),
+    "max_pool": ("max_pool_kernel", "max_values_kernel"),
+    "avg_pool": ("mean_pool_kernel",),
+    "avg_pool_grad": ("mean_pool_gradient_kernel",),
 }

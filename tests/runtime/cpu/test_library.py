@@ -1,5 +1,8 @@
 """The modules of the library: what a family takes of what families have in common, and how well each is made."""
 
+import subprocess
+import sys
+
 import pytest
 
 from dy2st.runtime.cpu.library import Part, parts
@@ -48,3 +51,16 @@ def test_levels():
 def test_a_family_that_is_none(name):
     with pytest.raises(KeyError, match=name):
         parts(name, current_target())
+
+
+def test_writers_of_windows_and_attention_load_with_the_first_family_that_takes_them():
+    text = (
+        "import sys; from dy2st.runtime.cpu.library import parts; from dy2st.runtime.cpu.target import current_target\n"
+        "names = 'conv.convolution', 'attention.kernel'\n"
+        "late = lambda: [name for name in names if f'dy2st.runtime.cpu.{name}' in sys.modules]\n"
+        "parts('gemm.f32.nn', current_target()); print(late())\n"
+        "parts('conv.f32', current_target()); print(late())\n"
+        "parts('attention.f32', current_target()); print(late())\n"
+    )
+    made = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60)
+    assert made.stdout.splitlines() == ["[]", "['conv.convolution']", "['conv.convolution', 'attention.kernel']"]

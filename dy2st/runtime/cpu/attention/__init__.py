@@ -1,5 +1,21 @@
-"""Attention as LLVM functions: weights live in cache, a block of queries at a time."""
+"""Attention as LLVM functions: weights live in cache, a block of queries at a time. Their writers load on first use."""
 
-from dy2st.runtime.cpu.attention.gradient import attention_gradient_kernel, attention_gradient_scratch
-from dy2st.runtime.cpu.attention.kernel import attention_kernel, attention_scratch
-from dy2st.runtime.cpu.attention.row import FIELDS
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dy2st.late import late_names
+
+if TYPE_CHECKING:
+    from dy2st.runtime.cpu.attention.gradient import attention_gradient_kernel, attention_gradient_scratch
+    from dy2st.runtime.cpu.attention.kernel import attention_kernel, attention_scratch
+    from dy2st.runtime.cpu.attention.row import FIELDS
+
+__getattr__ = late_names(
+    "dy2st.runtime.cpu.attention",
+    {
+        "gradient": "attention_gradient_kernel attention_gradient_scratch",
+        "kernel": "attention_kernel attention_scratch",
+        "row": "FIELDS",
+    },
+)
