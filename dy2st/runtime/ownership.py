@@ -149,10 +149,12 @@ class Owned:
 def keeps(operation: Operation, position: int, ufunc: bool) -> bool:
     """Say whether results of an operation, or the world outside, may share memory with this operand afterwards."""
     op, operand = operation.op, operation.operands[position]
-    if ufunc or getattr(op, "fresh", False) or isinstance(operand.type, ScalarType):
+    if isinstance(operand.type, ScalarType):
         return False
     if op.effect:
         return True
+    if ufunc or getattr(op, "fresh", False):
+        return False
     results = [v.type for v in operation.results]
     if isinstance(operand.type, ListType):
         copied = position == 0 and hasattr(op, "eval_in_place")

@@ -41,6 +41,7 @@ class HostCall:
     """It runs only where something is wrong or out of the ordinary."""
     in_loop: bool = False
     effect: bool = False
+    """Something outside sees its operands, and may keep them longer than the run keeps their memory."""
     calling: bool = False
     """It stands for the line of a call: the error of the run is to get its frame."""
     catching: bool = False
@@ -92,7 +93,8 @@ class Run:
                 self.handled.append(self.error)
                 self.error = None
             else:
-                made = call.function(*read_row(call.operands, operands))
+                given = read_row(call.operands, operands)
+                made = call.function(*(map(unshared, call.operands, given) if call.effect else given))
             if call.effect:
                 self.done().append(Outcome.of(made))
             if call.handled:
@@ -215,6 +217,19 @@ def read_row(types: Sequence[Type], address: int) -> list[Any]:
         value, address = decode(t, address)
         values.append(value)
     return values
+
+
+def unshared(t: Type, value: Any) -> Any:
+    """Return a value that shares no memory with the run."""
+    if isinstance(t, TensorType):
+        return value.copy()
+    if isinstance(t, ListType):
+        return [unshared(t.element, item) for item in value]
+    if isinstance(t, TupleType):
+        return Bundle([unshared(u, item) for u, item in zip(t.items, value.items, strict=True)])
+    if isinstance(t, VariantType):
+        return (value[0], unshared(t.alternatives[value[0]], value[1]))
+    return value
 
 
 def decode(t: Type, address: int) -> tuple[Any, int]:

@@ -11,13 +11,12 @@ import numpy as np
 
 from dy2st.forks import Locked
 from dy2st.ir.program import Program
-from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
-from dy2st.ops.bundle import Bundle
+from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import library_addresses, python_api, signals, support
 from dy2st.runtime.cpu.contexts import Context
 from dy2st.runtime.cpu.engine import load
-from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, write_row
+from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, unshared, write_row
 from dy2st.runtime.cpu.hurry import Haste
 from dy2st.runtime.cpu.memory import INTERRUPTED, OK
 from dy2st.runtime.cpu.products import Product, kept, made
@@ -253,7 +252,7 @@ class NativePlan(Locked):
         address = made.ctypes.data
         for t in self._results:
             value, address = decode(t, address)
-            results.append(_free(t, value))
+            results.append(unshared(t, value))
         self._peak = context.peak
         del self._contexts[context.run.number]
         return results
@@ -305,18 +304,3 @@ def _fit(shape: Shape, given: Sequence[int], bound: dict[Any, int]) -> bool:
         elif bound.setdefault(declared, found) != found:
             return False
     return True
-
-
-def _free(t: Type, value: Any) -> Any:
-    """Return a result that shares no memory with the run."""
-    if isinstance(t, ScalarType):
-        return value
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(t, ListType):
-        return [_free(t.element, item) for item in value]
-    if isinstance(t, TupleType):
-        return Bundle([_free(u, item) for u, item in zip(t.items, value.items, strict=True)])
-    if isinstance(t, VariantType):
-        return (value[0], None if value[1] is None else _free(t.alternatives[value[0]], value[1]))
-    return value
