@@ -7,14 +7,19 @@ over the first or the last axes fit into one nest.
 
 from __future__ import annotations
 
+import math
+
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import field, record
+from dy2st.runtime.cpu.elementwise import DRAWN
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 from dy2st.shapes import Extent, Shape
 
 AxisMap = tuple[int | None, ...]
 RELABELLED = ("reshape", "expand_dims", "squeeze")
+_WHOLE_DRAWS = 64
+"""Rows of random numbers begin at multiples of this, as the vectors do that are drawn at once."""
 
 
 @record(eq=False)
@@ -49,6 +54,8 @@ def place(operation: Operation, group: Group) -> AxisMap | None:
         return _relabelled(operation, group)
     if name == "keep_at":
         return _kept(operation, group)
+    if name in DRAWN:
+        return _drawn(operation, group)
     made = operation.results[0]
     known = [group.maps[v] for v in operation.operands if v in group.maps]
     identity = _identity(tensor_type(made).shape, group)
@@ -149,6 +156,29 @@ def _kept(operation: Operation, group: Group) -> AxisMap | None:
     group.outer = outer
     group.maps.update({value: map_, places: line})
     return map_
+
+
+def _drawn(operation: Operation, group: Group) -> AxisMap | None:
+    """Return the map of random numbers: their places in a draw are those in the space, rows begin at whole vectors."""
+    value, shape = operation.operands[-1], tensor_type(operation.results[0]).shape
+    map_ = _identity(shape, group)
+    if map_ is None or not _agrees(shape, map_, group) or group.maps.get(value, map_) != map_:
+        return None
+    outer = group.outer
+    if outer is None:
+        outer = len(group.space) - 1 if _are_whole(group.space[-1:]) else 0
+    maps = (*group.maps.values(), map_)
+    if (outer and not _are_whole(group.space[outer:])) or not all(even(m, outer, group.space) for m in maps):
+        return None
+    group.outer = outer
+    group.maps[value] = map_
+    return map_
+
+
+def _are_whole(extents: Shape) -> bool:
+    """Say whether rows of these extents are whole vectors of random numbers."""
+    known = [e for e in extents if isinstance(e, int)]
+    return len(known) == len(extents) and math.prod(known) % _WHOLE_DRAWS == 0
 
 
 def _long(shape: Shape) -> list[Extent]:

@@ -25,7 +25,9 @@ _MATH = frozenset(
     )
 )  # fmt: skip
 """Ops that a function of the math library does, for floats."""
-LONG = frozenset({*_MATH, *integer_functions.FUNCTIONS, "gelu", "softplus"})
+DRAWN = ("random_bernoulli",)
+"""Random numbers that loop nests make in registers."""
+LONG = frozenset({*_MATH, *integer_functions.FUNCTIONS, *DRAWN, "gelu", "softplus"})
 """Ops of many instructions, each of which waits for the one before."""
 DEAR = frozenset({*LONG, "div", "sqrt", "reciprocal"})
 """Ops that are better kept than computed twice."""

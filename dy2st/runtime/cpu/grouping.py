@@ -16,7 +16,7 @@ from __future__ import annotations
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.axis_maps import RELABELLED, Group, even, place
-from dy2st.runtime.cpu.elementwise import computes
+from dy2st.runtime.cpu.elementwise import DRAWN, computes
 from dy2st.runtime.cpu.joint import Step, joined
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.repeats import repeated_matrices
@@ -223,6 +223,8 @@ def _fusible(operation: Operation) -> bool:
         return in_nests(first.dtype) and (name not in RELABELLED or not in_register(first))
     if name == "keep_at":
         return is_native(made.dtype) and operation.attributes["axis"] == made.rank - 1
+    if name in DRAWN:
+        return made.dtype.name in ("float32", "float64")
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)

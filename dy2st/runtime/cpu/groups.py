@@ -11,7 +11,7 @@ from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.integers import least
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
-from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small, kinds
 from dy2st.runtime.cpu.rules.joins import places_in_joins
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_unless_reused, checked_product, product, thread_count
 from dy2st.runtime.cpu.splitting import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS
@@ -66,8 +66,7 @@ def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[
     threads, scratch = _scratch(w, made, extents)
     blocks = _column_rooms(w, made, extents)
     arguments = [
-        *(f"{element_kind(tensor_type(v).dtype)} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}"
-          for v in made.read),
+        *(f"{kinds(v.type)[0]} {given[v][0]}" if in_register(v.type) else f"ptr {given[v][1]}" for v in made.read),
         *(f"ptr {rooms[v][1]}" for v in group.results),
         *(f"ptr {room[1]}" for room in scratch),
         *(f"i64 {e}" for e in (extents if made.outer else [product(w, extents)])),

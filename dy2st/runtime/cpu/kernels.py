@@ -19,14 +19,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.runtime.cpu.drawn import chosen
 from dy2st.runtime.cpu.elements import Elements, Place
-from dy2st.runtime.cpu.elementwise import compute, converted
+from dy2st.runtime.cpu.elementwise import DRAWN, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.integers import plus, times
 from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, lanes_of, read_as_elements, vectors_at_once
 from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
-from dy2st.runtime.cpu.representation import element_kind, in_register
+from dy2st.runtime.cpu.representation import element_kind, in_register, kinds
 from dy2st.runtime.cpu.target import Target
 
 
@@ -47,10 +49,7 @@ class Nest:
         self.extents = [f"%e{i}" for i in range(len(made.group.space) if made.outer else 1)]
         """Those of the space; of rows alone how long they are, so that nests share code whose spaces differ."""
         self.parameters = [
-            *(
-                (element_kind(tensor_type(v).dtype) if in_register(v.type) else "ptr", r)
-                for v, r in self.reading.items()
-            ),
+            *((kinds(v.type)[0] if in_register(v.type) else "ptr", r) for v, r in self.reading.items()),
             *(("ptr", r) for r in self.writing.values()),
             *(("ptr", r) for r in self.scratch.values()),
             *(("i64", e) for e in self.extents),
@@ -63,6 +62,8 @@ class Nest:
         """Addresses of the row in memory."""
         self.number = "0"
         """The number in its row of the first element that is being written."""
+        self.origin = "0"
+        """The number of the row's first element, where random numbers need it."""
         self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
 
     def begin(self, f: Function) -> None:
@@ -138,6 +139,8 @@ class Nest:
     def row_of(self, counters: list[str]) -> None:
         made, group = self.made, self.group
         self.row, self.base = {}, dict(self.scratch)
+        if any(o.op.name in DRAWN for o in group.members):
+            self.origin = self._row_number(counters)
         for value, register in self.reading.items():
             if in_register(value.type):
                 self.row[value] = register
@@ -153,6 +156,15 @@ class Nest:
             if value in self.writing and value not in group.columns:
                 self._one().store(Place(self.base[value], "0", tensor_type(value).dtype), register)
 
+    def _row_number(self, counters: list[str]) -> str:
+        """Write how many elements stand in front of a row."""
+        if not counters:
+            return "0"
+        row = counters[0]
+        for axis, counter in enumerate(counters[1:], 1):
+            row = plus(self.f, times(self.f, row, self._extent(axis)), counter)
+        return times(self.f, row, self.length)
+
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
         lanes, self.number = Lanes(self.f, self.module, 1), "0"
@@ -162,7 +174,7 @@ class Nest:
                 continue
             if self.made.at[result] == sweep and operation.op.name not in REDUCTIONS:
                 self.row[result] = self._member(
-                    lanes, operation, [self._row_value(v) for v in operation.operands[: read_as_elements(operation)]]
+                    lanes, operation, [self._row_value(v) for v in read_as_elements(operation)]
                 )
 
     def _one(self) -> Elements:
@@ -232,7 +244,7 @@ class Nest:
                 self._row_value(value)
             return
         if value in self.makers and not (self.made.at[value] < sweep and value in self.base):
-            for operand in self.makers[value].operands[: read_as_elements(self.makers[value])]:
+            for operand in read_as_elements(self.makers[value]):
                 self._prepare(operand, sweep, seen)
 
     def _body(self, work: Work, i: str, sums: dict[Value, Accumulator]) -> None:
@@ -263,7 +275,7 @@ class Nest:
             made = self._load(value, i)
         else:
             operation = self.makers[value]
-            read = operation.operands[: read_as_elements(operation)]
+            read = read_as_elements(operation)
             made = self._member(lanes, operation, [self._vector(lanes, v, sweep, i, memo) for v in read])
         memo[value] = made
         return made
@@ -276,6 +288,10 @@ class Nest:
         if name == "keep_at":
             x, places = registers
             return kept_at(lanes, tensor_type(operation.results[0]).dtype, x, places, self.number)
+        if name in DRAWN:
+            seed, draw = (self.row[v] for v in operation.operands[:2])
+            place = plus(self.f, self.origin, self.number)
+            return chosen(lanes, tensor_type(operation.results[0]).dtype, registers[0], seed, draw, place)
         return compute(lanes, operation, registers)
 
     # ---- memory ----------------------------------------------------------------------------------------------------

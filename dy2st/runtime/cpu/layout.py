@@ -6,7 +6,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import Group, even
-from dy2st.runtime.cpu.elementwise import DEAR, LONG
+from dy2st.runtime.cpu.elementwise import DEAR, DRAWN, LONG
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 from dy2st.runtime.cpu.target import Target
@@ -45,9 +45,10 @@ class Layout:
 
     @property
     def read(self) -> list[Value]:
+        seeds = {v for o in self.group.members if o.op.name in DRAWN for v in o.operands[:2]}
         return [
             v for v in self.group.operands
-            if isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type))
+            if v in seeds or (isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type)))
         ]  # fmt: skip
 
     def is_row(self, value: Value) -> bool:
@@ -133,11 +134,13 @@ def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
                     made.reads[operand] = max(made.reads.get(operand, 0), made.at[result])
 
 
-def read_as_elements(operation: Operation) -> int:
-    """Return how many operands are read as elements; the others are extents."""
+def read_as_elements(operation: Operation) -> list[Value]:
+    """Return the operands that are read as elements; the others are extents, or say which random numbers are drawn."""
     if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
-        return 1
-    return 0 if operation.op.name in ("zeros_like", "ones_like") else len(operation.operands)
+        return operation.operands[:1]
+    if operation.op.name in DRAWN:
+        return operation.operands[2:]
+    return [] if operation.op.name in ("zeros_like", "ones_like") else operation.operands
 
 
 # ---- how wide -------------------------------------------------------------------------------------------------------

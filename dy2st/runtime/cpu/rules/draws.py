@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dy2st.dtypes import DType, bool_, float64, int64
+from dy2st.dtypes import DType, float64, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.drawn import FLOATS, chosen, drawn
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, times
-from dy2st.runtime.cpu.lanes import Lanes, define
+from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.philox import random_int, random_uniform, random_words64
 from dy2st.runtime.cpu.representation import Components, in_register, is_native, is_small
 from dy2st.runtime.cpu.routines import each_element, routine, split_routine
@@ -23,7 +23,6 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
 _KERNELS = {"random_uniform": "uniform", "random_normal": "normal"}
-_FLOATS = {"float32": "f32", "float64": "f64"}
 _COST = 30_000
 """Picoseconds that a vector of numbers takes, and what is made of them."""
 
@@ -32,12 +31,12 @@ _COST = 30_000
 def draw(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a draw into memory."""
     f, made = w.f, tensor_type(operation.results[0])
-    if made.dtype.name not in _FLOATS:
+    if made.dtype.name not in FLOATS:
         return host_rule(w, operation, operands)
     seed, number = (c[0] for c in operands[:2])
     shape = _shape(w, operation, operands[2:])
     room = _room(w, operation, shape)
-    kernel = w.library(f"random.{_KERNELS[operation.op.name]}.{_FLOATS[made.dtype.name]}.fill")
+    kernel = w.library(f"random.{_KERNELS[operation.op.name]}.{FLOATS[made.dtype.name]}.fill")
     f.call("void", kernel, f"ptr {room[1]}", f"i64 {product(w, shape)}", f"i64 {seed}", f"i64 {number}")
     return _made(w, operation, room)
 
@@ -89,13 +88,6 @@ def _drawn(
     w.f.call("void", symbol, f"ptr {room}", f"i64 {count}", *arguments)
 
 
-def _called(v: Lanes, definition: Definition, dtype: DType, first: str, *more: str) -> str:
-    """Write a call of one of philox.py's functions."""
-    define(v.module, definition)
-    arguments = [f"i64 {n}" for n in ("%seed", "%draw", first, *more)]
-    return v.f.call(v.of(dtype), f"@{definition.name}", *arguments)
-
-
 def _seeds(operands: Sequence[Components]) -> list[tuple[str, str, str]]:
     return [("i64", "%seed", operands[0][0]), ("i64", "%draw", operands[1][0])]
 
@@ -104,7 +96,7 @@ def _seeds(operands: Sequence[Components]) -> list[tuple[str, str, str]]:
 def exponential(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write -log(1 - u) of uniform float64 numbers."""
     made = tensor_type(operation.results[0])
-    if made.dtype.name not in _FLOATS:
+    if made.dtype.name not in FLOATS:
         return host_rule(w, operation, operands)
     shape = _shape(w, operation, operands[2:])
     room = _room(w, operation, shape)
@@ -112,7 +104,8 @@ def exponential(w: Writer, operation: Operation, operands: list[Components]) -> 
     def numbers(g: Function) -> Numbers:
         def number(v: Lanes, i: str) -> str:
             kind = v.of(float64)
-            below = g.value(f"fneg {kind} {_called(v, random_uniform('f64', v.count), float64, i)}")
+            uniform = drawn(v, random_uniform("f64", v.count), float64, "%seed", "%draw", i)
+            below = g.value(f"fneg {kind} {uniform}")
             return converted(v, g.value(f"fneg {kind} {v.math('log1p', float64, below)}"), float64, made.dtype)
 
         return number
@@ -120,6 +113,10 @@ def exponential(w: Writer, operation: Operation, operands: list[Components]) -> 
     name = f"random.exponential.{made.dtype.name}"
     _drawn(w, name, made.dtype, room[1], product(w, shape), _seeds(operands), numbers)
     return _made(w, operation, room)
+
+
+def _whole_number(v: Lanes, i: str) -> str:
+    return drawn(v, random_int(v.count), int64, "%seed", "%draw", i, "%low", "%span")
 
 
 @rule("random_int")
@@ -132,7 +129,7 @@ def whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     span = minus(f, high, low)
 
     def numbers(g: Function) -> Numbers:
-        return lambda v, i: converted(v, _called(v, random_int(v.count), int64, i, "%low", "%span"), int64, made.dtype)
+        return lambda v, i: converted(v, _whole_number(v, i), int64, made.dtype)
 
     def fast() -> Made:
         shape = _shape(w, operation, operands[4:])
@@ -145,11 +142,11 @@ def whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("random_bernoulli")
-def chosen(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def bernoulli(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write 1 where a uniform number is below the probability."""
     f, value = w.f, operation.operands[2]
     t = tensor_type(value)
-    if t.dtype.name not in _FLOATS:
+    if t.dtype.name not in FLOATS:
         return host_rule(w, operation, operands)
     shape, source = [], operands[2][1] if not in_register(t) else f.slot("i64")
     if in_register(t):
@@ -160,10 +157,8 @@ def chosen(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
     def numbers(g: Function) -> Numbers:
         def number(v: Lanes, i: str) -> str:
-            drawn = _called(v, random_uniform(_FLOATS[t.dtype.name], v.count), t.dtype, i)
             limit = Elements(g, w.unit.kernels, v.count).load(Place("%p", i, t.dtype))
-            below = g.value(f"fcmp olt {v.of(t.dtype)} {drawn}, {limit}")
-            return converted(v, below, bool_, t.dtype)
+            return chosen(v, t.dtype, limit, "%seed", "%draw", i)
 
         return number
 
@@ -187,7 +182,7 @@ def permutation(w: Writer, operation: Operation, operands: list[Components]) -> 
         v = Lanes(g, w.unit.kernels, 1)
         with g.loop("%count", hint="draw") as i:
             record = g.offset("%records", times(g, i, RECORD))
-            word = _called(v, random_words64(1), int64, i)
+            word = drawn(v, random_words64(1), int64, "%seed", "%draw", i)
             g.store("i64", g.value(f"xor i64 {word}, {-(2**63)}"), record)  # unsigned order as that of signed numbers
             g.store("i64", i, g.offset(record, 8))
         g.call("void", sorted_, "ptr %records", "i64 %count", "i64 %count")
