@@ -8,12 +8,16 @@ the results are written by `runtime.inplace.write`, which makes them state of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
+from dy2st.ir.location import user_location
+from dy2st.naming import is_plain_module
 from dy2st.nn.clip import ClipGradBase
 from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer import state as saving
@@ -208,12 +212,24 @@ class Optimizer:
         state = dict(self.state_of(p, options))
         master = state.pop("fp32_master", None)
         w = p if master is None else master
-        new, changed = self._ruled(TENSORS, p, w, TENSORS.like(g, w), self._lr_tensor, state, options, group)
-        for name, value in changed.items():
-            inplace.write(state[name], value)
-        if master is not None:
-            inplace.write(master, new)
-        inplace.write(p, TENSORS.like(new, p))
+        with self._at_one_line(current().trace.builder):
+            new, changed = self._ruled(TENSORS, p, w, TENSORS.like(g, w), self._lr_tensor, state, options, group)
+            for name, value in changed.items():
+                inplace.write(state[name], value)
+            if master is not None:
+                inplace.write(master, new)
+            inplace.write(p, TENSORS.like(new, p))
+
+    @contextmanager
+    def _at_one_line(self, b: Builder) -> Iterator[None]:
+        """Look for the user's line once where that is the line of `step()`: where the rule is not the user's."""
+        before = b.location
+        if before is None and is_plain_module(type(self).__module__):
+            b.location = user_location()
+        try:
+            yield
+        finally:
+            b.location = before
 
     def _ruled(
         self, m: Any, p: Tensor, w: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any], group: Any

@@ -226,3 +226,25 @@ def test_an_empty_parameter_can_be_stepped():
     p.grad = paddle.zeros([0, 3])
     optimizer.step()
     assert p.shape == [0, 3]
+
+
+class Halved(O.SGD):
+    def rule(self, m, p, g, lr, state, options):
+        return p - lr * g * 0.5, {}
+
+
+@pytest.mark.parametrize(("kind", "line"), [(O.Adam, "optimizer.step()"), (Halved, "return p - lr * g * 0.5, {}")])
+def test_operations_of_an_update_name_the_step_or_the_users_rule(kind, line):
+    p = parameter([1.0, 2.0])
+    optimizer = kind(learning_rate=0.1, parameters=[p])
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x):
+        (p * x).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    step(paddle.to_tensor(np.array([1.0, 1.0])))
+    operations = [*step.concrete_program.main_program.walk()]
+    assert line in {o.location.source() for o in operations if o.location is not None}
+    assert all(o.location is not None and o.location.file == __file__ for o in operations)
