@@ -10,25 +10,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dy2st.autodiff.refusal import where_it_ends
-from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
-from dy2st.ir.location import error_here
 from dy2st.ir.program import Value, tensor_type
-from dy2st.ir.types import INT, ScalarType, TensorType, is_optional
+from dy2st.ir.types import INT, ScalarType, TensorType
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import View
 from dy2st.runtime.inplace import refuse_leaf
 from dy2st.runtime.log import MISSING, Key, WriteLog
+from dy2st.runtime.recorded_gradients import RecordedGradients
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor, needs_value
-from dy2st.runtime.traced_gradients import add_to_gradient, as_gradient
 from dy2st.runtime.variant import Variant
 
 
-class Recorder:
+class Recorder(RecordedGradients):
     """Record operations on tensors; `builder` stands where the next one goes."""
 
     of_function = False
@@ -276,116 +273,6 @@ class Recorder:
         if name not in self.rng_arguments:
             self.rng_arguments[name] = self.root.argument(INT, name)
         return self.rng_arguments[name]
-
-    # ---- derivatives ---------------------------------------------------------------------------------------------
-    def grad(
-        self, outs: Sequence[Tensor], ins: Sequence[Tensor], seeds: Sequence[Tensor | None], blocked: Sequence[Tensor],
-        allow_unused: bool = False,
-    ) -> list[Any]:  # fmt: skip
-        """Append the gradients of `outs` with respect to `ins`; None where there is none.
-
-        What only an untaken branch used has zeros, or with `allow_unused` one of None and a tensor.
-        """
-        cts: Cotangents = {}
-        for out, seed in zip(outs, seeds, strict=True):
-            value = self.builder.use(self.value_of(out))
-            ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
-            cts[value] = accumulate(self.builder, cts.get(value), ct)
-        stop = {self.value_of(t) for t in blocked}
-        found = self.pull(cts, [self.value_of(t) for t in ins], stop)
-        return [self._gradient(ct, x, allow_unused) for ct, x in zip(found, ins, strict=True)]
-
-    def why_none(self, outs: Sequence[Tensor], x: Tensor) -> str:
-        """Say why outputs have no gradient at `x`."""
-        root, ends = self.value_of(x), [self.builder.use(self.value_of(out)) for out in outs]
-        found = where_it_ends(root.block, root, ends)
-        if found is None:
-            return "no output depends on it"
-        place = f" (at {found.location})" if found.location is not None else ""
-        return f"'{found.name}'{place} has no derivative"
-
-    def _gradient(self, ct: Value | None, x: Tensor, allow_unused: bool) -> Any:
-        if ct is None:
-            return None
-        if allow_unused and is_optional(ct.type):
-            return as_gradient(self, ct)
-        return self.wrap(self._dense(ct, self.value_of(x)), False)
-
-    def _dense(self, ct: Value, like: Value) -> Value:
-        return self.builder.emit("variant_or_zeros", [ct, like], {"tag": 1}) if is_optional(ct.type) else ct
-
-    def pull(self, cts: Cotangents, roots: Sequence[Value], stop: set[Value]) -> list[Value | None]:
-        """Pull cotangents back to `roots` through this block and the blocks around it."""
-        b, level = self.builder, self.builder
-        totals: dict[Value, Value] = {}
-        while True:
-            inside = [v for v in roots if v.block is level.block]
-            entries = dict(level.captures)
-            carried = [] if level.parent is None else self._carried(level, {*inside, *entries.values(), *stop})
-            wanted = [*inside, *(a for a in entries.values() if a not in stop), *carried]
-            pulled = pull_back(b, level.block, wanted, cts, blocked=stop)
-            if any(v in pulled for v in carried):
-                raise error_here(
-                    StructureError, "a derivative inside of a loop goes back to what an earlier turn computed"
-                )
-            for v in inside:
-                if v in pulled:
-                    totals[v] = pulled[v]
-            if level.parent is None:
-                return [totals.get(v) for v in roots]
-            cts = {outer: pulled[a] for outer, a in entries.items() if a in pulled}
-            level = level.parent
-
-    def _carried(self, level: Builder, known: set[Value]) -> list[Value]:
-        """Return the other arguments of a block through which a gradient flows: what earlier turns of a loop gave."""
-        return [v for v in level.block.arguments if v in self.needs and v not in known]
-
-    def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
-        """Append the gradients of `outs` at every leaf that needs one and add them to the leaves' gradients."""
-        places = [(t, v) for t in self.leaves() if not self.stops(t) for v in self.leaf_values(t)]
-        cts: Cotangents = {}
-        for out, seed in zip(outs, seeds, strict=True):
-            value = self.builder.use(self.value_of(out))
-            ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
-            cts[value] = accumulate(self.builder, cts.get(value), ct)
-        for (leaf, _), ct in zip(places, self.pull(cts, [v for _, v in places], set()), strict=True):
-            if ct is not None:
-                add_to_gradient(self, leaf, ct)
-
-    def free(self, outs: Sequence[Tensor]) -> None:
-        """Note that gradients were pulled back from `outs` and will not be again.
-
-        The same holds for what they are linear in, a loss that was scaled or summed. Behind other operations eager mode
-        may not come; nor where a branch decides.
-        """
-        if self.builder is self.root:
-            self.freed.update(v for out in outs for v in self._linear_in(self.value_of(out)) if v.operation is not None)
-
-    def is_freed(self, value: Value) -> bool:
-        """Say whether a value, or what it is linear in, has lost its history."""
-        return any(v in self.freed for v in self._linear_in(value))
-
-    def _linear_in(self, value: Value) -> set[Value]:
-        """Return a value and what it is linear in, as far as gradients flow."""
-        found: set[Value] = set()
-        pending = [value]
-        while pending:
-            value = pending.pop()
-            if value in found or value not in self.needs:
-                continue
-            found.add(value)
-            if value.operation is not None and isinstance(value.operation.op, Op):
-                op = value.operation.op
-                pending += [value.operation.operands[i] for i in (*op.linear_in, *op.linear_together)]
-        return found
-
-    def leaves(self) -> list[Tensor]:
-        """Return the tensors from outside that this Program reads."""
-        return []
-
-    def leaf_values(self, t: Tensor) -> list[Value]:
-        """Return the values as which a leaf entered the Program and the loops that write it."""
-        return [self.value_of(t)]
 
     @contextmanager
     def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:
