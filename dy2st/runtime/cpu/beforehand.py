@@ -27,9 +27,9 @@ _FORMS = {False: ("nn",), True: ("packed.n", "pack_b.n")}
 
 
 def begin() -> None:
-    """Compile what all native code calls."""
+    """Load LLVM and compile what all loops call; not the pool of threads, which loops over numbers do not need."""
     with often():
-        _call((pool.product, support.product, signals.product), lambda: False)
+        _call((support.product, signals.product), lambda: False)
 
 
 @contextmanager
