@@ -17,14 +17,17 @@ Before                                                  After
 1. A tape is a list that begins empty and to which every turn appends a value. A later loop of as many turns reads what
    turn `t` has appended, for its own `t`: that cannot raise, so a read that nobody uses goes.
 2. What turn `t` has appended is made again where that takes no arithmetic on tensors: a constant, what does not change
-   from turn to turn, a number that counts turns, what is computed from such numbers, a view of a part of such a tensor,
-   an extent of what another tape keeps.
+   from turn to turn, a number that every turn adds the same to, what is computed from such numbers, a view of a part
+   of such a tensor, an extent of what another tape keeps.
 
 The list that is left without a reader goes with the dead code.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, Type
 from dy2st.ops.base import Op
@@ -80,9 +83,13 @@ def _step(loop: Operation, place: int) -> int | None:
     """Return what every turn adds to a carried int, None where it does something else."""
     (body,), turn = loop.blocks, int(loop.op.name == "counted_while")
     argument, made = body.arguments[turn + place], body.results[1 - turn + place].operation
-    if argument.type != INT or made is None or made.op.name != "scalar_add" or argument not in made.operands:
+    if argument.type != INT or made is None or argument not in made.operands:
         return None
-    return _number(made.operands[1 - made.operands.index(argument)])
+    place = made.operands.index(argument)
+    if made.op.name == "scalar_add":
+        return _number(made.operands[1 - place])
+    less = _number(made.operands[1]) if made.op.name == "scalar_sub" and place == 0 else None
+    return None if less is None else -less
 
 
 def _number(value: Value) -> int | None:
@@ -161,7 +168,7 @@ class _Again:
         if value in self.here or (made is not None and made.op.name in CONSTANTS):
             return True
         if made is None:
-            return self._is_turn(value) or self._outside(value) is not None
+            return self._is_turn(value) or self._counts(value) is not None or self._outside(value) is not None
         op = made.op
         if depth == 0 or not (op.name.startswith("scalar_") or op.name in _EXTENTS or _is_part(made)):
             return False
@@ -174,6 +181,8 @@ class _Again:
         made = value.operation
         if made is None and self._is_turn(value):
             here[value] = self.body.arguments[0]
+        elif made is None and (counts := self._counts(value)) is not None:
+            here[value] = self._counted(*counts, into)
         elif made is None:
             outer = self._outside(value)
             assert outer is not None
@@ -191,12 +200,38 @@ class _Again:
 
     def _is_turn(self, value: Value) -> bool:
         """Say whether an argument of the loop is the number of the turn."""
+        return self.source.arguments.index(value) < self.turn and not self.loop.attributes["reverse"]
+
+    def _counts(self, value: Value) -> tuple[Value, int] | None:
+        """Return what an argument of the loop begins with, and what every turn adds to it; None for another one."""
         place = self.source.arguments.index(value) - self.turn
-        if place < 0:
-            return not self.loop.attributes["reverse"]
-        if place >= self.loop.attributes["carried"]:
-            return False
-        return _number(self.loop.operands[1 + place]) == 0 and _step(self.loop, place) == 1
+        if not 0 <= place < self.loop.attributes["carried"]:
+            return None
+        begun, step = self.loop.operands[1 + place], _step(self.loop, place)
+        return None if step is None or not isinstance(begun.type, ScalarType) else (begun, step)
+
+    def _counted(self, begun: Value, step: int, into: list[Operation]) -> Value:
+        """Make the number that a turn begins with, where turns before it have each added `step`."""
+        made, start = self.body.arguments[0], _number(begun)
+        if step != 1:
+            made = self._computed("scalar_mul", [made, self._int(step, into)], into)
+        if start == 0:
+            return made
+        first = self._captured(begun, begun) if start is None else self._int(start, into)
+        return self._computed("scalar_add", [first, made], into)
+
+    def _int(self, number: int, into: list[Operation]) -> Value:
+        return self._computed("scalar_constant", [], into, {"value": number})
+
+    def _computed(
+        self, name: str, operands: list[Value], into: list[Operation], attributes: dict[str, Any] | None = None
+    ) -> Value:
+        """Make an operation that gives an int."""
+        made = Operation(lookup(name), operands, attributes or {}, [], self.later.location)
+        kind = made.op.infer_operation([v.type for v in operands], made.attributes, ())
+        made.results.append(Value(kind, self.body, made))
+        into.append(made)
+        return made.results[0]
 
     def _outside(self, value: Value) -> Value | None:
         """Return what an argument of the loop is in every turn: an operand that has the same type."""

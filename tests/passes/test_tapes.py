@@ -8,6 +8,7 @@ import pytest
 import dy2st as paddle
 from dy2st.passes import run_pipeline
 from dy2st.passes.dce import RemoveDeadCode
+from dy2st.passes.pipeline import optimise
 from dy2st.passes.tapes import ReadTapesLess
 from dy2st.runtime.interpreter import evaluate
 from tests.passes.texts import becomes, program, stays
@@ -127,12 +128,67 @@ def test_derivatives_through_what_is_read_again_are_those_of_eager_mode(turns: i
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
+def kept(static: Any) -> int:
+    """Return how many values a turn appends to tapes."""
+    program = optimise(static.concrete_program.main_program, verify=True)
+    return sum(operation.op.name == "list_append" for operation in program.walk())
+
+
 def test_a_gradient_keeps_what_takes_arithmetic_alone() -> None:
     @paddle.jit.to_static(full_graph=True)
-    def slopes(x: Any, h: Any, w: Any) -> Any:
-        return paddle.grad(recurrent(paddle, x, h, w), [w])
+    def slopes(x: Any, h: Any, w: Any, u: Any) -> Any:
+        t = 0
+        while t < x.shape[0]:
+            h = paddle.tanh(x[t] @ u + h @ w)
+            t += 1
+        return paddle.grad((h * h).sum(), [w, u])
 
-    w = paddle.to_tensor(np.eye(3, dtype="float32"), stop_gradient=False)
-    slopes(paddle.ones([4, 2, 3]), paddle.ones([2, 3]), w)
-    lists = [o for o in slopes.concrete_program.compiled.program.walk() if o.op.name == "list_append"]
-    assert len(lists) == 2  # what enters a turn, and tanh
+    w, u = (paddle.to_tensor(np.eye(3, dtype="float32"), stop_gradient=False) for _ in range(2))
+    slopes(paddle.ones([4, 2, 3]), paddle.ones([2, 3]), w, u)
+    assert kept(slopes) == 2  # what enters a turn, and tanh
+
+
+def backwards(x: Any, h: Any, w: Any, first: int) -> Any:
+    t = x.shape[0] - 1
+    while t >= 0:
+        h = paddle.tanh(x[t] + h @ w)
+        t -= 1
+    return h
+
+
+def every_second(x: Any, h: Any, w: Any, first: int) -> Any:
+    t, k = 1, 0
+    while k < x.shape[0] // 2:
+        h = paddle.tanh(x[t] + h @ w)
+        t, k = t + 2, k + 1
+    return h
+
+
+def from_some_place_on(x: Any, h: Any, w: Any, first: int) -> Any:
+    t = first
+    while t < x.shape[0]:
+        h = paddle.tanh(x[t] * (0.1 * t) + h @ w * 0.3)
+        t += 1
+    return h
+
+
+@pytest.mark.parametrize("function", [backwards, every_second, from_some_place_on], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_numbers_that_count_from_elsewhere_or_by_more_are_computed_from_the_turn(
+    function: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    random = np.random.default_rng(0)
+    tensors = [paddle.to_tensor(random.normal(size=s).astype("float32")) for s in ((7, 2, 3), (2, 3), (3, 3))]
+    for tensor in tensors:
+        tensor.stop_gradient = False
+
+    def slopes(x: Any, h: Any, w: Any, first: int) -> Any:
+        h = function(x, h, w, first)
+        return paddle.grad((h * h).sum(), [x, w])
+
+    static = paddle.jit.to_static(slopes, full_graph=True)
+    for first in (2, 4, 1):
+        for a, b in zip(slopes(*tensors, first), static(*tensors, first), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-5, atol=1e-6)
+    assert kept(static) == 2  # what enters a turn, and tanh
