@@ -85,7 +85,8 @@ class RecordedGradients:
                     totals[v] = pulled[v]
             if level.parent is None:
                 return [totals.get(v) for v in roots]
-            cts = {outer: pulled[a] for outer, a in entries.items() if a in pulled}
+            # a block around captures what comes from further out too
+            cts = {level.parent.use(outer): pulled[a] for outer, a in entries.items() if a in pulled}
             level = level.parent
 
     def _carried(self, level: Builder, known: set[Value]) -> list[Value]:

@@ -1,0 +1,76 @@
+"""Gradients that are taken inside of branches and loops, of what was computed outside of all of them."""
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+
+CREATED = {"create_graph": True}
+
+
+def in_two_branches(x, t, n):
+    a, b = x * 1.0, x * 2.0
+    if t > 0.3:
+        if t > 0.4:
+            a = paddle.grad((b * b * x).sum(), x, **CREATED)[0]
+    return a
+
+
+def in_a_loop_in_a_branch(x, t, n):
+    a, b = x * 1.0, x * 2.0
+    if t > 0.3:
+        for i in range(n):
+            a = a + paddle.grad((b * b * x).sum() * i, x, **CREATED)[0]
+    return a
+
+
+def in_a_branch_in_a_loop(x, t, n):
+    a, b = x * 1.0, x * 2.0
+    while n > 0:
+        if t > 0.3:
+            a = a * 0.5 + paddle.grad((b * x).sum(), x, **CREATED)[0]
+        n = n - 1
+    return a
+
+
+def with_what_each_block_computes(x, t, n):
+    b = x * 2.0
+    if t > 0.3:
+        c = paddle.sin(b)
+        if t > 0.4:
+            d = c * x
+            if t > 0.45:
+                return paddle.grad((b * c * d).sum(), x, **CREATED)[0]
+    return b
+
+
+FUNCTIONS = [in_two_branches, in_a_loop_in_a_branch, in_a_branch_in_a_loop, with_what_each_block_computes]
+
+
+def called(function, t):
+    x = paddle.to_tensor([1.0, -0.5], stop_gradient=False)
+    return function(x, paddle.to_tensor(t), paddle.to_tensor(3)).numpy()
+
+
+@pytest.mark.parametrize("t", [0.5, 0.0])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_grad(function, t):
+    static = paddle.jit.to_static(function, full_graph=True)
+    np.testing.assert_allclose(called(static, t), called(function, t), rtol=1e-6)
+
+
+@pytest.mark.parametrize("t", [0.5, 0.0])
+def test_backward(t):
+    def f(x, t):
+        b = x * 2.0
+        if t > 0.3:
+            if t > 0.4:
+                (b * b).sum().backward()
+        return x.grad
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    found = []
+    for function in (f, static):
+        grad = function(paddle.to_tensor([1.0, -0.5], stop_gradient=False), paddle.to_tensor(t))
+        found.append(None if grad is None else grad.numpy().tolist())
+    assert found[1] == found[0] == ([8.0, -4.0] if t else None)
