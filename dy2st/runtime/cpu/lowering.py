@@ -18,6 +18,7 @@ from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.cut_operands import CutOperands
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.passes.decompose import Decompose
+from dy2st.passes.dims_of_operands import DimsOfOperands
 from dy2st.passes.join_parts import JoinParts
 from dy2st.passes.pairs import Pairs
 from dy2st.passes.split_products import SplitProducts
@@ -42,7 +43,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
     run_pipeline(
         copy,
         (
-            Attend(), Pairs(), Decompose(), BeginOptionals(), JoinParts(), SpreadConstants(),
+            Attend(), Pairs(), Decompose(), BeginOptionals(), JoinParts(), SpreadConstants(), DimsOfOperands(),
             MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup, SumBatches(), RemoveDeadCode(),
             AccumulateProducts(), RemoveDeadCode(),
         ),
