@@ -189,6 +189,7 @@ def test_numbers_that_count_from_elsewhere_or_by_more_are_computed_from_the_turn
 
     static = paddle.jit.to_static(slopes, full_graph=True)
     for first in (2, 4, 1):
-        for a, b in zip(slopes(*tensors, first), static(*tensors, first), strict=True):
+        given: list[Any] = [*tensors, first]
+        for a, b in zip(slopes(*given), static(*given), strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-5, atol=1e-6)
     assert kept(static) == 2  # what enters a turn, and tanh
