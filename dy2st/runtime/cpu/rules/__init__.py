@@ -9,6 +9,7 @@ from dy2st.runtime.cpu.rules import (
     control,
     creation,
     draws,
+    elimination,
     extremes,
     fourier,
     joins,
