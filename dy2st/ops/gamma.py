@@ -114,7 +114,7 @@ def polygamma_values(xp: Any, x: Any, n: int) -> Any:
     x = x.astype(xp.float64)
     positive = _polygamma_positive(xp, xp.where(x < 0, 1 - x, x), n)
     cotangent = 1 / xp.tan(math.pi * (x - xp.rint(x)))
-    reflected = (-1.0) ** n * positive - math.pi ** (n + 1) * polynomial(cotangent, _cotangent_derivative(n))
+    reflected = (-1.0) ** n * positive - math.pi ** (n + 1) * polynomial(cotangent, cotangent_derivative(n))
     return xp.where(x < 0, reflected, positive)
 
 
@@ -127,15 +127,19 @@ def _polygamma_positive(xp: Any, x: Any, n: int) -> Any:
         total = total + xp.where(x + k < large, (x + k) ** -(n + 1.0), xp.zeros((), x.dtype))
     far = xp.where(x < large, x + xp.ceil(large - x), x)
     inverse = 1 / (far * far)
-    series = tuple(
-        bernoulli * math.exp(math.lgamma(2 * k + n + 2) - math.lgamma(2 * k + 3) - math.lgamma(n + 1))
-        for k, bernoulli in enumerate(BERNOULLI)
-    )
-    tail = 1 / n + 0.5 / far + inverse * polynomial(inverse, series[::-1])
+    tail = 1 / n + 0.5 / far + inverse * polynomial(inverse, tail_series(n))
     return (-1.0) ** (n + 1) * factorial * (total + far ** -float(n) * tail)
 
 
-def _cotangent_derivative(n: int) -> tuple[float, ...]:
+def tail_series(n: int) -> tuple[float, ...]:
+    """Return the asymptotic series of the tail of polygamma of order n in 1 / x**2, the highest power first."""
+    return tuple(
+        bernoulli * math.exp(math.lgamma(2 * k + n + 2) - math.lgamma(2 * k + 3) - math.lgamma(n + 1))
+        for k, bernoulli in enumerate(BERNOULLI)
+    )[::-1]
+
+
+def cotangent_derivative(n: int) -> tuple[float, ...]:
     """The n-th derivative of cot as a polynomial in cot, the highest power first: each step is -(1 + c**2) P'(c)."""
     lowest_first = [0.0, 1.0]
     for _ in range(n):

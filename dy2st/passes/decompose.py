@@ -21,6 +21,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.base import Pass
+from dy2st.passes.polygamma import polygamma
 
 Rule = Callable[[Builder, Operation], Sequence[Value] | None]
 
@@ -236,4 +237,5 @@ RULES: dict[str, Rule] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "layer_norm": _layer_norm,
+    "polygamma": polygamma,
 }
