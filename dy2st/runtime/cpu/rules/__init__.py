@@ -3,6 +3,7 @@
 from dy2st.runtime.cpu.rules import (
     along_axis,
     attention,
+    beams,
     brackets,
     broadcasts,
     classes,
