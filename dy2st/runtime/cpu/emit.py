@@ -22,6 +22,11 @@ _LONG_BLOCK = 200
 """How many instructions a block has when it is cut."""
 
 
+MOST_WRITTEN_OUT = 30_000
+"""How many letters of others a function has in it; it calls what is beyond. LLVM takes 2 us and more for each letter, a
+call takes 5% of a short function of the math library, and nothing beside a long one."""
+
+
 class Function:
     """One LLVM function that is being written; registers are named, slots on the stack stand in its first block."""
 
@@ -45,6 +50,7 @@ class Function:
         """The label of the block that is being written."""
         self._ended = False
         self._began = 0
+        self._written_out = 0
 
     def value(self, text: str) -> str:
         """Write an instruction and return the register of its result."""
@@ -89,6 +95,13 @@ class Function:
             self.do(text)
             return ""
         return self.value(text)
+
+    def has_room(self, letters: int) -> bool:
+        """Say whether a function of so many letters is to be written out where it is called, and note that it is."""
+        if self._written_out + letters > MOST_WRITTEN_OUT:
+            return False
+        self._written_out += letters
+        return True
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
     def label(self, hint: str) -> str:

@@ -60,9 +60,12 @@ class Lanes:
         return self.f.call(kind, f"@{full}", *(f"{kind} {r}" for r in registers))
 
     def math(self, name: str, dtype: DType, *registers: str) -> str:
-        """Write a call of a function of the math library."""
+        """Write a call of a function of the math library: of the text itself where there is room for it."""
         make = math.strict_function if self.module.strict else math.function
-        definition = make(name, "f32" if dtype.bits <= 32 else "f64", self.count)
+        number = "f32" if dtype.bits <= 32 else "f64"
+        definition = make(name, number, self.count)
+        if not self.f.has_room(len(definition.text)):
+            definition = math.called_function(name, number, self.count, strict=self.module.strict)
         define(self.module, definition)
         kind = self.of(dtype)
         return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))
