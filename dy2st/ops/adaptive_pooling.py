@@ -104,7 +104,7 @@ class AdaptiveMaxPool(Op):
         values, places = xp.empty((*lead, *output), x.dtype), xp.empty((*lead, *output), np.int64)
         cells = [list(_cells(n, count)) for n, count in zip(spatial, output, strict=True)]
         for at, cell in zip(np.ndindex(*output), itertools.product(*cells), strict=True):
-            found = x[(..., *cell)].reshape(*lead, -1)
+            found = x[(..., *cell)].reshape(*lead, math.prod(c.stop - c.start for c in cell))
             best = found.argmax(axis=-1)
             values[(..., *at)] = xp.take_along_axis(found, best[..., None], -1)[..., 0]
             places[(..., *at)] = numbers[cell].reshape(-1)[best]
@@ -117,6 +117,7 @@ class AdaptiveMaxPool(Op):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((rng.permutation(14).reshape(2, 1, 7) / 7.0,), {"output": (3,)})
         yield Sample((rng.permutation(40).reshape(1, 2, 5, 4) / 7.0,), {"output": (2, 1)})
+        yield Sample((np.zeros((0, 2, 4)),), {"output": (3,)})
 
 
 def _cells(extent: int, count: int) -> Iterator[slice]:

@@ -6,6 +6,7 @@ from dy2st.runtime.cpu.rules import (
     beams,
     brackets,
     broadcasts,
+    cells,
     classes,
     control,
     creation,
