@@ -82,6 +82,8 @@ def scattered(
             continue
         if part[0] == "slice":
             start, found = sliced(w, shape[axis], apart[axis], *part[1:])
+            if isinstance(part[3], str):
+                inside = all_of(f, inside, compare(f, "ne", part[3], 0))
             kept.append((at, found))
             first = plus(f, first, start)
             axis += 1

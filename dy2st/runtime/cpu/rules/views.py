@@ -97,8 +97,7 @@ def parts_of(
 ) -> list[Any] | None:
     """Return the spec with the registers of its run-time ints and the tensors and masks themselves.
 
-    An integer tensor of rank 0 is an int. None where a slice has a step that only the run tells, or a tensor has
-    elements that native code does not compute with.
+    An integer tensor of rank 0 is an int. None where a tensor has elements that native code does not compute with.
     """
     rest = iter(zip(values, operands, strict=True))
     made: list[Any] = []
@@ -122,8 +121,6 @@ def parts_of(
             if not isinstance(value.type, ScalarType) or value.type.kind != "int":
                 return None
             seen.append(components[0])
-        if part[0] == "slice" and not (seen[3] is None or isinstance(seen[3], int)):
-            return None
         made.append(tuple(seen))
     return made
 
@@ -144,7 +141,7 @@ class Region:
     shape: list[str]
     strides: list[str]
     inside: str
-    """Whether all ints are inside of their axes."""
+    """Whether all ints are inside of their axes, and no step is 0."""
 
 
 def region(
@@ -169,6 +166,8 @@ def region(
             first = f.value(f"mul i64 {start}, {apart[axis]}")
         else:
             first, kept = sliced(w, shape[axis], apart[axis], *part[1:])
+            if isinstance(part[3], str):
+                made.inside = f.value(f"and i1 {made.inside}, {f.value(f'icmp ne i64 {part[3]}, 0')}")
             made.shape.append(kept.extent)
             made.strides.append(kept.stride)
         made.first = f.value(f"add i64 {made.first}, {first}")
@@ -204,10 +203,22 @@ def sliced(w: Writer, extent: str, stride: str, *bounds: Any) -> tuple[str, Axis
     return start if start == "0" else w.f.value(f"mul i64 {start}, {stride}"), Axis(count, apart)
 
 
-def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | None) -> tuple[str, str, int]:
-    """Return where a slice starts, how many it takes, and its step, by Python's rules."""
+def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | str | None) -> tuple[str, str, int | str]:
+    """Return where a slice starts, how many it takes, and its step, by Python's rules.
+
+    A step that only the run tells may be 0, which is refused elsewhere.
+    """
     f, by = w.f, 1 if step is None else step
-    low, high = ("0", extent) if by > 0 else ("-1", f.value(f"sub i64 {extent}, 1"))
+    if start is None and stop is None and by == 1:
+        return "0", extent, 1
+    up = f.value(f"icmp sgt i64 {by}, 0") if isinstance(by, str) else str(by > 0).lower()
+
+    def either(upward: str, downward: str) -> str:
+        """Return one number for a step up and another for a step down."""
+        return {"true": upward, "false": downward}.get(up) or f.value(f"select i1 {up}, i64 {upward}, i64 {downward}")
+
+    top = extent if up == "true" else f.value(f"sub i64 {extent}, 1")
+    low, high = either("0", "-1"), either(extent, top)
 
     def clipped(number: Any, left_out: str) -> str:
         if number is None:
@@ -216,11 +227,19 @@ def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | None) -> 
         least = f.call("i64", "@llvm.smax.i64", f"i64 {front}", f"i64 {low}")
         return f.call("i64", "@llvm.smin.i64", f"i64 {least}", f"i64 {high}")
 
-    first, last = clipped(start, low if by > 0 else high), clipped(stop, high if by > 0 else low)
-    length = f.value(f"sub i64 {last}, {first}" if by > 0 else f"sub i64 {first}, {last}")
-    if abs(by) != 1:
+    first, last = clipped(start, either(low, high)), clipped(stop, either(high, low))
+    length = f.value(f"sub i64 {either(last, first)}, {either(first, last)}")
+    if isinstance(by, str):
+        length = _turns(w, length, by)
+    elif abs(by) != 1:
         length = f.value(f"sdiv i64 {f.value(f'add i64 {length}, {abs(by) - 1}')}, {abs(by)}")
-    count = f.call("i64", "@llvm.smax.i64", f"i64 {length}", "i64 0")
-    if start is None and stop is None and by == 1:
-        return "0", extent, 1
-    return first, count, by
+    return first, f.call("i64", "@llvm.smax.i64", f"i64 {length}", "i64 0"), by
+
+
+def _turns(w: Writer, length: str, step: str) -> str:
+    """Write how many steps of a number of the run begin in a length: at most 0 where there is none."""
+    f = w.f
+    size = f.call("i64", "@llvm.umax.i64", f"i64 {f.call('i64', '@llvm.abs.i64', f'i64 {step}', 'i1 false')}", "i64 1")
+    whole = f.value(f"udiv i64 {f.value(f'sub i64 {length}, 1')}, {size}")
+    some = f.value(f"icmp sgt i64 {length}, 0")
+    return f.value(f"select i1 {some}, i64 {f.value(f'add i64 {whole}, 1')}, i64 0")
