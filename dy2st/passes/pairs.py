@@ -114,6 +114,22 @@ def _where(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     return b.emit(operation.op, [b.broadcast_to(condition, tensor_type(x).shape), x, y])
 
 
+def _triangle(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
+    """Take the triangles of all real parts and of all imaginary parts: their axis goes to the front and back."""
+    rank = tensor_type(operation.operands[0]).rank
+    apart = b.transpose(given[0], perm=(rank, *range(rank)))
+    return b.transpose(b.emit(operation.op, [apart], dict(operation.attributes)), perm=(*range(1, rank + 1), 0))
+
+
+def _along_axis(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
+    """Take both parts from, or put them to, the same places."""
+    x, places, *values = given
+    t = tensor_type(places)
+    places = b.broadcast_to(b.expand_dims(places, axes=(t.rank,)), (*t.shape, 2))
+    attributes = {**operation.attributes, "axis": operation.attributes["axis"] % t.rank}
+    return b.emit(operation.op, [x, places, *values], attributes)
+
+
 # ---- 3. ------------------------------------------------------------------------------------------------------------
 def _part(b: Builder, pairs: Value, at: int) -> Value:
     whole = (("slice", None, None, None),) * (tensor_type(pairs).rank - 1)
@@ -128,12 +144,21 @@ def _complex(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     return b.stack(*given, axis=tensor_type(given[0]).rank)
 
 
+def _full(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
+    pair, *dims = given
+    parts = [b.emit(operation.op, [_part(b, pair, at), *dims], dict(operation.attributes)) for at in range(2)]
+    return b.stack(*parts, axis=tensor_type(parts[0]).rank)
+
+
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("add", "sub", "neg", "zeros_like", "detach"), _as_it_is),
     **dict.fromkeys(("index", "index_set", "index_add", "gather_nd", "scatter_nd_add"), _as_it_is),
     **dict.fromkeys(("sum", "mean", "cumsum", "concat", "stack", "split", "flip", "roll"), _from_the_front),
     **dict.fromkeys(("take", "take_add"), _from_the_front),
     **dict.fromkeys(("broadcast", "sum_to", "reshape"), _shaped),
+    **dict.fromkeys(("tril", "triu"), _triangle),
+    **dict.fromkeys(("take_along_axis", "put_along_axis"), _along_axis),
+    "full": _full,
     "transpose": _transpose,
     "where": _where,
     "real": _real,

@@ -19,7 +19,7 @@ UNARY = (
     *("neg", "conj", "abs", "sign", "real", "imag", "exp", "log", "sin", "cos", "tanh", "sqrt", "reciprocal", "square"),
     *("isnan", "isfinite"),
 )
-BINARY = ("add", "sub", "mul", "div", "safe_mul", "eq", "ne")
+BINARY = ("add", "sub", "mul", "div", "safe_mul", "pow", "eq", "ne")
 
 
 def numbers(rng, shape, dtype):
@@ -83,6 +83,15 @@ def test_fourier_transforms(axis, inverse, norm, dtype, rng, guarded):
         shape[axis] = length
         attributes = {"axis": axis % 3, "norm": norm, "inverse": inverse}
         check("fft", (numbers(rng, shape, dtype),), attributes, exact=dtype == "complex128")  # NumPy's wider for some
+
+
+def test_a_place_outside_of_its_axis_is_evals_error(rng):
+    x, places = numbers(rng, (2, 4), "complex128"), np.array([[0, 3], [1, 2]])
+    made = built(lookup("take_along_axis"), Sample((x, places), {"axis": 1}), symbolic=True)
+    native, plan = NativePlan(Program({"main": made})), compile_plan(Program({"main": made}))
+    for run in (native.run, plan.run):
+        with pytest.raises(IndexError, match="index -5 is out of range for axis 1 with 4 elements"):
+            run([x, places - 5])
 
 
 def test_a_transform_of_nothing_is_refused_as_by_the_op():

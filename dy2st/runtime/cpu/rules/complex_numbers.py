@@ -48,6 +48,8 @@ def _ufunc(operation: Operation) -> str | None:
     op = operation.op
     if isinstance(op, Conj):
         return "conjugate"
+    if op.name == "pow" and len({tensor_type(v).dtype for v in operation.operands}) == 1:
+        return "power"
     if not isinstance(op, Ufunc) or type(op).eval is not Ufunc.eval or operation.attributes:
         return None
     return op.function
