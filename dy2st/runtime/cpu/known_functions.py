@@ -21,7 +21,6 @@ from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.usable import usable_cpus
 
 _NAME = re.compile(r"@([\w.$-]+)")
-_RANGE = re.compile(r"^(define internal void @dy2st\.k\.\w+\.\d+\(.*\) )alwaysinline", re.MULTILINE)
 _MOST = 256
 """How many batches are held in memory; those before are still in the cache."""
 _LARGE = 20_000
@@ -107,19 +106,11 @@ class Batches:
         inside = self._reached(names)
         text = "\n\n".join(text for name, text in self._texts.items() if name in inside) + "\n"
         if self._quick:
-            return compile_object(ranges_called(text), self._target, 0)
+            return compile_object(text, self._target, 0)
         keys = {name: key for name, key in self._keys.items() if name in inside}
         batch = Batch(compile_object(text, self._target), keys)
         _keep(object_key(text, self._target, 1), batch)
         return batch.code
-
-
-def ranges_called(text: str) -> str:
-    """Return code in which the functions that run ranges of nests are called, for one thread and for several.
-
-    Written into both callers, they would be compiled twice.
-    """
-    return _RANGE.sub(r"\1noinline", text)
 
 
 def _is_public(text: str) -> bool:

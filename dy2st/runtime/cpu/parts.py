@@ -114,12 +114,12 @@ class _Kernel(Nest):
         return f"{public.text}\n\n{part.text()}"
 
     def _part(self, more: list[tuple[str, str]]) -> Function:
-        """Begin a function that runs a range."""
+        """Begin a function that runs a range; as one of its own it is not compiled for one thread and for several."""
         f = Function(
             f"dy2st.kernel.{len(self.beside)}",
             [*self.parameters, *more, *RANGE],
             linkage="internal",
-            also="alwaysinline nounwind",
+            also="noinline nounwind",
         )
         self.begin(f)
         return f

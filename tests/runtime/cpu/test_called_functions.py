@@ -112,6 +112,13 @@ def test_a_few_functions_are_written_out():
     assert not any(name.endswith(".called") for name in texts)
 
 
+@pytest.mark.parametrize("shape", ["N", "N, 8"])
+def test_what_runs_ranges_for_one_thread_and_for_several_is_compiled_once(shape):
+    kernels = "\n".join(lowered(chain("sin", 1, shape=shape)).kernels.texts.values())
+    (part,) = re.findall(r"define internal void @(dy2st\.k\.\w+\.0)\(.*\) noinline", kernels)
+    assert kernels.count(f"call void @{part}(") == 2
+
+
 def test_machine_code_grows_little_with_the_number_of_functions():
     short, long = (len(compile_object(lowered(chain("sin", n)).kernels.text(), current_target())) for n in (20, 90))
     assert long < 1.5 * short

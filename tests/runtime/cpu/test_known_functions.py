@@ -183,9 +183,3 @@ def test_without_images_each_function_is_there_once(monkeypatch, rng, when):
         static(paddle.to_tensor(x))
     plan = NativePlan(static.concrete_program.main_program)
     np.testing.assert_allclose(plan.run([x])[0], np.exp(x).sum(), rtol=1e-4)
-
-
-def test_ranges_of_a_nest_are_called_where_code_is_to_be_there_soon():
-    part = "define internal void @dy2st.k.0a1b.0(ptr %p, i64 %from) alwaysinline nounwind {\n  ret void\n}"
-    other = "define internal float @dy2st.exp.f32(float %x) alwaysinline nounwind {\n  ret float %x\n}"
-    assert known_functions.ranges_called(f"{part}\n{other}") == f"{part.replace('always', 'no')}\n{other}"
