@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dy2st.dtypes import bool_
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
@@ -115,10 +116,11 @@ def _where(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
 
 
 def _triangle(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
-    """Take the triangles of all real parts and of all imaginary parts: their axis goes to the front and back."""
-    rank = tensor_type(operation.operands[0]).rank
-    apart = b.transpose(given[0], perm=(rank, *range(rank)))
-    return b.transpose(b.emit(operation.op, [apart], dict(operation.attributes)), perm=(*range(1, rank + 1), 0))
+    """Choose by the triangle of a matrix of truth, one for all matrices and for both parts."""
+    (pairs,) = given
+    every = b.shaped("full", [b.constant(True, bool_)], b.shape(pairs)[-3:-1])
+    chosen = b.expand_dims(b.emit(operation.op, [every], dict(operation.attributes)), axes=(2,))
+    return b.where(chosen, pairs, b.zeros_like(pairs))
 
 
 def _along_axis(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:

@@ -75,9 +75,10 @@ def _maps(f: Function, kernels: Module, dtype: DType, rank: int) -> None:
             return
         place = _number(f, places, "extent")
         x = load_element(f, dtype, element_at(f, source, place, dtype))
-        with f.when(better(Lanes(f, kernels, 1), dtype, True, x, f.load(kind, best)), "more"):
-            f.store(kind, x, best)
-            f.store("i64", place, at)
+        v, top, found = Lanes(f, kernels, 1), f.load(kind, best), f.load("i64", at)
+        more = better(v, dtype, True, x, top)
+        f.store(kind, v.select(more, x, top, dtype), best)
+        f.store("i64", v.select(more, place, found, int64), at)
 
     with f.loop("%to", start="%from", hint="map") as number:
         source = element_at(f, "%x", times(f, number, "%size"), dtype)
