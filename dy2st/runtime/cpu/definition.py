@@ -53,6 +53,24 @@ def gathered(definitions: Iterable[Definition], elsewhere: Collection[str] = ())
     return "\n".join(found.values())
 
 
+def called(definition: Definition) -> Definition:
+    """Return a function that does what another one does, which is to be written out where it is called, and stays one.
+
+    Vectors come and go in registers.
+
+    >>> print(called(Definition("f", "define internal i64 @f(i64 %x) alwaysinline {...}")).text)
+    define internal i64 @f.called(i64 %x) noinline nounwind {
+      %result = call i64 @f(i64 %x)
+      ret i64 %result
+    }
+    """
+    name = f"{definition.name}.called"
+    head, _, given = definition.text.partition(")")[0].partition(f" @{definition.name}(")
+    kind = head.removeprefix("define internal ")
+    call = f"  %result = call {kind} @{definition.name}({given})\n  ret {kind} %result"
+    return Definition(name, f"define internal {kind} @{name}({given}) noinline nounwind {{\n{call}\n}}", (definition,))
+
+
 def exported(definition: Definition) -> Definition:
     """Return a definition that other modules can call."""
     return Definition(definition.name, definition.text.replace("define internal", "define", 1), definition.needs)

@@ -7,7 +7,7 @@ from typing import Any
 from dy2st.dtypes import DType, int64
 from dy2st.records import record
 from dy2st.runtime.cpu import math
-from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.definition import Definition, called
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.math import half
@@ -60,15 +60,17 @@ class Lanes:
         return self.f.call(kind, f"@{full}", *(f"{kind} {r}" for r in registers))
 
     def math(self, name: str, dtype: DType, *registers: str) -> str:
-        """Write a call of a function of the math library: of the text itself where there is room for it."""
+        """Write a call of a function of the math library."""
         make = math.strict_function if self.module.strict else math.function
-        number = "f32" if dtype.bits <= 32 else "f64"
-        definition = make(name, number, self.count)
-        if not self.f.has_room(len(definition.text)):
-            definition = math.called_function(name, number, self.count, strict=self.module.strict)
-        define(self.module, definition)
+        definition = make(name, "f32" if dtype.bits <= 32 else "f64", self.count)
         kind = self.of(dtype)
-        return self.f.call(kind, f"@{definition.name}", *(f"{kind} {r}" for r in registers))
+        return self._call(kind, definition, *(f"{kind} {r}" for r in registers))
+
+    def _call(self, kind: str, definition: Definition, *registers: str) -> str:
+        """Write a call of a definition, whose text stands here then where there is room for it."""
+        function = definition if self.f.has_room(len(definition.text)) else called(definition)
+        define(self.module, function)
+        return self.f.call(kind, f"@{function.name}", *registers)
 
     def from_half(self, bits: str) -> str:
         """Write float16 numbers, given as i16, as they stand in registers."""
@@ -86,9 +88,8 @@ class Lanes:
 
     def _converted(self, formula: half.Conversion, register: str, source: str) -> str:
         definition = half.conversion(formula, self.count)
-        define(self.module, definition)
         made = self.kind("i32" if formula is half.to_half else "float")
-        return self.f.call(made, f"@{definition.name}", f"{self.kind(source)} {register}")
+        return self._call(made, definition, f"{self.kind(source)} {register}")
 
     def select(self, condition: str, a: str, b: str, dtype: DType) -> str:
         """Write a choice by element."""

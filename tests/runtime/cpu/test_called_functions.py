@@ -106,6 +106,12 @@ def test_little_is_written_out(name, shape):
         assert max(letters_written_out(module.texts).values(), default=0) <= emit.MOST_WRITTEN_OUT
 
 
+def test_few_conversions_of_halves_are_written_out():
+    texts = lowered(chain("square", 90, "float16")).kernels.texts
+    assert any(re.fullmatch(r"dy2st\.rounded_to_half\.\d+\.called", name) for name in texts)
+    assert max(letters_written_out(texts).values()) <= emit.MOST_WRITTEN_OUT
+
+
 def test_a_few_functions_are_written_out():
     texts = lowered(chain("tanh", 3)).kernels.texts
     assert "dy2st.tanh.f32" in "".join(texts)

@@ -1,3 +1,3 @@
 """Elementary functions as LLVM IR, for vectors of any width."""
 
-from dy2st.runtime.cpu.math.functions import FORMULAS, called_function, function, strict_function
+from dy2st.runtime.cpu.math.functions import FORMULAS, function, strict_function

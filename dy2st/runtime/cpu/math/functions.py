@@ -95,22 +95,6 @@ def strict_function(name: str, dtype: str, lanes: int) -> Definition:
     )
 
 
-@functools.cache
-def called_function(name: str, dtype: str, lanes: int, *, strict: bool = False) -> Definition:
-    """Return IR for a function that stays one: code that has many of them calls it, instead of being that long.
-
-    It gives the same bits; vectors come and go in registers.
-
-    >>> called_function("sin", "f32", 16).name
-    'dy2st.sin.f32.16.called'
-    """
-    written = (strict_function if strict else function)(name, dtype, lanes)
-    e = Emitter(lanes)
-    operands, t, symbol = _operands(e, name, dtype), e.type(dtype), f"{written.name}.called"
-    result = e.call(written, dtype, *operands)
-    return Definition(symbol, _text(e, symbol, t, operands, result, "noinline"), (written,))
-
-
 EXACT = frozenset(
     {
         *("fmod", "mod", "floordiv", "floor", "ceil", "trunc", "rint", "round", "sign", "nextafter"),
@@ -127,10 +111,7 @@ def _operands(e: Emitter, name: str, dtype: str) -> list[Lanes]:
 
 def _finished(e: Emitter, symbol: str, dtype: str, operands: Sequence[Lanes], formula: Formula) -> Definition:
     result, t = formula(e, *operands), e.type(dtype)
-    return Definition(symbol, _text(e, symbol, t, operands, result, "alwaysinline"), tuple(e.needs.values()))
-
-
-def _text(e: Emitter, symbol: str, t: str, operands: Sequence[Lanes], result: Lanes, inline: str) -> str:
     arguments = ", ".join(f"{t} {x.text}" for x in operands)
-    head = f"define internal {t} @{symbol}({arguments}) {inline} nounwind {{"
-    return "\n".join([head, "entry:", *e.lines, f"  ret {t} {result.text}", "}"])
+    head = f"define internal {t} @{symbol}({arguments}) alwaysinline nounwind {{"
+    text = "\n".join([head, "entry:", *e.lines, f"  ret {t} {result.text}", "}"])
+    return Definition(symbol, text, tuple(e.needs.values()))
