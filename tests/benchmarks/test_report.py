@@ -58,6 +58,11 @@ def test_the_page_says_where_we_are_behind():
     assert "every row is within its goal" in page(results(jax=measured(4e-6)))
 
 
+def test_the_page_says_which_first_calls_take_longer_than_their_goal():
+    written = page(results(jax=measured(4e-6)))
+    assert "with nothing cached: 0 of 1. From the disk cache: 1 of 1 (cond 500 ms)." in written
+
+
 def test_the_page_tells_why_a_peer_has_no_figure():
     sides = {"torch": "FAILED: TypeError: no", "jax": "not installed: jax", "onnxruntime": "took more than 5 s"}
     written = page(results(**{side: {"missing": why} for side, why in sides.items()}))
