@@ -10,39 +10,42 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from dy2st.dtypes import DType as _DType
-from dy2st.dtypes import bool_ as _bool
-from dy2st.dtypes import complex64 as complex64
-from dy2st.dtypes import complex128 as complex128
-from dy2st.dtypes import float16 as float16
-from dy2st.dtypes import float32 as float32
-from dy2st.dtypes import float64 as float64
-from dy2st.dtypes import int8 as int8
-from dy2st.dtypes import int16 as int16
-from dy2st.dtypes import int32 as int32
-from dy2st.dtypes import int64 as int64
-from dy2st.dtypes import uint8 as uint8
-from dy2st.functions import methods as _methods
-from dy2st.functions.face import *  # noqa: F403 (the file lists them)
-from dy2st.ir.context import current as _current
-from dy2st.ir.program import Program as _Program
-from dy2st.jit.api import to_static as _to_static
-from dy2st.missing import no_attribute as _no_attribute
-from dy2st.runtime.backward import grad as grad
-from dy2st.runtime.cpu import versions as _versions
-from dy2st.runtime.generator import get_rng_state as get_rng_state
-from dy2st.runtime.generator import seed as seed
-from dy2st.runtime.generator import set_rng_state as set_rng_state
-from dy2st.runtime.grad_mode import enable_grad as enable_grad
-from dy2st.runtime.grad_mode import is_grad_enabled as is_grad_enabled
-from dy2st.runtime.grad_mode import no_grad as no_grad
-from dy2st.runtime.grad_mode import set_grad_enabled as set_grad_enabled
-from dy2st.runtime.places import CPUPlace as CPUPlace
-from dy2st.runtime.places import CUDAPlace as CUDAPlace
-from dy2st.runtime.places import get_device as get_device
-from dy2st.runtime.places import is_compiled_with_cuda as is_compiled_with_cuda
-from dy2st.runtime.places import set_device as set_device
-from dy2st.runtime.tensor import Tensor as Tensor
+from dy2st.runtime.collecting import kept as _kept
+
+with _kept():  # what modules are made of
+    from dy2st.dtypes import DType as _DType
+    from dy2st.dtypes import bool_ as _bool
+    from dy2st.dtypes import complex64 as complex64
+    from dy2st.dtypes import complex128 as complex128
+    from dy2st.dtypes import float16 as float16
+    from dy2st.dtypes import float32 as float32
+    from dy2st.dtypes import float64 as float64
+    from dy2st.dtypes import int8 as int8
+    from dy2st.dtypes import int16 as int16
+    from dy2st.dtypes import int32 as int32
+    from dy2st.dtypes import int64 as int64
+    from dy2st.dtypes import uint8 as uint8
+    from dy2st.functions import methods as _methods
+    from dy2st.functions.face import *  # noqa: F403 (the file lists them)
+    from dy2st.ir.context import current as _current
+    from dy2st.ir.program import Program as _Program
+    from dy2st.jit.api import to_static as _to_static
+    from dy2st.missing import no_attribute as _no_attribute
+    from dy2st.runtime.backward import grad as grad
+    from dy2st.runtime.cpu import versions as _versions
+    from dy2st.runtime.generator import get_rng_state as get_rng_state
+    from dy2st.runtime.generator import seed as seed
+    from dy2st.runtime.generator import set_rng_state as set_rng_state
+    from dy2st.runtime.grad_mode import enable_grad as enable_grad
+    from dy2st.runtime.grad_mode import is_grad_enabled as is_grad_enabled
+    from dy2st.runtime.grad_mode import no_grad as no_grad
+    from dy2st.runtime.grad_mode import set_grad_enabled as set_grad_enabled
+    from dy2st.runtime.places import CPUPlace as CPUPlace
+    from dy2st.runtime.places import CUDAPlace as CUDAPlace
+    from dy2st.runtime.places import get_device as get_device
+    from dy2st.runtime.places import is_compiled_with_cuda as is_compiled_with_cuda
+    from dy2st.runtime.places import set_device as set_device
+    from dy2st.runtime.tensor import Tensor as Tensor
 
 __version__ = "0.1.0"
 

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -81,3 +83,25 @@ def test_a_new_process_is_not_bound_by_threads_that_it_has_not():
     leave.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+_IMPORTS = """
+import gc, numpy
+before = gc.get_count()[2]
+import dy2st
+assert gc.get_count()[2] <= before + 1, gc.get_count()
+assert any(vars(dy2st) is one for one in gc.get_objects(generation=2))
+
+from dy2st.runtime.collecting import kept
+gc.freeze()
+frozen = gc.get_freeze_count()
+with kept():
+    made = [[number] for number in range(2000)]
+assert gc.get_freeze_count() > frozen - 100
+"""
+"""In a process of its own: the tests' own keeps what they share frozen."""
+
+
+def test_an_import_brings_no_full_pass_nearer_and_what_somebody_froze_stays_so():
+    done = subprocess.run([sys.executable, "-c", _IMPORTS], timeout=60, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
