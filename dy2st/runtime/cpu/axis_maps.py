@@ -11,6 +11,7 @@ import math
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import field, record
+from dy2st.runtime.cpu.drawn import probabilities
 from dy2st.runtime.cpu.elementwise import DRAWN
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
@@ -160,10 +161,12 @@ def _kept(operation: Operation, group: Group) -> AxisMap | None:
 
 def _drawn(operation: Operation, group: Group) -> AxisMap | None:
     """Return the map of random numbers: their places in a draw are those in the space, rows begin at whole vectors."""
-    value, shape = operation.operands[-1], tensor_type(operation.results[0]).shape
+    read, shape = probabilities(operation), tensor_type(operation.results[0]).shape
     map_ = _identity(shape, group)
-    if map_ is None or not _agrees(shape, map_, group) or group.maps.get(value, map_) != map_:
+    if map_ is None or not _agrees(shape, map_, group) or any(group.maps.get(v, map_) != map_ for v in read):
         return None
+    if {*map_} - {None} != {i for i, e in enumerate(group.space) if e != 1}:
+        return None  # numbers of a row, whose places are not those of its elements
     outer = group.outer
     if outer is None:
         outer = len(group.space) - 1 if _are_whole(group.space[-1:]) else 0
@@ -171,7 +174,7 @@ def _drawn(operation: Operation, group: Group) -> AxisMap | None:
     if (outer and not _are_whole(group.space[outer:])) or not all(even(m, outer, group.space) for m in maps):
         return None
     group.outer = outer
-    group.maps[value] = map_
+    group.maps.update((v, map_) for v in read)
     return map_
 
 

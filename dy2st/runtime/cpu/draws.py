@@ -5,6 +5,7 @@ from __future__ import annotations
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import rounded_down
+from dy2st.runtime.cpu.layout import vectors
 from dy2st.runtime.cpu.philox import random_normal, random_uniform
 from dy2st.runtime.cpu.splitting import RANGE_UNIT, bounds, units
 from dy2st.runtime.cpu.target import Target
@@ -27,17 +28,18 @@ def fill(what: str, dtype: str, target: Target) -> Definition:
 
 
 def _range(what: str, dtype: str, lanes: int) -> Definition:
-    """Return the function that draws a range: vectors, then what is left over one by one."""
+    """Return the function that draws a range: several vectors at once, then what is left over one by one."""
     itemsize, kind = (4, "float") if dtype == "f32" else (8, "double")
     make = random_uniform if what == "uniform" else random_normal
-    many, one = make(dtype, lanes), make(dtype, 1)
+    counts = dict.fromkeys((lanes * vectors(lanes), lanes, 1))
     f = Function(f"dy2st.random.{what}.{dtype}.range", (*_PARAMETERS, *RANGE), linkage="internal", also="nounwind")
     first, stop = bounds(f, "%count", RANGE_UNIT, "%from", "%to")
-    whole = rounded_down(f, stop, lanes)
-    for definition, start, end, step in ((many, first, whole, lanes), (one, whole, stop, 1)):
-        row = kind if step == 1 else f"<{step} x {kind}>"
-        with f.loop(end, step, start) as i:
-            drawn = f.call(row, f"@{definition.name}", "i64 %seed", "i64 %draw", f"i64 {i}")
+    for count in counts:
+        row = kind if count == 1 else f"<{count} x {kind}>"
+        whole = rounded_down(f, stop, count)
+        with f.loop(whole, count, first) as i:
+            drawn = f.call(row, f"@{make(dtype, count).name}", "i64 %seed", "i64 %draw", f"i64 {i}")
             f.do(f"store {row} {drawn}, ptr {f.offset('%out', i, kind)}, align {itemsize}")
+        first = whole
     f.ret()
-    return Definition(f.name, f.text(), (many, one) if lanes > 1 else (one,))
+    return Definition(f.name, f.text(), tuple(make(dtype, count) for count in counts))

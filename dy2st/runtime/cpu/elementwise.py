@@ -25,7 +25,7 @@ _MATH = frozenset(
     )
 )  # fmt: skip
 """Ops that a function of the math library does, for floats."""
-DRAWN = ("random_bernoulli",)
+DRAWN = ("random_bernoulli", "random_uniform", "random_normal", "random_exponential", "random_int")
 """Random numbers that loop nests make in registers."""
 LONG = frozenset({*_MATH, *integer_functions.FUNCTIONS, *DRAWN, "gelu", "softplus"})
 """Ops of many instructions, each of which waits for the one before."""

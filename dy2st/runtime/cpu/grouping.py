@@ -16,6 +16,7 @@ from __future__ import annotations
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.axis_maps import RELABELLED, Group, even, place
+from dy2st.runtime.cpu.drawn import is_drawn
 from dy2st.runtime.cpu.elementwise import DRAWN, computes
 from dy2st.runtime.cpu.joint import Step, joined
 from dy2st.runtime.cpu.reductions import REDUCTIONS
@@ -76,7 +77,7 @@ class _Schedule:
             self.maker.pop(value, None)
         used = (v for operation in group.members for v in operation.operands)
         group.operands = [v for v in dict.fromkeys(used) if v not in made]
-        self.steps.append(group)
+        self.steps.append(group.members[0] if _is_draw(group) else group)
 
     def _joins(self, operation: Operation) -> bool:
         """Put an operation into a group; False where it stands for itself."""
@@ -133,9 +134,10 @@ class _Schedule:
 
     def _by_rows(self, operation: Operation, group: Group) -> Operation | None:
         """Let a group reduce its rows for a reduction over all axes; return the rest of it, over the rows."""
+        if operation.op.name not in _BY_ROWS or operation.attributes["keepdim"]:
+            return None
         axes, outer = range(tensor_type(operation.operands[0]).rank), group.outer
-        made = tensor_type(operation.results[0]).dtype
-        if operation.op.name not in _BY_ROWS or operation.attributes["keepdim"] or made.name == "float16":
+        if tensor_type(operation.results[0]).dtype.name == "float16":
             return None
         if not outer or outer >= len(axes) or sorted(operation.attributes["axis"]) != [*axes]:
             return None
@@ -193,6 +195,11 @@ class _Schedule:
         return True
 
 
+def _is_draw(group: Group) -> bool:
+    """Say whether a group only writes random numbers, which a kernel of the library does."""
+    return len(group.members) == 1 and group.members[0].op.name in ("random_uniform", "random_normal")
+
+
 def _views(group: Group) -> list[Operation]:
     """Take out of a group's results what only differs from another one by axes of extent 1; return what gives it."""
     written = set(group.results)
@@ -224,7 +231,7 @@ def _fusible(operation: Operation) -> bool:
     if name == "keep_at":
         return is_native(made.dtype) and operation.attributes["axis"] == made.rank - 1
     if name in DRAWN:
-        return made.dtype.name in ("float32", "float64")
+        return is_drawn(operation)
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)

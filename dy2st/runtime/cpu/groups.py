@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from dy2st.ir.program import Value, tensor_type
+from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record
 from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.drawn import numbers_of, probabilities
 from dy2st.runtime.cpu.elements import load_element
-from dy2st.runtime.cpu.integers import least
+from dy2st.runtime.cpu.elementwise import DRAWN
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small, kinds
@@ -58,6 +60,7 @@ def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[
         if isinstance(components, Strided):
             given[value] = _read_as_it_is(w, made, value, components, after)
     extents = _extents(w, group, given)
+    _check_bounds(w, group, given)
     if any(o.op.name in ("max", "min") for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
     into = {**into, **places_in_joins(w, group, extents)}
@@ -132,10 +135,8 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
             else:
                 found[axis] = extent
     for operation in group.members:
-        if operation.op.name not in ("broadcast", "full"):
-            continue
-        dims = iter(operation.operands[1:])
-        for axis, part in zip(group.maps[operation.results[0]], operation.attributes["shape"], strict=True):
+        template, dims = _said(operation)
+        for axis, part in zip(group.maps[operation.results[0]], template, strict=bool(template)):
             extent = given[next(dims)][0] if part is None else str(part)
             if axis is None:
                 continue
@@ -155,6 +156,24 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
     if given_by_numbers and len(made) > 1:  # no memory says that there are so many elements
         w.demand(checked_product(w, [*made, "16"])[1])
     return made
+
+
+def _said(operation: Operation) -> tuple[Sequence[int | None], Iterator[Value]]:
+    """Return the shape that an operation is told, and the numbers that are its other extents; or nothing."""
+    name = operation.op.name
+    if name in ("broadcast", "full"):
+        return operation.attributes["shape"], iter(operation.operands[1:])
+    if name in DRAWN and not probabilities(operation):
+        return operation.attributes["shape"], iter(operation.operands[len(numbers_of(operation)) :])
+    return (), iter(())
+
+
+def _check_bounds(w: Writer, group: Group, given: dict[Value, Components]) -> None:
+    """Write that the bounds of random integers hold some: else `eval` says so."""
+    for operation in group.members:
+        if operation.op.name == "random_int":
+            low, high = (given[v][0] for v in operation.operands[2:4])
+            w.demand(all_of(w.f, compare(w.f, "slt", low, high), compare(w.f, "sgt", minus(w.f, high, low), 0)))
 
 
 def _room(

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.drawn import chosen
+from dy2st.runtime.cpu.drawn import member, numbers_of
 from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.elementwise import DRAWN, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
@@ -289,9 +289,8 @@ class Nest:
             x, places = registers
             return kept_at(lanes, tensor_type(operation.results[0]).dtype, x, places, self.number)
         if name in DRAWN:
-            seed, draw = (self.row[v] for v in operation.operands[:2])
-            place = plus(self.f, self.origin, self.number)
-            return chosen(lanes, tensor_type(operation.results[0]).dtype, registers[0], seed, draw, place)
+            numbers = [self.row[v] for v in numbers_of(operation)]
+            return member(lanes, operation, registers, numbers, plus(self.f, self.origin, self.number))
         return compute(lanes, operation, registers)
 
     # ---- memory ----------------------------------------------------------------------------------------------------

@@ -64,9 +64,9 @@ class Lanes:
         make = math.strict_function if self.module.strict else math.function
         definition = make(name, "f32" if dtype.bits <= 32 else "f64", self.count)
         kind = self.of(dtype)
-        return self._call(kind, definition, *(f"{kind} {r}" for r in registers))
+        return self.call(kind, definition, *(f"{kind} {r}" for r in registers))
 
-    def _call(self, kind: str, definition: Definition, *registers: str) -> str:
+    def call(self, kind: str, definition: Definition, *registers: str) -> str:
         """Write a call of a definition, whose text stands here then where there is room for it."""
         function = definition if self.f.has_room(len(definition.text)) else called(definition)
         define(self.module, function)
@@ -89,7 +89,7 @@ class Lanes:
     def _converted(self, formula: half.Conversion, register: str, source: str) -> str:
         definition = half.conversion(formula, self.count)
         made = self.kind("i32" if formula is half.to_half else "float")
-        return self._call(made, definition, f"{self.kind(source)} {register}")
+        return self.call(made, definition, f"{self.kind(source)} {register}")
 
     def select(self, condition: str, a: str, b: str, dtype: DType) -> str:
         """Write a choice by element."""

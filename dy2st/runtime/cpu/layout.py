@@ -6,6 +6,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import Group, even
+from dy2st.runtime.cpu.drawn import numbers_of, probabilities
 from dy2st.runtime.cpu.elementwise import DEAR, DRAWN, LONG
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
@@ -45,7 +46,7 @@ class Layout:
 
     @property
     def read(self) -> list[Value]:
-        seeds = {v for o in self.group.members if o.op.name in DRAWN for v in o.operands[:2]}
+        seeds = {v for o in self.group.members if o.op.name in DRAWN for v in numbers_of(o)}
         return [
             v for v in self.group.operands
             if v in seeds or (isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type)))
@@ -139,7 +140,7 @@ def read_as_elements(operation: Operation) -> list[Value]:
     if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
         return operation.operands[:1]
     if operation.op.name in DRAWN:
-        return operation.operands[2:]
+        return probabilities(operation)
     return [] if operation.op.name in ("zeros_like", "ones_like") else operation.operands
 
 
@@ -155,18 +156,21 @@ def lanes_of(made: Layout, target: Target) -> int:
 
 
 _VECTORS = 4
-"""How many vectors are computed at once where an operation takes long: as many as registers have room for."""
+"""As many as registers have room for."""
 
 
 def vectors_at_once(made: Layout, lanes: int) -> int:
     """Return how many vectors a turn of a sweep computes."""
     long = any(o.op.name in LONG and not made.is_row(o.results[0]) for o in made.group.members)
-    if lanes < 8 or not long:  # before AVX there are few registers, and no stores under a mask
-        return 1
-    row, vectors = _row_length(made), _VECTORS
-    while row is not None and vectors > 1 and vectors * lanes > row:
-        vectors //= 2
-    return vectors
+    row, count = _row_length(made), vectors(lanes) if long else 1
+    while row is not None and count > 1 and count * lanes > row:
+        count //= 2
+    return count
+
+
+def vectors(lanes: int) -> int:
+    """Return how many vectors are computed at once where an operation takes long."""
+    return _VECTORS if lanes >= 8 else 1  # before AVX there are few registers, and no stores under a mask
 
 
 def _row_length(made: Layout) -> int | None:

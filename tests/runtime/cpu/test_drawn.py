@@ -33,6 +33,34 @@ def dropout(shape: str, dtype: str = "float32", bias: str = "", more: str = "") 
     return parse("\n".join(["program main", f"func main({', '.join(arguments)}) {{", *lines, "}", ""]))
 
 
+DRAWS = {
+    "uniform": ("float32", "", "random_uniform(%seed, %draw{dims}) {{shape={shape}, dtype=float32}}"),
+    "uniform of float64": ("float64", "", "random_uniform(%seed, %draw{dims}) {{shape={shape}, dtype=float64}}"),
+    "normal": ("float32", "", "random_normal(%seed, %draw{dims}) {{shape={shape}, dtype=float32}}"),
+    "normal of float64": ("float64", "", "random_normal(%seed, %draw{dims}) {{shape={shape}, dtype=float64}}"),
+    "exponential": ("float32", "", "random_exponential(%seed, %draw{dims}) {{shape={shape}, dtype=float32}}"),
+    "whole": ("int64", ", %low: int, %high: int",
+              "random_int(%seed, %draw, %low, %high{dims}) {{shape={shape}, dtype=int64}}"),
+    "whole as uint8": ("uint8", ", %low: int, %high: int",
+                       "random_int(%seed, %draw, %low, %high{dims}) {{shape={shape}, dtype=uint8}}"),
+    "whole as floats": ("float32", ", %low: int, %high: int",
+                        "random_int(%seed, %draw, %low, %high{dims}) {{shape={shape}, dtype=float32}}"),
+}  # fmt: skip
+"""The dtype of a draw, what it takes beside a seed and a number, and its operation."""
+
+
+def noise(name: str, shape: str) -> Program:
+    """Return a Program that adds random numbers to a tensor."""
+    dtype, more, line = DRAWS[name]
+    t, dims = f"{dtype}[{shape}]", shape.split(", ")
+    sizes = [f"%d{i}: int({d}) = dim(%x) {{axis={i}}}" for i, d in enumerate(dims) if not d.isdigit()]
+    given = "".join(f", %d{i}" for i, d in enumerate(dims) if not d.isdigit())
+    template = f"({''.join('%s,' % (d if d.isdigit() else 'none') for d in dims)})"
+    drawn = line.format(dims=given, shape=template)
+    lines = [*sizes, f"%r: {t} = {drawn}", f"%y: {t} = add(%x, %r)", "return %y"]
+    return parse("\n".join([f"program main\nfunc main(%x: {t}, %seed: int, %draw: int{more}) {{", *lines, "}", ""]))
+
+
 def members(p: Program) -> list[list[str]]:
     return [[o.name for o in s.members] for s in schedule(prepared(p).block) if isinstance(s, Group)]
 
@@ -76,6 +104,46 @@ def test_rows_that_begin_elsewhere_are_drawn_apart(width: int, rng: np.random.Ge
     check(p, rng.normal(size=(9, width)).astype("float32"), rng.normal(size=width).astype("float32"))
 
 
+def test_choices_of_rows_have_the_numbers_of_rows(rng: np.random.Generator) -> None:
+    p = parse(
+        "program main\nfunc main(%x: float32[N, 64], %seed: int, %draw: int) {\n"
+        "%s: float32[N, 1] = max(%x) {axis=(1,), keepdim=true}\n"
+        "%k: float32[N, 1] = random_bernoulli(%seed, %draw, %s)\n"
+        "%n: int(N) = dim(%x) {axis=0}\n%w: float32[N, 64] = broadcast(%k, %n) {shape=(none, 64)}\n"
+        "%y: float32[N, 64] = mul(%x, %w)\nreturn %y\n}\n"
+    )
+    x = rng.uniform(0, 0.505, size=(300, 64)).astype("float32")
+    assert 0 < np.count_nonzero(check(p, x)[0].any(axis=1)) < 300
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("shape", ["N", "N, 64", "N, 5", "N, M"])
+def test_numbers_of_every_draw(name: str, shape: str, rng: np.random.Generator) -> None:
+    p, bounds = noise(name, shape), [-2, 2**40 + 5] if "%low" in DRAWS[name][1] else []
+    assert members(p) == [[f"random_{DRAWS[name][2].split('(')[0].removeprefix('random_')}", "add"]]
+    for rows in (0, 1, 17, 255, 1500):
+        sizes = {"N": rows, "M": 7}
+        x = rng.uniform(0, 9, size=[int(sizes.get(d, d)) for d in shape.split(", ")]).astype(DRAWS[name][0])
+        found, wanted = (run.run([x, SEED, DRAW, *bounds])[0] for run in (NativePlan(p), compile_plan(p)))
+        if "uniform" in name or "whole" in name:
+            assert found.tobytes() == wanted.tobytes()
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_bounds_without_whole_numbers_between_are_an_error(rng: np.random.Generator) -> None:
+    p = noise("whole", "N")
+    with pytest.raises(ValueError, match="random integers need low < high, not 5 and 5"):
+        NativePlan(p).run([np.zeros(40, "int64"), SEED, DRAW, 5, 5])
+
+
+def test_a_draw_alone_is_no_loop_nest() -> None:
+    p = parse(
+        "program main\nfunc main(%seed: int, %draw: int, %n: int(N)) {\n"
+        "%r: float32[N] = random_normal(%seed, %draw, %n) {shape=(none,), dtype=float32}\nreturn %r\n}\n"
+    )
+    assert members(p) == []
+
+
 @pytest.mark.parametrize("axes", ["0", "1", "0, 1"])
 @pytest.mark.parametrize("width", ["64", "70", "M"])
 def test_what_is_reduced(axes: str, width: str, rng: np.random.Generator) -> None:
@@ -96,10 +164,17 @@ def test_every_cpu_within_its_memory(
     for size in (1, 16, 17, 255, 3000):
         check(dropout("N"), rng.normal(size=size).astype("float32"))
         check(dropout("N, 64", bias="64"), *(rng.normal(size=s).astype("float32") for s in ((size, 64), 64)))
+        for name in ("uniform", "normal", "exponential", "uniform of float64"):
+            check(noise(name, "N, 64"), rng.normal(size=(size, 64)).astype(DRAWS[name][0]))
 
 
 def test_any_number_of_threads_chooses_the_same(rng: np.random.Generator) -> None:
-    for p, shapes in ((dropout("N, M"), [(301, 77)]), (dropout("N, 128", bias="128"), [(300, 128), (128,)])):
+    for p, shapes in (
+        (dropout("N, M"), [(301, 77)]),
+        (dropout("N, 128", bias="128"), [(300, 128), (128,)]),
+        (noise("normal", "N, M"), [(301, 77)]),
+        (noise("exponential", "N, 64"), [(300, 64)]),
+    ):
         given, found = [rng.normal(size=s).astype("float32") for s in shapes], list[list[np.ndarray]]()
         for count in (1, 2, 4):
             paddle.set_num_threads(count)

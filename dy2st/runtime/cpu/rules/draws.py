@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dy2st.dtypes import DType, float64, int64
+from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.drawn import FLOATS, chosen, drawn
+from dy2st.runtime.cpu.drawn import FLOATS, chosen, drawn, waited, whole
 from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, times
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.philox import random_int, random_uniform, random_words64
+from dy2st.runtime.cpu.philox import random_words64
 from dy2st.runtime.cpu.representation import Components, in_register, is_native, is_small
 from dy2st.runtime.cpu.routines import each_element, routine, split_routine
 from dy2st.runtime.cpu.rules.registry import rule
@@ -102,25 +102,15 @@ def exponential(w: Writer, operation: Operation, operands: list[Components]) -> 
     room = _room(w, operation, shape)
 
     def numbers(g: Function) -> Numbers:
-        def number(v: Lanes, i: str) -> str:
-            kind = v.of(float64)
-            uniform = drawn(v, random_uniform("f64", v.count), float64, "%seed", "%draw", i)
-            below = g.value(f"fneg {kind} {uniform}")
-            return converted(v, g.value(f"fneg {kind} {v.math('log1p', float64, below)}"), float64, made.dtype)
-
-        return number
+        return lambda v, i: waited(v, made.dtype, "%seed", "%draw", i)
 
     name = f"random.exponential.{made.dtype.name}"
     _drawn(w, name, made.dtype, room[1], product(w, shape), _seeds(operands), numbers)
     return _made(w, operation, room)
 
 
-def _whole_number(v: Lanes, i: str) -> str:
-    return drawn(v, random_int(v.count), int64, "%seed", "%draw", i, "%low", "%span")
-
-
 @rule("random_int")
-def whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def integers(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write whole numbers of a range; `eval` says that there are none."""
     f, made = w.f, tensor_type(operation.results[0])
     if not is_native(made.dtype) or not are_ints(operation.operands):
@@ -129,12 +119,12 @@ def whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     span = minus(f, high, low)
 
     def numbers(g: Function) -> Numbers:
-        return lambda v, i: converted(v, _whole_number(v, i), int64, made.dtype)
+        return lambda v, i: whole(v, made.dtype, "%seed", "%draw", "%low", "%high", i)
 
     def fast() -> Made:
         shape = _shape(w, operation, operands[4:])
         room = _room(w, operation, shape)
-        given = [*_seeds(operands), ("i64", "%low", low), ("i64", "%span", span)]
+        given = [*_seeds(operands), ("i64", "%low", low), ("i64", "%high", high)]
         _drawn(w, f"random.int.{made.dtype.name}", made.dtype, room[1], product(w, shape), given, numbers)
         return _made(w, operation, room)
 
