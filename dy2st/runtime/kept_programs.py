@@ -110,11 +110,12 @@ def _names(block: Block) -> list[str | None]:
 
 
 @functools.cache
-def _derivations() -> list[str]:
+def _derivations() -> str:
     package = os.path.dirname(os.path.dirname(__file__))
-    return identity.state_of(os.path.join(package, name) for name in _SOURCES)
+    state = identity.state_of(os.path.join(package, name) for name in _SOURCES)
+    return hashlib.sha256("\n".join(state).encode()).hexdigest()
 
 
 def _maker() -> str:
     """Return a text that differs where something else may be made of the same Program."""
-    return repr((identity.identity(), _derivations()))
+    return f"{identity.identity()} {_derivations()}"

@@ -286,7 +286,7 @@ def test_a_changed_source_is_another_identity(tmp_path):
 def test_source_that_changed_after_its_import_makes_code_of_this_process_alone(monkeypatch, moment, is_shared):
     names, started = [], time.time() - 100
     monkeypatch.setattr(cpu, "STARTED", started)
-    monkeypatch.setattr(identity, "_files", lambda folder: [("a.py", 1, started + moment)])
+    monkeypatch.setattr(identity, "_files", lambda folder: [("a.py", 1, int((started + moment) * 1e9))])
     for process in (1, 2):
         monkeypatch.setattr(os, "getpid", lambda process=process: process)
         names.append(identity._fixed.__wrapped__())
