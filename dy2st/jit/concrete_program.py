@@ -44,14 +44,16 @@ class ConcreteProgram:
         """The Python values among the arguments, by place."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
-        self._bare = are_bare(traced.writes) and not traced.views
+        bare = are_bare(traced.writes)
+        self._bare = bare and not traced.views
         """Whether what is written back need not be made tensors of first."""
         self._seeded = tuple(i for i in traced.seeded if i not in traced.freed)
         """The results that may be differentiated after a call."""
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.raised or traced.failed or traced.actions
-        self.plain = self._bare and not acts and not (needs and self._seeded)
+        bound = any(view.result >= traced.outputs for view in traced.views)  # a view that a name outside is bound to
+        self.plain = bare and not (bound or acts or (needs and self._seeded))
         """Whether a call is nothing but a run of the Program and such writes: no result goes on the tape."""
         self.writes = bool(traced.writes or self._random)
         """Whether a call leaves something behind beside its results."""

@@ -151,7 +151,7 @@ class _Writer:
             made = ["program.calls += 1", f"results = {name}.run([{inputs}])"]
         if self.program.writes:
             made = ["try:", *_inside(made), "except Exception as error:", "    note_unwritten(error)", "    raise"]
-        return [*made, *finishing(self.program, self.leaves, self.containers, self.constant)]
+        return [*made, *finishing(self.program, self.leaves, self.containers, self.constant, self.leaves + state)]
 
     # ---- writing ---------------------------------------------------------------------------------------------------
     def constant(self, x: Any) -> str:

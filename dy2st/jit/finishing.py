@@ -1,7 +1,9 @@
 """How the function that makes a call which was seen before ends (fast_call.py): what it writes, what it gives.
 
     t0 = target(c9, [v0], [])           # an argument that the call writes
-    output = Tensor(results[0])
+    s0 = Tensor(results[0])
+    s1 = view_of(s0, c11, (1,), c12)    # a result that shows another one (result_views.py)
+    output = (s0, s1)
     if t0._version is None: t0._payload = results[1]
     else: write_array(t0, results[1])
     c10._grad = None
@@ -13,12 +15,13 @@ It does what `ConcreteProgram.run_on` does through templates and the keys of the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.outputs import restore
+from dy2st.jit.result_views import FromRun, ResultView, view_of
 from dy2st.jit.write_back import commit, target, write_array
 from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.tape import freed, wrap
@@ -27,7 +30,7 @@ from dy2st.runtime.tensor import Tensor
 
 NAMES = {
     "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed, "restore": restore,
-    "target": target, "wrap": wrap, "write_array": write_array,
+    "target": target, "view_of": view_of, "wrap": wrap, "write_array": write_array,
 }  # fmt: skip
 """What the lines name beside constants."""
 Constant = Callable[[Any], str]
@@ -35,17 +38,22 @@ Constant = Callable[[Any], str]
 
 
 def finishing(
-    program: ConcreteProgram, leaves: Sequence[str], containers: Sequence[str], constant: Constant
-) -> list[str]:
-    """Return the lines that write what `results` of a plain Program say, and return what its calls give."""
+    program: ConcreteProgram, leaves: Sequence[str], containers: Sequence[str], constant: Constant,
+    inputs: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """Return the lines that write what `results` of a plain Program say, and return what its calls give.
+
+    `inputs` are the expressions of everything that it takes, tensors where they are.
+    """
     traced = program.traced
-    output = _made_of(traced.output, itertools.count(), traced.freed)
+    made = {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
+    views = _views(traced.views, inputs, made, constant)
+    output = _made_of(traced.output, itertools.count(), made)
     if output is None:
-        values = ", ".join(f"freed(wrap(Tensor, results[{i}]))" if i in traced.freed else f"wrap(Tensor, results[{i}])"
-                           for i in range(traced.outputs))  # fmt: skip
+        values = ", ".join(made.get(i, f"wrap(Tensor, results[{i}])") for i in range(traced.outputs))
         output = f"restore(iter([{values}]), {constant(traced.output)})"
     if not traced.writes:
-        return [f"return {output}"]
+        return [*views, f"return {output}"]
     numbers = itertools.count(traced.outputs)
     targets: list[str] = []
     writes: list[str] = []
@@ -55,7 +63,27 @@ def finishing(
             targets.append(f"t{len(targets)} = target({name}, [{', '.join(leaves)}], [{', '.join(containers)}])")
             name = f"t{len(targets) - 1}"
         writes += _write(key, name, template, numbers, constant)
-    return [*targets, f"output = {output}", *writes, "return output"]
+    return [*targets, *views, f"output = {output}", *writes, "return output"]
+
+
+def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, str], constant: Constant) -> list[str]:
+    """Return the lines that make results views; `made` gets the names of these and of the results that they show."""
+    lines: list[str] = []
+    for view in views:
+        number = view.source - len(inputs)
+        if number < 0:
+            source = inputs[view.source]
+        else:
+            if not made.get(number, "").startswith("s"):
+                lines.append(f"s{number} = {made.get(number, f'Tensor(results[{number}])')}")
+                made[number] = f"s{number}"
+            source = made[number]
+        for op, operands, attributes in view.steps:
+            words = [f"results[{x.result}], " if isinstance(x, FromRun) else f"{x!r}, " for x in operands]
+            source = f"view_of({source}, {constant(op)}, ({''.join(words)}), {constant(attributes)})"
+        lines.append(f"s{view.result} = {source}")
+        made[view.result] = f"s{view.result}"
+    return lines
 
 
 def _write(key: Any, owner: str, template: Template, numbers: Iterator[int], constant: Constant) -> list[str]:
@@ -75,21 +103,21 @@ def _write(key: Any, owner: str, template: Template, numbers: Iterator[int], con
     return [f"commit({constant(key)}, {owner}, {made})"]
 
 
-def _made_of(template: Template, numbers: Iterator[int], ended: Sequence[int] = ()) -> str | None:
+def _made_of(template: Template, numbers: Iterator[int], made: Mapping[int, str]) -> str | None:
     """Return the expression of an object of this template, made of `results` in turn; None where there are no words.
 
-    The results that `ended` names were differentiated while the Program ran.
+    `made` has the tensors of some results.
     """
     if isinstance(template, TensorLike):
         number = next(numbers)
-        return f"freed(Tensor(results[{number}]))" if number in ended else f"Tensor(results[{number}])"
+        return made.get(number, f"Tensor(results[{number}])")
     if isinstance(template, Number):
         return f"results[{next(numbers)}]"
     if isinstance(template, NewList):
-        return _made_of(template.content, numbers, ended)
+        return _made_of(template.content, numbers, made)
     if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
         return None
-    items = [_made_of(item, numbers, ended) for item in template.items]
+    items = [_made_of(item, numbers, made) for item in template.items]
     if template.keys is None:
         whole = "".join(f"{item}, " for item in items)
         text = f"({whole})" if template.kind is tuple else f"[{whole}]"

@@ -136,7 +136,7 @@ class _Saver:
             argument.name = name.lstrip("?")
             state.append(name)
         writes = self._kept_writes(program)
-        call = SavedCall("", None, made.tree, inputs, state, traced.output, traced.seeded, writes)
+        call = SavedCall("", None, made.tree, inputs, state, traced.output, traced.flows, writes)
         call_to_json(call)  # what a file cannot hold is named before anything is written
         return call, traced.program
 

@@ -51,7 +51,10 @@ class Traced:
     output: Template
     outputs: int
     """How many results make up the output; the rest are writes."""
+    flows: tuple[int, ...]
+    """Results of the output, by number, through which gradients flow."""
     seeded: tuple[int, ...]
+    """Results that have a cotangent: those of `flows` that the call does not make views, and what such views show."""
     writes: list[tuple[Key, Any, Template]]
     guards: list[Any]
     notes: list[str] = field(default_factory=list[str])
@@ -230,14 +233,16 @@ class Trace(OutsideReads, Afterwards):
         thrown = None if error is None else Raised.of(self, error)
         results = encode(self, output, template) if thrown is None else thrown[1]
         count = len(results)
-        flows = [is_differentiable(v.type) and (v in self.needs or not isinstance(v.type, TensorType)) for v in results]
         writes, values = self.written(dict(self.log.overlays[0]))
         block = self.root.block
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
         views, operands = views_among(self, results, writes, values, order, self.views)
-        block.results = [self.root.use(v) for v in (*results, *values, *operands)]
+        every = [*results, *values, *operands]
+        block.results = list(map(self.root.use, every))
         shown = {view.result for view in views}
+        flows = [i for i, v in enumerate(every) if self._flows(v) and (i < count or i >= count + len(values))]
+        seeded = tuple(i for i in flows if i not in shown)
         program = Program({"main": block, **self.functions})
         self._check(program)
         return Traced(
@@ -245,7 +250,8 @@ class Trace(OutsideReads, Afterwards):
             [(slot, t) for slot, _, t in self.slots.values()],
             template,
             count,
-            tuple(i for i, f in enumerate(flows) if f and i not in shown),
+            tuple(i for i in flows if i < count),
+            seeded,
             writes,
             list(self.guards.values()),
             self.notes,
@@ -254,8 +260,12 @@ class Trace(OutsideReads, Afterwards):
             None if thrown is None else thrown[0],
             self.actions(),
             views,
-            tuple(i for i, v in enumerate(results) if flows[i] and self.is_freed(v) and i not in shown),
+            tuple(i for i in seeded if self.is_freed(every[i])),
         )
+
+    def _flows(self, value: Value) -> bool:
+        """Say whether a result may have a gradient."""
+        return is_differentiable(value.type) and (value in self.needs or not isinstance(value.type, TensorType))
 
     def _check(self, program: Program) -> None:
         """Refuse a Program with a `try` in which a value of the first trace of its body was kept somewhere."""

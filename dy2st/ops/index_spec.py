@@ -16,6 +16,7 @@ were, or first when a slice or a new axis separates them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,15 @@ def can_miss(shape: Shape, spec: Spec) -> bool:
 
 def key(spec: Spec, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Return the index that NumPy and CuPy take; its last item is an ellipsis, so that the result is an array."""
+    return _key(spec, operands) if operands else _known_key(spec)
+
+
+@lru_cache(maxsize=1024)
+def _known_key(spec: Spec) -> tuple[Any, ...]:
+    return _key(spec, ())
+
+
+def _key(spec: Spec, operands: Sequence[Any]) -> tuple[Any, ...]:
     rest = iter(operands)
 
     def given(part: Any) -> Any:

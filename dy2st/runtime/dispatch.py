@@ -63,7 +63,7 @@ def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, An
         return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
     if op.is_view and op.makes_view(**attributes):
         made = Tensor(out)
-        _note_view(op, operands, attributes, made)
+        note_view(op, operands, attributes, made)
         return made
     return Tensor(_owned(xp, out, arrays))
 
@@ -156,7 +156,8 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
         current().saved.keep(node)
 
 
-def _note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:
+def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:
+    """Note that a tensor was made as a view of the first operand, if it shares its memory."""
     base = operands[0]
     if isinstance(made._payload, np.ndarray) and not np.may_share_memory(made._payload, base._payload):
         return

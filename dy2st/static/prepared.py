@@ -71,12 +71,10 @@ class Prepared:
         targets = [recorder.holder(state.name, scope, fresh=True) for state, _ in self.writes]
         results = self.compiled.run(arguments, namespace(place))
         fetched, rest = results[: self.count], results[self.count :]
-        taken = arguments
-        if rest:
-            taken = [*arguments, *self._commit(targets, rest, scope)]
+        taken = [*arguments, *self._commit(targets, rest, scope)] if rest else arguments
         if self.draws:
             generator.set_state((seed, rest[-1]))
-        return [r.copy() if _shares(r, taken) else r for r in fetched]
+        return _apart(fetched, taken)
 
     def _fed(self, name: str, given: Any, place: Place) -> Any:
         """Return what is fed as an array of the Program's dtype, on the place; ValueError where it does not fit."""
@@ -143,6 +141,16 @@ def _random(program: ir.Program) -> bool:
 
 def _used(block: ir.Block) -> set[Value]:
     return {v for operation in block.operations for v in operation.operands} | set(block.results)
+
+
+def _apart(fetched: list[Any], taken: list[Any]) -> list[Any]:
+    """Return what is fetched with copies of arrays that share memory with each other, or with what others have."""
+    taken = taken.copy()
+    for i, value in enumerate(fetched):
+        if _shares(value, taken):
+            fetched[i] = value.copy()
+        taken.append(fetched[i])
+    return fetched
 
 
 def _shares(value: Any, taken: list[Any]) -> bool:

@@ -91,3 +91,62 @@ def test_what_a_function_made_and_wrote_for_itself_does_not_leave_the_program(tm
     assert len(first_is_one.main_program.block.results) == 1
     paddle.jit.save(first_is_one, tmp_path / "m")  # without a warning that an argument's elements change
     assert paddle.jit.load(tmp_path / "m")(paddle.full([3], 2.0)).tolist() == [2.0, 0.0, 0.0]
+
+
+def two_views(x):
+    whole = x * 2
+    return whole[:3], whole[1:]
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+@pytest.mark.parametrize("stop_gradient", [True, False])
+def test_two_views_of_a_tensor_that_is_not_a_result_share_memory(backend, stop_gradient, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    static = paddle.jit.to_static(two_views, full_graph=True)
+    for _ in range(3):  # traced, looked up, recognised
+        front, back = static(paddle.to_tensor([1.0, 2.0, 3.0, 4.0], stop_gradient=stop_gradient))
+        with paddle.no_grad():
+            front[2] = -1.0
+        assert back.tolist() == [4.0, -1.0, 8.0]
+
+
+def test_gradients_of_two_views_reach_the_tensor_that_both_show():
+    static = paddle.jit.to_static(two_views, full_graph=True)
+    for _ in range(3):
+        x = paddle.to_tensor([1.0, 2.0, 3.0, 4.0], stop_gradient=False)
+        front, back = static(x)
+        (slope,) = paddle.grad((front**2).sum() + (back * front).sum(), x, create_graph=True)
+        (curvature,) = paddle.grad(slope.sum(), x)
+        assert slope.tolist() == [16.0, 32.0, 48.0, 12.0]
+        assert curvature.tolist() == [12.0, 16.0, 16.0, 4.0]
+
+
+def test_a_function_of_two_views_is_saved_without_what_both_show(tmp_path):
+    static = paddle.jit.to_static(two_views, full_graph=True, input_spec=[paddle.static.InputSpec([None])])
+    static(paddle.ones([4]))
+    paddle.jit.save(static, tmp_path / "m")
+    x = paddle.arange(4.0)
+    x.stop_gradient = False
+    front, back = paddle.jit.load(tmp_path / "m")(x)
+    assert (front.tolist(), back.tolist()) == ([0.0, 2.0, 4.0], [2.0, 4.0, 6.0])
+    (front.sum() + back.sum()).backward()
+    assert x.grad.tolist() == [2.0, 4.0, 4.0, 2.0]
+
+
+def places_of_the_run(x, k):
+    whole = x + 1
+    return whole, [whole[int(k) :], {"row": whole[int(k)]}], x.reshape([-1])
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+def test_recognised_calls_give_views_at_places_that_the_run_tells(backend, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    static = paddle.jit.to_static(places_of_the_run, full_graph=True)
+    for k in (1, 2, 0, 1):
+        x = paddle.zeros([3])
+        whole, (rest, found), flat = static(x, paddle.to_tensor(k))
+        whole[k] = 5.0
+        x[0] = 7.0
+        assert rest.tolist() == [5.0, 1.0, 1.0][: 3 - k]
+        assert found["row"].tolist() == 5.0
+        assert flat.tolist() == [7.0, 0.0, 0.0]

@@ -108,6 +108,16 @@ def test_what_is_fetched_has_memory_of_its_own(main):
     assert run(feed={"x": X}, fetch_list=[w])[0].tolist() == [3.0]
 
 
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+def test_a_fetched_view_has_memory_of_its_own(main, backend, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    whole = paddle.static.data("x", [None], "float32") * 2
+    results = paddle.static.Executor().run(feed={"x": np.ones(3, "float32")}, fetch_list=[whole, whole[1:], whole])
+    for result in results:
+        result += 1
+    assert [result.tolist() for result in results] == [[3.0, 3.0, 3.0], [3.0, 3.0], [3.0, 3.0, 3.0]]
+
+
 def test_what_no_fetch_needs_may_be_left_out(main):
     _, y = doubled()
     paddle.static.data("unused", [3], "float32") + 1
