@@ -1,25 +1,37 @@
 """Learning-rate schedulers."""
 
-from dy2st.missing import missing_in
-from dy2st.optimizer.lr.base import LRScheduler
-from dy2st.optimizer.lr.cycle import CyclicLR, LinearWarmup, OneCycleLR, ReduceOnPlateau
-from dy2st.optimizer.lr.decay import (
-    CosineAnnealingDecay,
-    CosineAnnealingWarmRestarts,
-    ExponentialDecay,
-    InverseTimeDecay,
-    LambdaDecay,
-    LinearLR,
-    MultiplicativeDecay,
-    MultiStepDecay,
-    NaturalExpDecay,
-    NoamDecay,
-    PiecewiseDecay,
-    PolynomialDecay,
-    StepDecay,
-)
+from typing import TYPE_CHECKING
 
-__getattr__ = missing_in(__name__)
+from dy2st.late import late_names
+from dy2st.optimizer.lr.base import LRScheduler
+
+if TYPE_CHECKING:
+    from dy2st.optimizer.lr.cycle import CyclicLR, LinearWarmup, OneCycleLR, ReduceOnPlateau
+    from dy2st.optimizer.lr.decay import (
+        CosineAnnealingDecay,
+        CosineAnnealingWarmRestarts,
+        ExponentialDecay,
+        InverseTimeDecay,
+        LambdaDecay,
+        LinearLR,
+        MultiplicativeDecay,
+        MultiStepDecay,
+        NaturalExpDecay,
+        NoamDecay,
+        PiecewiseDecay,
+        PolynomialDecay,
+        StepDecay,
+    )
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "cycle": "CyclicLR LinearWarmup OneCycleLR ReduceOnPlateau",
+        "decay": "CosineAnnealingDecay CosineAnnealingWarmRestarts ExponentialDecay InverseTimeDecay LambdaDecay "
+        "LinearLR MultiplicativeDecay MultiStepDecay NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay "
+        "StepDecay",
+    },
+)
 
 __all__ = [
     "CosineAnnealingDecay",
@@ -41,3 +53,7 @@ __all__ = [
     "ReduceOnPlateau",
     "StepDecay",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
