@@ -18,6 +18,10 @@ RARE = 200_000
 """After how many objects more the collector looks at young ones meanwhile: what a trace leaves in cycles is no leak."""
 _MEANWHILE = RARE, 1000, 1000
 """The thresholds meanwhile: older objects are looked at after so many times more."""
+_MANY = 10_000
+"""From so many young objects on a pass over them takes a millisecond and more."""
+_MOST = 400_000
+"""So many of them are taken for old between two full passes: what of them is garbage waits for the next."""
 
 
 class _Askers(Locked):
@@ -27,6 +31,7 @@ class _Askers(Locked):
         super().__init__()
         self._inside: set[object] = set()
         self._before = 0, 0, 0
+        self._full_passes, self._taken = 0, 0
 
     def enter(self) -> object:
         with self._lock:
@@ -43,7 +48,17 @@ class _Askers(Locked):
             was = bool(self._inside)
             self._inside.difference_update(askers)
             if was and not self._inside and gc.get_threshold() == _MEANWHILE:
+                self._take_for_old()
                 gc.set_threshold(*self._before)
+
+    def _take_for_old(self) -> None:
+        """Spare the caller a pass over what was made meanwhile: it would begin at once, and most of that stays."""
+        young, full_passes = gc.get_count()[0], gc.get_stats()[2]["collections"]
+        if full_passes != self._full_passes:
+            self._full_passes, self._taken = full_passes, 0
+        if young >= _MANY and self._taken + young <= _MOST:
+            self._taken += young
+            _make_old()
 
     def forget(self) -> None:
         """Leave for threads that a new process has not."""
@@ -74,6 +89,11 @@ def kept() -> Iterator[None]:
     """
     with rarely():
         yield
-        if not gc.get_freeze_count():  # thawing would thaw what the user has frozen too
-            gc.freeze()
-            gc.unfreeze()
+        _make_old()
+
+
+def _make_old() -> None:
+    """Let only full passes look at the objects that there are."""
+    if not gc.get_freeze_count():  # thawing would thaw what the user has frozen too
+        gc.freeze()
+        gc.unfreeze()

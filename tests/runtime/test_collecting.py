@@ -85,6 +85,29 @@ def test_a_new_process_is_not_bound_by_threads_that_it_has_not():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+_MANY_OBJECTS = """
+import gc
+from dy2st.runtime.collecting import rarely
+passes = []
+gc.callbacks.append(lambda phase, found: passes.append(found["generation"]) if phase == "start" else None)
+with rarely():
+    made = [[number] for number in range(50_000)]
+again = [[number] for number in range(500)]
+assert not passes, passes
+for _ in range(20):  # more than may be taken for old
+    with rarely():
+        made += [[number] for number in range(50_000)]
+    again = [[number] for number in range(1_000)]
+assert passes, "garbage would never be found"
+"""
+"""In a process of its own, where no other pass happens."""
+
+
+def test_many_objects_are_taken_for_old_but_not_without_end():
+    done = subprocess.run([sys.executable, "-c", _MANY_OBJECTS], timeout=60, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 _IMPORTS = """
 import gc, numpy
 before = gc.get_count()[2]
