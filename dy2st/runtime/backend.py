@@ -68,7 +68,7 @@ def expect_loops() -> None:
     """
     if backend() == "interpreter" or usable_cpus() == 1 or not has_llvm():
         return
-    if not is_kept(named_recipe("pool")):  # the first thing that is made
+    if not is_kept(named_recipe("signals")):  # the last thing that is made
         threading.Thread(target=_begin, name="dy2st compile").start()
 
 

@@ -131,7 +131,7 @@ def test_the_first_loop_begins_once_where_nothing_is_kept(monkeypatch, tmp_path,
     monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(engine, "_shared", {})
     if was_kept:
-        pool.product()
+        begin()
     begun, done = [], threading.Event()
     monkeypatch.setattr(backend.cpu, "begin", lambda: begun.append(1) or done.set(), raising=False)
     monkeypatch.setattr(backend, "usable_cpus", lambda: 2)
