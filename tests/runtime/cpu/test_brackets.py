@@ -147,3 +147,30 @@ def test_a_place_outside_is_an_index_error(name):
     columns = COLUMNS if "int" not in name else np.array([1, -9], "int32")
     with pytest.raises(IndexError, match=r"index -?9 is out of range for axis [01] of extent 4"):
         native.run([given[0], bad, columns, *given[3:]])
+
+
+SLICES = {
+    "the first": np.s_[:3],
+    "the last": np.s_[-3:],
+    "none": np.s_[3:3],
+    "past the end": np.s_[2:99],
+    "of a row": np.s_[1, 1:3],
+    "of an axis of new extent": np.s_[None, 1:3],
+    "behind": np.s_[:, 1:3],
+    "backwards": np.s_[2::-1],
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_that_others_write_over_or_keep(name):
+    def f(x, k):
+        made = x * 2.0
+        part, rows = made[SLICES[name]], []
+        kept = part + 0.0
+        while k > 0:
+            rows.append(part * k.astype("float32"))  # where nobody else holds `made`, in its memory
+            part = part + 1.0
+            k = k - 1
+        return x[SLICES[name]], kept, part, made + 1.0, paddle.stack(rows)
+
+    same_natively(f, inputs()[0], np.array(3))

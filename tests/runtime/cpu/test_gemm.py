@@ -72,6 +72,22 @@ def test_lesser_targets(transpose_a, transpose_b, target):
         check("f32", transpose_a, transpose_b, shape, accumulate=False, target=target)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_matrix_times_a_vector_row_by_row(target, dtype):
+    if not runnable(target):
+        pytest.skip(f"this CPU does not run {target}")
+    rng = np.random.default_rng(0)
+    for m, k, accumulate in itertools.product((1, 2, 15, 16, 17, 36), (0, 1, 15, 16, 37), (False, True)):
+        a, b, start = (rng.normal(size=s).astype(DTYPES[dtype]) for s in ((m, k), (k, 1), (m, 1)))
+        whole = Guarded(start)
+        product(dtype, False, False, target)(Guarded(a), Guarded(b), whole, accumulate, m, 1, k)
+        for i in range(m):
+            row = Guarded(start[i : i + 1])
+            product(dtype, False, False, target)(Guarded(a[i : i + 1]), Guarded(b), row, accumulate, 1, 1, k)
+            assert row.array == whole.array[i], (m, k, i)
+
+
 def test_nothing_to_sum_gives_zeros():
     for form in FORMS:
         check("f32", *form, (20, 30, 0), accumulate=False)

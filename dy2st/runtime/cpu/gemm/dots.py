@@ -6,13 +6,13 @@ Rows past the last are computed as copies of the last and not stored.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, rounded_down, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, rounded_down, times
 from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
@@ -25,6 +25,7 @@ _STEP_COST, _ENDS = 300, 4
 """Picoseconds of one multiplication and addition of vectors, and as how many of them the sum across counts."""
 FAR = (*PARAMETERS, ("ptr", "%following"))
 """Of a kernel whose A comes from memory that is far: where the rows begin that are read next, as far apart."""
+_VECTOR = (("ptr", "%a"), ("ptr", "%b"), ("i64", "%b_row"), ("ptr", "%c"), ("i64", "%k"), ("i1", "%accumulate"))
 
 
 @functools.cache
@@ -47,10 +48,16 @@ def _range(tile: Tile) -> Definition:
     f = Function(name, (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
     many, one = dot_kernel(tile, rows), dot_kernel(tile, 1)
+    needs = [many, one]
     single = compare(f, "eq", "%m", 1)
     last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {columns}"))
     stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', columns)}")
-    with f.loop(stop, step=columns, start=times(f, "%from", columns)) as j:
+    start = times(f, "%from", columns)
+    if tile.lanes > columns:
+        vectors = _vectors(tile)
+        needs.append(vectors)
+        start = _written_vectors(f, tile, vectors, single, (start, stop))
+    with f.loop(stop, step=columns, start=start) as j:
         b = f.offset("%b", times(f, j, "%b_row"))
         c = f.offset("%c", times(f, j, "%c_column"))
         n = minus(f, "%n", j)
@@ -65,29 +72,44 @@ def _range(tile: Tile) -> Definition:
             f.call("void", f"@{many.name}", f"ptr {a}", "i64 %a_row", *shared, f"ptr {c_here}", *rest[:2],
                    f"i64 {m}", *rest[3:])  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (many, one))
+    return Definition(f.name, f.text(), tuple(needs))
+
+
+def _written_vectors(f: Function, tile: Tile, vectors: Definition, single: str, bounds: tuple[str, str]) -> str:
+    """Write the dot products of one row with as many columns as fill vectors of C; return where the rest begins."""
+    start, stop = bounds
+    dense = all_of(f, single, compare(f, "eq", "%c_column", tile.size))
+    count = f.value(f"select i1 {dense}, i64 {rounded_down(f, minus(f, stop, start), tile.lanes)}, i64 0")
+    rest = plus(f, start, count)
+    with f.loop(rest, step=tile.lanes, start=start) as j:
+        b, c = f.offset("%b", times(f, j, "%b_row")), f.offset("%c", times(f, j, tile.size))
+        f.call("void", f"@{vectors.name}", "ptr %a", f"ptr {b}", "i64 %b_row", f"ptr {c}", "i64 %k",
+               "i1 %accumulate")  # fmt: skip
+    return rest
+
+
+@functools.cache
+def _vectors(tile: Tile) -> Definition:
+    """Return the kernel for one row of A by as many of B as a vector of C has elements: the bits of `dot_kernel`."""
+    name = f"dy2st.gemm.{tile.dtype}.dot.vector"
+    f = Function(name, _VECTOR, linkage="internal", also="noinline nounwind")
+    block = DotBlock(f, tile, ["%a"], [f.offset("%b", times(f, "%b_row", i)) for i in range(tile.lanes)])
+    block.add_all()
+    block.write_vector("%accumulate")
+    f.ret()
+    return Definition(name, f.text(), dot_needs(tile))
 
 
 @functools.cache
 def dot_kernel(tile: Tile, rows: int, far: bool = False) -> Definition:
     """Return the kernel for `rows` rows of A by `tile.dots[1]` of B; of a `far` A it asks for the next rows."""
-    columns, lanes = tile.dots[1], tile.lanes
+    columns = tile.dots[1]
     name = f"dy2st.gemm.{tile.dtype}.dot.{rows}x{columns}{'.far' * far}"
     f = Function(name, FAR if far else PARAMETERS, linkage="internal", also="noinline nounwind")
     a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
     b_rows, _ = clamped(f, "%b", "%b_row", "%n", columns)
     block = DotBlock(f, tile, a_rows, b_rows)
-    whole = rounded_down(f, "%k", lanes)
-    following = [f.offset("%following", times(f, "%a_row", i)) for i in range(rows if far else 0)]
-    with f.loop(whole, step=lanes) as p:
-        at = times(f, p, tile.size)
-        for row in following:
-            prefetch(f, f.offset(row, at))
-        block.add(at, at)
-    left = minus(f, "%k", whole)
-    with f.when(compare(f, "sgt", left, 0)):
-        at = times(f, whole, tile.size)
-        block.add(at, at, left)
+    block.add_all([f.offset("%following", times(f, "%a_row", i)) for i in range(rows if far else 0)])
     block.write("%accumulate")
     f.ret()
     return Definition(name, f.text(), (*dot_needs(tile), PREFETCH))
@@ -112,6 +134,20 @@ class DotBlock:
         self._sums = [[f.slot(tile.vector) for _ in b_rows] for _ in a_rows]
         for place in (place for row in self._sums for place in row):
             f.store(tile.vector, "zeroinitializer", place)
+
+    def add_all(self, following: Sequence[str] = ()) -> None:
+        """Write the sums of all %k elements, asking for those of other rows as far along."""
+        f, tile = self._f, self._tile
+        whole = rounded_down(f, "%k", tile.lanes)
+        with f.loop(whole, step=tile.lanes) as p:
+            at = times(f, p, tile.size)
+            for row in following:
+                prefetch(f, f.offset(row, at))
+            self.add(at, at)
+        left = minus(f, "%k", whole)
+        with f.when(compare(f, "sgt", left, 0)):
+            at = times(f, whole, tile.size)
+            self.add(at, at, left)
 
     def add(self, a_at: str, b_at: str, count: str | None = None) -> None:
         """Write the sums on by a vector at these bytes of the rows, or by its first `count` elements."""
@@ -153,6 +189,16 @@ class DotBlock:
             with f.when(accumulate):
                 f.store(t, f.value(f"fadd {t} {f.load(t, there)}, {f.load(t, total)}"), total)
             f.store(t, f.load(t, total), there)
+
+    def write_vector(self, accumulate: str) -> None:
+        """Write the sums of one row with as many as a vector has elements to %c, or add them to it."""
+        f, tile = self._f, self._tile
+        totals, (row,) = f.slot(tile.vector), self._sums
+        _write_across(f, tile, [f.load(tile.vector, place) for place in row], totals)
+        with f.when(accumulate):
+            there = f.value(f"load {tile.vector}, ptr %c, align {tile.size}")
+            f.store(tile.vector, f.value(f"fadd {tile.vector} {there}, {f.load(tile.vector, totals)}"), totals)
+        f.do(f"store {tile.vector} {f.load(tile.vector, totals)}, ptr %c, align {tile.size}")
 
 
 def dot_needs(tile: Tile) -> tuple[Definition, ...]:

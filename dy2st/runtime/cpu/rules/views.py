@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
@@ -14,6 +15,7 @@ from dy2st.runtime.cpu.rules.tensors import extents, index_leading, number_of, p
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
+_ALL = ("slice", None, None, None)
 
 
 def strides(w: Writer, value: Value, components: Components) -> list[str]:
@@ -74,9 +76,7 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     spec = operation.attributes["spec"]
     if not is_memory(value):
         return host_rule(w, operation, operands)
-    plain = not isinstance(operands[0], Strided) and all(
-        p[0] in ("int", "tensor") or p == ("slice", None, None, None) for p in spec
-    )
+    plain = not isinstance(operands[0], Strided) and all(p[0] in ("int", "tensor") or p == _ALL for p in spec)
     firsts = [i for i, p in enumerate(spec) if p[0] != "slice"]
     if plain and firsts == list(range(len(firsts))) and firsts:
         return index_leading(w, operation, operands)
@@ -187,7 +187,16 @@ def _view(w: Writer, operation: Operation, operands: list[Components], where: Re
     made = operation.results[0].type
     if is_small(made):
         return [w.fitted(made, Strided.of(("null", data, *where.shape), where.strides), own=False)]
+    if not isinstance(operands[0], Strided) and _stays_dense(operation.attributes["spec"]):
+        return [viewed(w, value, operands[0], data, where.shape)]
     return [Strided.of(viewed(w, value, operands[0], data, where.shape), where.strides)]
+
+
+def _stays_dense(spec: Sequence[Any]) -> bool:
+    """Say whether what these brackets take of a tensor without gaps has none: ints, then one slice by steps of 1."""
+    ints = list(takewhile(lambda part: part[0] in ("int", "tensor"), spec))
+    first, *others = [*spec[len(ints) :], _ALL]
+    return first[0] == "slice" and first[3] in (None, 1) and all(part == _ALL for part in others)
 
 
 def front_of(w: Writer, number: str, extent: str) -> str:
