@@ -6,7 +6,7 @@ enough in its first steps whatever the dtype of the parameter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from dy2st.optimizer.optimizer import Optimizer, Slot
@@ -107,6 +107,12 @@ class AdamW(Adam):
         for group in self._groups:
             group.pop("weight_decay", None)
 
+    def asked(self, p: Tensor) -> Hashable | None:
+        return (
+            None if self._lr_ratio is None else float(self._lr_ratio(p)),
+            None if self._decays is None else bool(self._decays(p.name)),
+        )
+
     def rule(self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]) -> Updated:
         parameter = options["parameter"]
         if self._lr_ratio is not None:
@@ -157,6 +163,9 @@ class Lamb(_Betas):
             learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, multi_precision, name,
             lamb_weight_decay=float(lamb_weight_decay), always_adapt=always_adapt,
         )  # fmt: skip
+
+    def asked(self, p: Tensor) -> Hashable | None:
+        return self._excluded is not None and bool(self._excluded(p))
 
     def rule(self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]) -> Updated:
         changed = self.moments(g, state, options)

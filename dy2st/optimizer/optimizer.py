@@ -8,7 +8,7 @@ the results are written by `runtime.inplace.write`, which makes them state of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from dy2st.naming import is_plain_module
 from dy2st.nn.clip import ClipGradBase
 from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer import state as saving
+from dy2st.optimizer.alike import Alike
 from dy2st.optimizer.lr import LRScheduler
 from dy2st.records import record
 from dy2st.regularizer import L2Decay, WeightDecayRegularizer
@@ -182,11 +183,12 @@ class Optimizer:
         trace = current().trace
         parts = [gradient_parts(trace, g, p) for p, g in pairs]
         dense = [(p, g) for (p, _), (g, _) in zip(pairs, parts, strict=True)]
+        alike = Alike(trace)
         for (p, g), (_, there) in zip(clip(dense) if clip is not None else dense, parts, strict=True):
             if hasattr(trace, "update"):
                 trace.update(self, p, g, group)
             elif there is None:
-                self.update_in_trace(p, g, group)
+                self.update_in_trace(p, g, group, alike)
             else:
                 if_exp(trace, there, lambda p=p, g=g: self.update_in_trace(p, g, group), _leave_alone)
 
@@ -206,14 +208,26 @@ class Optimizer:
             state[name]._payload = m.xp.asarray(value)
         inplace.write_memory(p, m.xp.asarray(new))
 
-    def update_in_trace(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        """Update one parameter in a Program that is being built, by a gradient that is a tensor."""
+    def update_in_trace(self, p: Tensor, g: Tensor, group: dict[str, Any], alike: Alike | None = None) -> None:
+        """Update one parameter in a Program that is being built, by a gradient that is a tensor.
+
+        What parameters before it did in the same step, `alike`, may be repeated.
+        """
         options = {**self._options, **group.get("options", {})}
         state = dict(self.state_of(p, options))
         master = state.pop("fp32_master", None)
         w = p if master is None else master
         with self._at_one_line(current().trace.builder):
-            new, changed = self._ruled(TENSORS, p, w, TENSORS.like(g, w), self._lr_tensor, state, options, group)
+            g, lr = TENSORS.like(g, w), self._lr_tensor
+
+            def rule() -> tuple[Any, dict[str, Any]]:
+                return self._ruled(TENSORS, p, w, g, lr, state, options, group)
+
+            key = None if alike is None else self._decides(p, options, group)
+            if alike is None or key is None:
+                new, changed = rule()
+            else:
+                new, changed = alike.update(key, {"p": w, "gradient": g, "rate": lr, **state}, rule)
             for name, value in changed.items():
                 inplace.write(state[name], value)
             if master is not None:
@@ -235,12 +249,26 @@ class Optimizer:
         self, m: Any, p: Tensor, w: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any], group: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Apply weight decay and the rule; `w` stands for the parameter p."""
-        own = getattr(p, "regularizer", None)
-        decay = own if own is not None else group.get("weight_decay", self.regularization)
+        decay, factor = self._decay(p, group), _factor(p, group)
         if decay is not None:
             g = g + decay.term(w, m)
-        factor = group.get("learning_rate", 1.0) * getattr(p, "optimize_attr", {}).get("learning_rate", 1.0)
         return self.rule(m, w, g, lr if factor == 1.0 else lr * factor, state, {**options, "parameter": p})
+
+    def _decay(self, p: Tensor, group: dict[str, Any]) -> WeightDecayRegularizer | None:
+        own = getattr(p, "regularizer", None)
+        return own if own is not None else group.get("weight_decay", self.regularization)
+
+    def _decides(self, p: Tensor, options: dict[str, Any], group: dict[str, Any]) -> Hashable | None:
+        """Return what decides of the operations of an update beside dtypes and shapes; None: code of the user."""
+        decay = self._decay(p, group)
+        if not all(is_plain_module(type(code).__module__) for code in (self, decay) if code is not None):
+            return None
+        asked = self.asked(p)
+        return None if asked is None else (repr(sorted(options.items())), id(decay), _factor(p, group), asked)
+
+    def asked(self, p: Tensor) -> Hashable | None:
+        """Return what functions of the user's say of a parameter that decides of the rule; None where it is unknown."""
+        return ()
 
     # ---- state -----------------------------------------------------------------------------------------------------
     def state_of(self, p: Tensor, options: dict[str, Any]) -> dict[str, Tensor]:
@@ -293,6 +321,11 @@ class Optimizer:
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self.apply_gradients(pairs)
         return [], pairs
+
+
+def _factor(p: Tensor, group: dict[str, Any]) -> float:
+    """Return what the learning rate is multiplied by for a parameter."""
+    return group.get("learning_rate", 1.0) * getattr(p, "optimize_attr", {}).get("learning_rate", 1.0)
 
 
 def _leave_alone() -> None:

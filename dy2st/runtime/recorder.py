@@ -64,6 +64,12 @@ class Recorder(RecordedGradients):
             return payload if isinstance(payload, Value) else self.state(t)
         return payload if isinstance(payload, Value) and not self.log.has_data else None
 
+    def value_so_far(self, t: Tensor) -> Value | None:
+        """Return the value that a tensor has here by itself; None where it has none, or nothing has asked for it."""
+        written = self.log.get(("data", id(t)))
+        payload = t._payload if written is MISSING else written._payload
+        return payload if isinstance(payload, Value) else None
+
     def state(self, t: Tensor) -> Value:
         """Return the value of a tensor that comes from outside of the Program."""
         raise needs_value("a tensor from outside was used in a Program that is being built")
