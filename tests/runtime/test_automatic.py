@@ -13,7 +13,7 @@ import dy2st as paddle
 from dy2st.runtime import automatic, backend, background, cpu, llvm
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.background import Job, apart
-from dy2st.runtime.cpu import target
+from dy2st.runtime.cpu import compiler, target
 from dy2st.runtime.plan import Plan
 from tests.runtime.programs import counting, looping, program_of
 
@@ -240,25 +240,43 @@ def test_without_llvmlite_there_is_one_warning(monkeypatch):
         assert isinstance(backend.ready(program, np), Plan)
 
 
-@pytest.mark.parametrize("error", [ImportError("no symbol"), OSError("no symbol")])
-def test_an_llvmlite_that_cannot_be_loaded_is_done_without(monkeypatch, error):
-    class Broken:
-        def __getattr__(self, name):
-            raise error
-
+@pytest.fixture
+def unloaded(monkeypatch):
     program = program_of(straight, X)
     monkeypatch.setattr(llvm, "_known", llvm._Known())
-    target.binding.cache_clear()
-    target.host_target.cache_clear()
-    monkeypatch.setitem(sys.modules, "llvmlite", Broken())
-    monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
-    monkeypatch.setattr(llvm.cpu, "llvm_folder", lambda: "here", raising=False)
     monkeypatch.setenv("DY2ST_BACKEND", "native")
-    runners = [backend.ready(program, np), backend.ready(program, np)]
-    with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(no symbol\): Programs run") as said:
+    compiler.library.cache_clear()
+    target.host_target.cache_clear()
+    yield program
+    compiler.library.cache_clear()
+    target.host_target.cache_clear()
+
+
+def no_library(tmp_path):
+    """An empty folder."""
+
+
+def not_a_library(tmp_path):
+    (tmp_path / "binding").mkdir()
+    for name in ("libllvmlite.so", *compiler._NAMES.values()):
+        (tmp_path / "binding" / name).write_text("no library")
+
+
+@pytest.mark.parametrize("installed", [no_library, not_a_library])
+def test_an_llvmlite_that_cannot_be_loaded_is_done_without(unloaded, monkeypatch, tmp_path, installed):
+    installed(tmp_path)
+    monkeypatch.setattr(llvm.cpu, "llvm_folder", lambda: str(tmp_path), raising=False)
+    runners = [backend.ready(unloaded, np), backend.ready(unloaded, np)]
+    with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*llvmlite.*\): Programs run") as said:
         assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2
     assert len(said) == 1
-    assert isinstance(backend.ready(program, np), Plan)
+    assert isinstance(backend.ready(unloaded, np), Plan)
+
+
+def test_an_llvmlite_without_a_function_that_is_called_is_done_without(unloaded, monkeypatch):
+    monkeypatch.setitem(compiler._FUNCTIONS, "OfAnotherVersion", (None,))
+    with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*LLVMPY_OfAnotherVersion\): Programs run"):
+        assert backend.ready(unloaded, np).run([X])[0] == pytest.approx(WANT)
 
 
 def test_another_module_that_cannot_be_loaded_is_no_missing_llvmlite(monkeypatch):

@@ -104,7 +104,9 @@ assert passes, "garbage would never be found"
 
 
 def test_many_objects_are_taken_for_old_but_not_without_end():
-    done = subprocess.run([sys.executable, "-c", _MANY_OBJECTS], timeout=60, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _MANY_OBJECTS], timeout=60, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 

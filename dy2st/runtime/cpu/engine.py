@@ -1,13 +1,11 @@
 """LLVM IR text to machine code in this process.
 
 A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Several
-threads may compile at once: llvmlite puts a lock around each call, which the calls that take long here go around, each
-with an LLVM context of its own. Loaded code is never freed: it may be running in another thread.
+threads may compile at once (compiler.py). Loaded code is never freed: it may be running in another thread.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import re
@@ -18,14 +16,14 @@ from dy2st.forks import ForkLock, Gate
 from dy2st.records import field, record
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.compiler import compiled, version
 from dy2st.runtime.cpu.image import Binary, Image, NotLinkable
 from dy2st.runtime.cpu.loading import libc_address, load_image
 from dy2st.runtime.cpu.products import Product, made, named_recipe
-from dy2st.runtime.cpu.target import Target, binding, current_target
+from dy2st.runtime.cpu.target import Target, current_target
 from dy2st.runtime.cpu.together import Once
 
 _lock, _inside_llvm = ForkLock(level=2), Gate(level=3)
-_loaded: list[Any] = []
 _provided: dict[str, Callable[[], int]] = {}
 _shared: dict[str, Once] = {}
 
@@ -46,8 +44,7 @@ class Code:
 
 def object_key(text: str, target: Target, level: int) -> str:
     """Return the name under which the object file of this text is kept."""
-    llvm = binding()
-    parts = (text, *target.words(), str(level), str(llvm.llvm_version_info))
+    parts = (text, *target.words(), str(level), str(version()))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -57,8 +54,8 @@ def provide(name: str, address: Callable[[], int]) -> None:
 
 
 _PASSES = (
-    ("always_inliner",),  # level 0: code that runs once a call is not worth the time of a pass
-    ("always_inliner", "sroa", "simplify_cfg", "instruction_combine"),
+    ("AlwaysInliner",),  # level 0: code that runs once a call is not worth the time of a pass
+    ("AlwaysInliner", "SROA", "SimplifyCFG", "InstCombine"),
 )
 """What is worth its time at each level: code comes with explicit vectors and few loops to improve."""
 
@@ -69,24 +66,7 @@ def compile_object(text: str, target: Target, level: int = 1) -> bytes:
     At level 0 code is made ten times as fast and runs slower: for code that runs once a call.
     """
     with _inside_llvm:
-        module, machine = _improved(text, target, level)
-        return _emitted(module, machine)
-
-
-def _improved(text: str, target: Target, level: int) -> tuple[Any, Any]:
-    """Return the module after the passes, and the machine that makes code of it."""
-    llvm = binding()
-    machine = target.machine(level)
-    module = _parsed(rounded_apart(text) if target.strict else text)
-    module.triple = target.triple
-    module.data_layout = str(machine.target_data)
-    module.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    for name in _PASSES[level]:
-        getattr(passes, f"add_{name}_pass")()
-    _without_lock("LLVMPY_RunNewModulePassManager")(passes, module, builder)
-    return module, machine
+        return compiled(_as_rounded(text, target), target.machine(level), _PASSES[level])
 
 
 _MULTIPLY_ADD = r"(%[\w.]+) = (?:tail )?call (<\d+ x \w+>|\w+) @llvm\.fmuladd\.\w+\((.*)\)"
@@ -108,33 +88,8 @@ def rounded_apart(text: str) -> str:
     return re.sub(_MULTIPLY_ADD, apart, text)
 
 
-def _parsed(text: str) -> Any:
-    """Return a module in a context of its own."""
-    llvm, context = binding(), binding().create_context()
-    with llvm.ffi.OutputString() as error:
-        made = _without_lock("LLVMPY_ParseAssembly")(context, ctypes.c_char_p(text.encode()), error)
-        if error:
-            raise RuntimeError(f"LLVM IR parsing error\n{error}")
-        return llvm.ModuleRef(made, context)
-
-
-def _emitted(module: Any, machine: Any) -> bytes:
-    """Return the object file of a module."""
-    lib = binding().ffi.lib
-    with binding().ffi.OutputString() as error:
-        made = _without_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
-        if not made:
-            raise RuntimeError(str(error))
-    try:
-        return ctypes.string_at(lib.LLVMPY_GetBufferStart(made), lib.LLVMPY_GetBufferSize(made))
-    finally:
-        lib.LLVMPY_DisposeMemoryBuffer(made)
-
-
-def _without_lock(name: str) -> Any:
-    """Return a function of LLVM without the lock that llvmlite puts around it."""
-    function = getattr(binding().ffi.lib, name)
-    return getattr(function, "_cfn", function)
+def _as_rounded(text: str, target: Target) -> str:
+    return rounded_apart(text) if target.strict else text
 
 
 # ---- loading -------------------------------------------------------------------------------------------------------
@@ -166,17 +121,9 @@ def outside(name: str) -> int:
 
 def _by_llvm(objects: Sequence[bytes]) -> Callable[[str], int]:
     """Let LLVM load object files; return what finds a function."""
-    llvm = binding()
-    for name, address in [*_provided.items()]:  # an address may be provided by code that this provides
-        if any(name.encode() in one for one in objects):
-            llvm.add_symbol(name, address())
-    machine = current_target().machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{current_target().triple}"'), machine)
-    for one in objects:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(one))
-    engine.finalize_object()
-    _loaded.append(engine)
-    return engine.get_function_address
+    names = [name for name in [*_provided] if any(name.encode() in one for one in objects)]
+    provided = {name: _provided[name]() for name in names}  # an address may be provided by code that this provides
+    return cpu.load_by_llvm(objects, provided, current_target())
 
 
 @functools.cache
@@ -229,5 +176,6 @@ def made_object(text: str, target: Target, level: int = 1) -> bytes:
 
 def assembly(text: str, target: Target | None = None, level: int = 1) -> str:
     """Return the machine code of LLVM IR text as the CPU's assembly language."""
-    module, machine = _improved(text, target or current_target(), level)
-    return machine.emit_assembly(module)
+    made_for = target or current_target()
+    machine = made_for.machine(level)
+    return compiled(_as_rounded(text, made_for), machine, _PASSES[level], readable=True).decode()

@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from typing import Any
+from collections.abc import Mapping
 
 from dy2st.records import record, replace
-from dy2st.runtime.llvm import NoLlvm
+from dy2st.runtime.cpu.compiler import Machine, host
 
 _FORCED = {
     "avx512": ("x86-64-v4", "", 64),
@@ -51,33 +51,19 @@ class Target:
         """Return texts that differ where code for the same text does."""
         return (self.triple, self.cpu, self.features, "strict" * self.strict, *self._model().values())
 
-    def machine(self, level: int = 1) -> Any:
-        """Return LLVM's machine for this target."""
-        made = binding().Target.from_triple(self.triple)
-        return made.create_target_machine(cpu=self.cpu, features=self.features, opt=level, jit=True, **self._model())
-
-
-@functools.cache
-def binding() -> Any:
-    """Return llvmlite's binding with the targets of this machine ready; NoLlvm where it cannot be loaded."""
-    try:
-        import llvmlite.binding as llvm
-    except (ImportError, OSError) as error:  # a library that it needs, or itself for another system
-        raise NoLlvm(str(error)) from error
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
+    def machine(self, level: int = 1) -> Machine:
+        """Return what LLVM makes code for."""
+        said = self._model()
+        return Machine(self.triple, self.cpu, self.features, said.get("reloc", "default"), said["codemodel"], level)
 
 
 @functools.cache
 def host_target(forced: str | None = None) -> Target:
     """Return the target of this machine, or the one that `forced` names; ValueError for an unknown name."""
-    llvm = binding()
-    triple = llvm.get_process_triple()
+    triple, cpu, features = host()
     if forced is None:
-        features = llvm.get_host_cpu_features()
-        return Target(triple, llvm.get_host_cpu_name(), features.flatten(), _width(features))
+        flags = ",".join(f"{'+' if has else '-'}{name}" for name, has in features.items())
+        return Target(triple, cpu, flags, _width(features))
     if forced not in _FORCED:
         raise ValueError(f"DY2ST_CPU is one of {', '.join(_FORCED)}, not {forced!r}")
     return Target(triple, *_FORCED[forced])
@@ -89,7 +75,7 @@ def current_target(strict: bool = False) -> Target:
     return replace(found, vector_bytes=_STRICT_BYTES, strict=True) if strict else found
 
 
-def _width(features: Any) -> int:
+def _width(features: Mapping[str, bool]) -> int:
     """Return the bytes of a vector register; 16 on AArch64 (NEON) and on x86-64 of any age."""
     if features.get("avx512f") and features.get("avx512vl"):
         return 64

@@ -14,8 +14,9 @@ from dy2st.runtime.cpu.conv import (
 from dy2st.runtime.cpu.definition import gathered
 from dy2st.runtime.cpu.engine import compile_object
 from dy2st.runtime.cpu.gemm import matmul_kernel
+from dy2st.runtime.cpu.llvm_loader import binding
 from dy2st.runtime.cpu.math import FORMULAS, function
-from dy2st.runtime.cpu.target import Target, binding
+from dy2st.runtime.cpu.target import Target
 
 ARM = Target("aarch64-unknown-linux-gnu", "generic", "", 16)
 
