@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -92,7 +93,8 @@ class _BlockCompiler:
                 self._operation(at, operation)
         results = self.lives.results
         end = len(self.block.operations)
-        plan.owned = tuple(self.owned.is_free(v, end) and once(v, results) for v in results)
+        times = Counter(results)
+        plan.owned = tuple(times[v] == 1 and self.owned.is_free(v, end) for v in results)
         plan.finish(self.steps, self.frame.rest(), [self.frame.slot[v] for v in results], frozenset(self.calls))
 
     def _constant(self, operation: Operation) -> None:

@@ -13,7 +13,7 @@ entry:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.definition import Definition
@@ -175,6 +175,8 @@ class Module:
 
     def __init__(self, special: Mapping[str, Definition] | None = None) -> None:
         self._texts: dict[str, str] = {}
+        self.names: dict[Hashable, str] = {}
+        """The names of functions by what they do, where that is known before they are written."""
         self.strict = False
         """Whether functions of floats are to be right to one unit in the last place."""
         self.special = special or {}

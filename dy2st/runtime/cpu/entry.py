@@ -12,12 +12,14 @@ Memory of a large result goes over to the array, which gives it back when it goe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ListType, TensorType, Type, VariantType
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.entry_lists import Lists, Taken, is_made, is_read
+from dy2st.runtime.cpu.entry_tables import Line, known_function, lines_of, made_function, table
 from dy2st.runtime.cpu.memory import INTERRUPTED, OK, RUN, TURN
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.shapes import Dim
@@ -101,12 +103,16 @@ class Entry(Lists):
 
     def _read(self, row: str, types: Sequence[Type]) -> list[Taken]:
         """Write a look at all arguments; return the lists among them, which are taken when all is as it must be."""
-        f, bound, lists, at = self.f, dict[Dim, str](), list[tuple[ListType, str, str]](), 0
+        f, bound, lists = self.f, dict[Dim, str](), list[tuple[ListType, str, str]]()
         self._only(f.value(f"icmp eq i64 %count, {len(types)}"))
-        for i, t in enumerate(types):
-            value = f.load("ptr", f.offset("%arguments", 8 * i))
-            place = f.offset(row, 8 * at)
-            at += len(kinds(t))
+        places = _places(types)
+        tabled = lines_of(types, places)
+        if tabled:
+            where = table(self.module, "dy2st.entry.arguments", tabled, read=True)
+            rows = "ptr %plate", "ptr %arguments", f"ptr {row}"
+            self._only(f.call("i1", f"@{known_function(self._kernels)}", *rows, *where))
+        for i in _others(len(types), tabled):
+            t, value, place = types[i], f.load("ptr", f.offset("%arguments", 8 * i)), f.offset(row, places[i])
             if isinstance(t, ListType):
                 lists.append((t, value, place))  # after the arrays, which say what extents are to be
             else:
@@ -115,12 +121,20 @@ class Entry(Lists):
 
     # ---- results ---------------------------------------------------------------------------------------------------
     def _results(self, context: str, row: str, values: Sequence[Value]) -> str:
-        f, at = self.f, 0
+        f, types = self.f, [v.type for v in values]
         results = self._sure(self._call("ptr", "PyList_New", f"i64 {len(values)}"))
-        for i, value in enumerate(values):
-            t, place, given = value.type, f.offset(row, 8 * at), self._given(value)
-            if given is not None:
-                made = f.load("ptr", f.offset("%arguments", 8 * given))
+        numbers = {v: i for i, v in enumerate(self.program.block.arguments)}
+        given = {i: at for i, v in enumerate(values) if (at := _given(v, numbers)) is not None}
+        places = _places(types)
+        tabled = lines_of(types, places, given)
+        if tabled:
+            where = table(self.module, "dy2st.entry.results", tabled, read=False)
+            rows = "ptr %plate", f"ptr {context}", f"ptr {row}", f"ptr {results}"
+            self._fine(f.call("i1", f"@{made_function(self._kernels)}", *rows, *where))
+        for i in _others(len(types), tabled):
+            t, place = types[i], f.offset(row, places[i])
+            if i in given:
+                made = f.load("ptr", f.offset("%arguments", 8 * given[i]))
                 self._call("void", "Py_IncRef", f"ptr {made}")
             elif isinstance(t, ListType):
                 made = self._list_of(t, context, place)
@@ -129,13 +143,22 @@ class Entry(Lists):
             else:
                 made = self._object(t, context, place)
             self._call("i32", "PyList_SetItem", f"ptr {results}", f"i64 {i}", f"ptr {self._sure(made)}")
-            at += len(kinds(t))
         return results
 
-    def _given(self, value: Value) -> int | None:
-        """Return which argument a result is, as an array and not a copy of one, as a plan gives it; None for others."""
-        while value.operation is not None and value.operation.op.name == "detach":
-            (value,) = value.operation.operands
-        if not isinstance(value.type, TensorType) or value not in self.program.block.arguments:
-            return None
-        return self.program.block.arguments.index(value)
+
+def _places(types: Sequence[Type]) -> list[int]:
+    """Return where the components of values stand in their row, in bytes."""
+    ends = [*itertools.accumulate(8 * len(kinds(t)) for t in types)]
+    return [0, *ends[:-1]] if ends else []
+
+
+def _others(count: int, tabled: Sequence[Line]) -> list[int]:
+    """Return the numbers below `count` that have no line in a table."""
+    return sorted({*range(count)} - {i for i, _, _ in tabled})
+
+
+def _given(value: Value, arguments: Mapping[Value, int]) -> int | None:
+    """Return which argument a result is, as an array and not a copy of one, as a plan gives it; None for others."""
+    while value.operation is not None and value.operation.op.name == "detach":
+        (value,) = value.operation.operands
+    return arguments.get(value) if isinstance(value.type, TensorType) else None

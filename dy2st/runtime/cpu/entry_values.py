@@ -113,10 +113,14 @@ class Values:
 
     def _sure(self, made: str) -> str:
         """Go on where Python has made an object; else its error is set."""
-        on = self.f.label("on")
-        self.f.branch(self.f.value(f"icmp ne ptr {made}, null"), on, self.failed)
-        self.f.start(on)
+        self._fine(self.f.value(f"icmp ne ptr {made}, null"))
         return made
+
+    def _fine(self, condition: str) -> None:
+        """Go on where a condition holds; else Python's error is set."""
+        on = self.f.label("on")
+        self.f.branch(condition, on, self.failed)
+        self.f.start(on)
 
     def _object_of(self, t: Type, place: str) -> str:
         f, kind = self.f, kinds(t)[0]

@@ -7,6 +7,7 @@ ranges of the nest.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
@@ -16,6 +17,7 @@ from dy2st.runtime.cpu.integers import compare, least, plus, times
 from dy2st.runtime.cpu.kernels import Nest
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, lanes_of
+from dy2st.runtime.cpu.likeness import likeness
 from dy2st.runtime.cpu.past_caches import LARGE, LEAST_VECTOR, fence, goes_past
 from dy2st.runtime.cpu.reductions import combined, finished
 from dy2st.runtime.cpu.representation import element_kind, in_register
@@ -39,7 +41,7 @@ from dy2st.runtime.cpu.threads.state import MOST
 
 def kernel(module: Module, target: Target, made: Layout) -> str:
     """Return the name of the function that runs a group; groups that do the same share one."""
-    return _named(module, _Kernel(module, target, made).text())
+    return _known(module, "whole", made, lambda: _Kernel(module, target, made).text())
 
 
 def kernel_of_ranges(module: Module, target: Target, made: Layout) -> str:
@@ -47,7 +49,18 @@ def kernel_of_ranges(module: Module, target: Target, made: Layout) -> str:
 
     The nest is one sweep without sums, and nothing stands outside of it.
     """
-    return _named(module, _Kernel(module, target, made).ranges())
+    return _known(module, "ranges", made, lambda: _Kernel(module, target, made).ranges())
+
+
+def _known(module: Module, form: str, made: Layout, write: Callable[[], str]) -> str:
+    """Return the name of a function, which is not written again where one of a group that looks alike was."""
+    look = likeness(made)
+    if look is None:
+        return _named(module, write())
+    key = (form, look)
+    if key not in module.names:
+        module.names[key] = _named(module, write())
+    return module.names[key]
 
 
 def _named(module: Module, text: str) -> str:

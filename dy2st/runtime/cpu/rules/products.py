@@ -9,7 +9,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record, replace
 from dy2st.runtime.cpu.batches import batch_function
 from dy2st.runtime.cpu.gemm.tile import tile
-from dy2st.runtime.cpu.integers import all_of, compare
+from dy2st.runtime.cpu.integers import all_of, compare, negation
 from dy2st.runtime.cpu.representation import Components, Strided, is_native
 from dy2st.runtime.cpu.rules.ahead import Right, taken_from
 from dy2st.runtime.cpu.rules.later import Rows, put_by
@@ -61,11 +61,11 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return _whole(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     a, left = _matrix(w, x, operands[0], operation.attributes["transpose_x"])
     b, right = _matrix(w, y, operands[1], operation.attributes["transpose_y"])
-    fine = f.value(f"icmp eq i64 {a.columns}, {b.rows}")
-    for one, other in zip(a.batch, b.batch, strict=True):
-        fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {one}, {other}')}")
-    with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
-        host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
+    inner = [p for p in ((a.columns, b.rows), *zip(a.batch, b.batch, strict=True)) if p[0] != p[1]]
+    if inner:
+        fine = all_of(f, *(compare(f, "eq", one, other) for one, other in inner))
+        with w.unlikely(negation(f, fine), "wrong"):
+            host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     swap = bool(operation.attributes["transpose_y"])
     if operation in w.ahead:
         matrix = Right(y, operands[1], swap, b.data, b.columns, b.apart, b.transposed)
