@@ -46,12 +46,12 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def script(tmp_path):
-    """Return a function that runs a process and gives what it prints; the first line is the result."""
+    """Return a function that runs a process and gives what it prints; it keeps no byte code, which could be cut off."""
     at = tmp_path / "script.py"
 
     def run(before=""):
         at.write_text(SCRIPT.replace("{before}", before))
-        done = subprocess.run([sys.executable, at], capture_output=True, text=True, timeout=100)
+        done = subprocess.run([sys.executable, "-B", at], capture_output=True, text=True, timeout=100)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
