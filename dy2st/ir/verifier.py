@@ -37,13 +37,15 @@ def verify(program: Program) -> None:
     if program.entry not in program.functions:
         raise InvalidProgram(f"the entry {program.entry!r} is not among the functions {', '.join(program.functions)}")
     seen: set[Block] = set()
+    whole: set[int] = set()
     for name, block in program.functions.items():
-        _Verifier(program, name, seen).block(block, None, "the function")
+        _Verifier(program, name, seen, whole).block(block, None, "the function")
 
 
 class _Verifier:
-    def __init__(self, program: Program, function: str, seen: set[Block]):
+    def __init__(self, program: Program, function: str, seen: set[Block], whole: set[int]):
         self.program, self.function, self.seen = program, function, seen
+        self.whole = whole  # the types, by identity, that were looked at: many values share one
 
     def refuse(self, reason: str, operation: Operation | None) -> NoReturn:
         """Raise InvalidProgram for the operation, or for the function where there is none."""
@@ -107,11 +109,12 @@ class _Verifier:
     def attributes(self, operation: Operation) -> None:
         if not operation.attributes and not operation.op.attributes:
             return
-        declared, found = set(operation.op.attributes), set(operation.attributes)
-        if missing := sorted(declared - found - set(operation.op.may_lack)):
-            self.refuse(f"{operation.name} lacks the attribute {', '.join(missing)}", operation)
-        if extra := sorted(found - declared):
-            self.refuse(f"{operation.name} has no attribute {', '.join(extra)}", operation)
+        declared, found = set(operation.op.attributes), operation.attributes.keys()
+        if declared != found:
+            if missing := sorted(declared - found - set(operation.op.may_lack)):
+                self.refuse(f"{operation.name} lacks the attribute {', '.join(missing)}", operation)
+            if extra := sorted(found - declared):
+                self.refuse(f"{operation.name} has no attribute {', '.join(extra)}", operation)
         for name, value in operation.attributes.items():
             if (reason := unfit(value)) is not None:
                 self.refuse(f"attribute {name} of {operation.name} {reason}", operation)
@@ -145,10 +148,13 @@ class _Verifier:
         return cast("tuple[Type, ...]", found) if isinstance(found, tuple) else (found,)
 
     def type(self, value: Value, title: str, operation: Operation | None) -> None:
+        if id(value.type) in self.whole:
+            return
         try:
             check_type(value.type)
         except ValueError as error:
             self.refuse(f"{title} has no whole type: {error}", operation)
+        self.whole.add(id(value.type))
 
     # ---- control flow ----------------------------------------------------------------------------------------------
     def control(self, operation: Operation) -> None:

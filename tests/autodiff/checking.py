@@ -12,9 +12,9 @@ from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, is_differentiable, is_optional, tangent_type
 from dy2st.ir.verifier import verify
-from dy2st.passes import optimise
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
+from tests.passes.checked import optimised
 
 
 def tensors(program: Program) -> tuple[list[int], list[int]]:
@@ -48,9 +48,9 @@ def pulled(program: Program, inputs: Sequence[Any], cts: Sequence[Any]) -> list[
     count = len(program.block.results)
     same(values[:count], evaluate(program, inputs))
     found = evaluate(made.backward, [*values[count:], *cts])
-    fast = compile_plan(optimise(made.forward, verify=True)).run(inputs)
+    fast = compile_plan(optimised(made.forward)).run(inputs)
     same(fast[:count], values[:count], exact=False)
-    again = compile_plan(optimise(made.backward, verify=True)).run([*fast[count:], *cts])
+    again = compile_plan(optimised(made.backward)).run([*fast[count:], *cts])
     same(again, found, exact=False)
     gradients = {i: ct for i, ct in zip(made.found, found, strict=True)}
     return [dense(gradients[i], inputs[i]) if i in gradients else np.zeros_like(inputs[i]) for i in wrt]
@@ -64,7 +64,7 @@ def pushed(program: Program, inputs: Sequence[Any], tangents: Sequence[Any]) -> 
     count = len(program.block.results)
     values = evaluate(made, [*inputs, *tangents])
     same(values[:count], evaluate(program, inputs))
-    same(compile_plan(optimise(made, verify=True)).run([*inputs, *tangents]), values, exact=False)
+    same(compile_plan(optimised(made)).run([*inputs, *tangents]), values, exact=False)
     found = dict(zip(live, values[count:], strict=True))
     return [found[i] if i in found else np.zeros_like(values[i]) for i in seeded]
 

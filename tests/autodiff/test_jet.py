@@ -13,12 +13,12 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
-from dy2st.passes import optimise
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
 from tests.autodiff.building import POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.ops.evaluate import type_of
 from tests.ops.test_registry import cases, has_derivative, is_float
+from tests.passes.checked import optimised
 
 ORDER = 3
 ONE = np.array(1.0)
@@ -30,7 +30,7 @@ def coefficients(of, inputs, order):
     verify(made)
     arguments = [*inputs, ONE]
     values = evaluate(made, arguments)
-    for fast, slow in zip(compile_plan(optimise(made, verify=True)).run(arguments), values, strict=True):
+    for fast, slow in zip(compile_plan(optimised(made)).run(arguments), values, strict=True):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-11)
     count = len(of.block.results)
     rest = iter(values[count:])

@@ -9,9 +9,9 @@ from dy2st.batching.lanes import Form
 from dy2st.batching.programs import vmap
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
-from dy2st.passes import optimise
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
+from tests.passes.checked import optimised
 
 
 def stacked(values: list[Any]) -> Any:
@@ -48,7 +48,7 @@ def check(program: Program, inputs: list[list[Any]], batched: list[bool], known:
     made, forms = vmap(program, batched, count if known else None)
     verify(made)
     given = [stacked(list(v)) if b else v[0] for v, b in zip(zip(*inputs, strict=True), batched, strict=True)]
-    plan = compile_plan(optimise(made, verify=True))
+    plan = compile_plan(optimised(made))
     wanted, raised = outcomes(program, inputs)
     if raised:
         for run in (lambda: evaluate(made, given), lambda: plan.run(given)):
