@@ -128,4 +128,4 @@ def _itself(packed: Tensor) -> Tensor:
 
 
 def _version(t: Tensor) -> int:
-    return 0 if t._version is None else t._version[0]
+    return 0 if t._version is None else t._version.number

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.assigning import write
 from dy2st.functions.lists import list_of_numbers
 from dy2st.functions.operands import NUMBERS, cast_to, constant, number, op, tensor, together
 from dy2st.ir.context import current
 from dy2st.ops.index_spec import Spec
 from dy2st.runtime import inplace
 from dy2st.runtime.dispatch import apply
+from dy2st.runtime.moving import leave_kept
 from dy2st.runtime.places import move, namespace_of, place_of
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
@@ -46,11 +46,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         return
     if context.trace is None and context.grad:
         inplace.refuse_leaf(x)
-    write(x, apply(_INDEX_SET, x, new, *operands, spec=spec))
+    inplace.write(x, apply(_INDEX_SET, x, new, *operands, spec=spec), apart=True)
 
 
 def _set_at_once(x: Tensor, new: Tensor, spec: Spec, operands: list[Any]) -> None:
     """Write where no history is kept: straight into memory."""
+    leave_kept(x)
     target = x._payload
     array = move(new.array("its elements"), place_of(target))
     if isinstance(array, np.ndarray) and np.may_share_memory(array, target):

@@ -59,7 +59,8 @@ def _form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
 
     def in_place(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
         refuse(x)
-        new = function(before(x), *args, **keywords)
+        old = before(x)
+        new = function(old, *(old if a is x else a for a in args), **keywords)
         return write(x, new) if new.dtype.kind == x.dtype.kind else _recast(x, new, name)
 
     functools.update_wrapper(in_place, function)
@@ -97,6 +98,8 @@ def _recast(x: Tensor, new: Tensor, name: str) -> Tensor:
 def _become(x: Tensor, made: Tensor) -> None:
     for slot in ("_payload", "_node", "_index", "_view", "_seen", "_version", "stop_gradient"):
         setattr(x, slot, getattr(made, slot))
+    if x._view is not None and x._version is not None:
+        x._version.note(x)
 
 
 def _refuse_trace(name: str) -> None:

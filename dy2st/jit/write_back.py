@@ -114,4 +114,4 @@ def write_array(tensor: Tensor, array: Any) -> None:
         tensor._payload = array
     else:
         tensor._payload[...] = array
-        tensor._version[0] += 1
+        tensor._version.overwrite()

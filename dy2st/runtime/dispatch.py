@@ -16,6 +16,7 @@ from dy2st.runtime.kernels import bare_ufunc
 from dy2st.runtime.places import namespace, namespace_of
 from dy2st.runtime.tape import Node
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.version import Version
 
 
 def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
@@ -161,11 +162,12 @@ def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -
     base = operands[0]
     if isinstance(made._payload, np.ndarray) and not np.may_share_memory(made._payload, base._payload):
         return
-    if base._version is None:
-        base._version = [0]
-    made._version = base._version
-    made._seen = base._version[0]
+    version = base._version
+    if version is None:
+        version = base._version = Version()
+    made._version, made._seen = version, version.number
     made._view = View(base, op, operands[1:], attributes)
+    version.note(made)
 
 
 class View:
@@ -184,9 +186,9 @@ class View:
     def refresh(self, view: Tensor) -> None:
         """Give a view whose base was written since it was made the history of the base as it is now."""
         assert view._version is not None
-        if view._seen == view._version[0] or not current().grad:
+        if view._seen == view._version.number or not current().grad:
             return
-        view._seen = view._version[0]
+        view._seen = view._version.number
         if not self.keeps_history or (view._node is None and not view.stop_gradient):
             return
         if self.base._view is not None:

@@ -24,15 +24,20 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.moving import can_move, move_to
 from dy2st.runtime.places import move, namespace_of, place_of
 from dy2st.runtime.saved_tensors import Packed
 from dy2st.runtime.tape import call
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.version import Version
 from dy2st.shapes import symbol
 
 
-def write(x: Tensor, new: Tensor) -> Tensor:
+def write(x: Tensor, new: Tensor, *, apart: bool = False) -> Tensor:
     """Give `x` the elements and the history of `new`, which has its shape and dtype; return x.
+
+    With `apart`, what derivatives need of the old elements stays as it was: where x has a history, it and its views go
+    to memory of their own.
 
     Raises RuntimeError where x is a leaf that needs a gradient and gradients are on, ValueError and TypeError where
     shape and dtype differ.
@@ -48,15 +53,19 @@ def write(x: Tensor, new: Tensor) -> Tensor:
     chain = [x]
     while (view := chain[-1]._view) is not None:
         chain.append(view.base)
-    note_overwritten(x)
     old = [_Old(t) for t in chain]
-    write_memory(x, new._payload)
-    if context.grad and not (new.stop_gradient and all(t.stop_gradient for t in chain)):
-        _rewrite_history(chain, old, new)
+    has_history = context.grad and not (new.stop_gradient and all(t.stop_gradient for t in chain))
+    if apart and has_history and can_move(chain, new):
+        move_to(chain[-1], _rewrite_history(chain, old, new)._payload)
+    else:
+        note_overwritten(x)
+        write_memory(x, new._payload)
+        if has_history:
+            _rewrite_history(chain, old, new)
     version = x._version
     for t in chain:
         if version is not None and t._version is version:
-            t._seen = version[0]
+            t._seen = version.number
     return x
 
 
@@ -75,8 +84,8 @@ def write_memory(x: Tensor, array: Any) -> None:
 def bump(x: Tensor) -> None:
     """Count up the version that a tensor shares with its base and views."""
     if x._version is None:
-        x._version = [0]
-    x._version[0] += 1
+        x._version = Version()
+    x._version.overwrite()
 
 
 def refuse_leaf(x: Tensor) -> None:
@@ -120,17 +129,19 @@ class _Old:
         self.node, self.index, self.stop_gradient = t._node, t._index, t.stop_gradient
 
 
-def _rewrite_history(chain: list[Tensor], old: list[_Old], new: Tensor) -> None:
+def _rewrite_history(chain: list[Tensor], old: list[_Old], new: Tensor) -> Tensor:
+    """Give a tensor that is written and its bases their new histories; return the last of them, as it is now."""
     fresh = new
     for i, t in enumerate(chain):
         t._node, t._index, t.stop_gradient = fresh._node, fresh._index, fresh.stop_gradient
         view = t._view
         if view is None or not view.keeps_history:
-            return
+            break
         base, before = chain[i + 1], old[i + 1]
         past = Tensor(base._payload, before.stop_gradient)
         past._node, past._index = before.node, before.index
         fresh = _unview(view.op, past, fresh, view.operands, view.attributes)
+    return fresh
 
 
 def _unview(op: Op, base: Tensor, new: Tensor, operands: Any, attributes: dict[str, Any]) -> Tensor:

@@ -16,7 +16,7 @@ from dy2st.ir.context import current
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import quietly, ufunc_of
 from dy2st.runtime.op_pullback import ghost
-from dy2st.runtime.tape import Edge, Node
+from dy2st.runtime.tape import Edge, Node, note_kept
 from dy2st.runtime.tensor import Tensor
 
 ELSEWHERE: Any = object()
@@ -60,8 +60,11 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
             else:
                 node = Node(name, edges, [made._payload], (op, {}, [a, b]))
                 node.operands = (x, y)
+                if x.stop_gradient or y.stop_gradient:
+                    note_kept(node.operands)
             if x._version is not None or y._version is not None:
-                node.versions = [(i, t._version, t._version[0]) for i, t in enumerate((x, y)) if t._version is not None]
+                versions = enumerate((x._version, y._version))
+                node.versions = [(i, version, version.number) for i, version in versions if version is not None]
             made._node, made.stop_gradient = node, False
         return made
 

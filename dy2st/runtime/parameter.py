@@ -10,6 +10,7 @@ from dy2st import dtypes
 from dy2st.runtime import unique_name
 from dy2st.runtime.places import namespace
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.version import Version
 
 
 class Parameter(Tensor):
@@ -48,7 +49,7 @@ class Parameter(Tensor):
         if trainable is not None:
             requires_grad = trainable
         super().__init__(_payload_of(data), stop_gradient=not requires_grad)
-        self._version = [0]
+        self._version = Version()
         self._name = name or unique_name.generate("_eager_param_base")
         self.optimize_attr: dict[str, Any] = {"learning_rate": learning_rate}
         self.regularizer = regularizer
@@ -74,7 +75,7 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         twin = super().__deepcopy__(memo)
         assert isinstance(twin, Parameter)
-        twin._version = [0]
+        twin._version = Version()
         twin._name = unique_name.generate(f"{self.name}_deepcopy")
         return twin
 

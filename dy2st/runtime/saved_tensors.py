@@ -17,6 +17,7 @@ from dy2st.ir.location import error_here
 from dy2st.runtime.op_pullback import Ghost, op_pullback
 from dy2st.runtime.tape import Node, ProgramCall
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.version import Version
 
 
 class Packed(Ghost):
@@ -168,6 +169,6 @@ def _watched(node: Node, operands: list[Any]) -> list[Any]:
     for i, t in enumerate(operands):
         if isinstance(t, Tensor) and i not in found:
             if t._version is None:
-                t._version = [0]
-            found[i] = (i, t._version, t._version[0])
+                t._version = Version()
+            found[i] = (i, t._version, t._version.number)
     return list(found.values())

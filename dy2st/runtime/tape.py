@@ -81,19 +81,25 @@ class Node:
                     if i < len(arrays):
                         arrays[i], kept[i] = ghost(arrays[i]), None
             outs = list(map(ghost, outs))
+        note_kept(kept)
         return cls(op.name, edges, outs, (op, attributes, arrays), kept, versions)
 
     def check_versions(self, used: Sequence[int]) -> None:
         """Refuse a pull-back that needs the elements of an operand that was overwritten in place since."""
         seen = {i: (version, number) for i, version, number in self.versions or ()}
         for i in used:
-            version, number = seen.get(i) or (getattr(self.operands[i], "_version", None) if self.operands else None, 0)
-            if version is not None and version[0] != number:
+            version, number = seen.get(i) or (self._version_of(i), 0)
+            if version is not None and version.number != number:
                 raise AutodiffError(
                     f"operand {i} of '{self.name}' was changed in place after it was used (its version is "
-                    f"{version[0]}, the gradient needs version {number}); use the form that returns a new tensor, or "
-                    "clone() it before"
+                    f"{version.number}, the gradient needs version {number}); use the form that returns a new "
+                    "tensor, or clone() it before"
                 )
+
+    def _version_of(self, i: int) -> Any:
+        """Return the version of an operand that had none when it was used, if that memory was overwritten since."""
+        version = getattr(self.operands[i], "_version", None) if self.operands else None
+        return version if version is not None and version.spoiled else None
 
     def check_results(self, used: Sequence[int]) -> None:
         """Refuse a pull-back that needs the elements of a result that was overwritten in place since."""
@@ -124,8 +130,15 @@ def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
             edges.append(t if t._node is None else (t._node, t._index))
         if version is not None:
             versions = versions or []
-            versions.append((i, version, version[0]))
+            versions.append((i, version, version.number))
     return edges, versions
+
+
+def note_kept(operands: Sequence[Any]) -> None:
+    """Note of operands without a gradient that the tape keeps their memory: a write must leave it as it is."""
+    for t in operands:
+        if getattr(t, "stop_gradient", False):
+            (t if t._version is None else t._version).kept = True
 
 
 _NUMBERS = frozenset((bool, int, float, type(None)))
@@ -179,6 +192,7 @@ def call(
     count = len(types)
     node = Node("program", edges, values, ProgramCall(compiled, pullback, wrt, raw, values[count:], xp))
     node.versions, node.operands = versions, tuple(inputs)
+    note_kept(inputs)
     if current().saved is not None:
         current().saved.keep(node)
     results = values[:count]

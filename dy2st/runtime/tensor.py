@@ -26,6 +26,7 @@ from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime import places
 from dy2st.runtime.tensor_methods import TensorMethods
+from dy2st.runtime.version import Version
 
 _numbers = itertools.count()
 
@@ -37,7 +38,7 @@ class Tensor(TensorMethods):
     """
 
     __slots__ = ("__dict__", "__weakref__", "_grad", "_hooks", "_index", "_name", "_node", "_payload", "_seen",
-                 "_version", "_view", "stop_gradient")  # fmt: skip
+                 "_version", "_view", "kept", "stop_gradient")  # fmt: skip
     __array_priority__ = 100.0
     _printed_as = "Tensor"
 
@@ -45,7 +46,7 @@ class Tensor(TensorMethods):
     _node: Any
     _index: int
     _grad: Tensor | None
-    _version: list[int] | None
+    _version: Version | None
     stop_gradient: bool
     persistable: bool = False
     fixed_shape: bool = False
@@ -61,8 +62,10 @@ class Tensor(TensorMethods):
         self._name: str | None = None
         self._view: Any = None
         self._seen = 0
+        self.kept = False
+        """As `Version.kept`, while it has no version."""
         self._version = None
-        """A list of one int, shared by a base and its views; made by the first view or write."""
+        """Shared by a tensor and its views; made by the first view or write."""
 
     # ---- what it is ------------------------------------------------------------------------------------------------
     @property
@@ -125,7 +128,7 @@ class Tensor(TensorMethods):
     @property
     def inplace_version(self) -> int:
         """How many times the elements were written in place."""
-        return 0 if self._version is None else self._version[0]
+        return 0 if self._version is None else self._version.number
 
     @property
     def grad(self) -> Tensor | None:

@@ -240,6 +240,14 @@ def test_a_pull_back_that_needs_overwritten_elements_refuses() -> None:
         u.sum().backward()
 
 
+def test_an_operand_that_is_also_the_tensor_written_is_what_it_was() -> None:
+    w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    x = w * 2.0
+    x.multiply_(x)
+    x.sum().backward()
+    assert w.grad.tolist() == [8.0, 16.0]
+
+
 def test_a_pull_back_that_does_not_need_them_goes_on() -> None:
     w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     x = w * 2.0

@@ -81,7 +81,7 @@ def _undo_of(x: Any) -> Iterator[Undo]:
 def _tensor(t: Tensor) -> Undo:
     slots = {name: getattr(t, name) for name in _TENSOR}
     more, elements = dict(t.__dict__), t._payload.copy()
-    version = None if t._version is None else t._version[0]
+    version = None if t._version is None else t._version.number
 
     def undo() -> None:
         for name, value in slots.items():
@@ -91,7 +91,7 @@ def _tensor(t: Tensor) -> Undo:
         if getattr(getattr(t._payload, "flags", None), "writeable", True):
             t._payload[...] = elements
         if t._version is not None:
-            t._version[0] = version or 0
+            t._version.number = version or 0
 
     return undo
 
