@@ -30,6 +30,7 @@ with _kept():  # what modules are made of
     from dy2st.ir.context import current as _current
     from dy2st.ir.program import Program as _Program
     from dy2st.jit.api import to_static as _to_static
+    from dy2st.jit.kept_conversions import look_around as _look_around
     from dy2st.missing import no_attribute as _no_attribute
     from dy2st.runtime.backward import grad as grad
     from dy2st.runtime.cpu import versions as _versions
@@ -46,6 +47,8 @@ with _kept():  # what modules are made of
     from dy2st.runtime.places import is_compiled_with_cuda as is_compiled_with_cuda
     from dy2st.runtime.places import set_device as set_device
     from dy2st.runtime.tensor import Tensor as Tensor
+
+    _look_around()
 
 __version__ = "0.1.0"
 

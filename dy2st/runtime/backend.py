@@ -66,9 +66,9 @@ def expect_loops() -> None:
 
     It takes effect once in a process, where no earlier one has kept what is made.
     """
-    if backend() == "interpreter" or usable_cpus() == 1 or not has_llvm():
+    if backend() == "interpreter" or is_kept(named_recipe("signals")):  # the last thing that is made
         return
-    if not is_kept(named_recipe("signals")):  # the last thing that is made
+    if usable_cpus() > 1 and has_llvm():
         threading.Thread(target=_begin, name="dy2st compile").start()
 
 

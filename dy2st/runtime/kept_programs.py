@@ -97,7 +97,7 @@ def _key(source: Program, how: str) -> str | None:
 
 
 def _hash(*parts: object) -> str:
-    return hashlib.sha256(repr((_maker(), *parts)).encode()).hexdigest()
+    return hashlib.sha256(repr((maker(), *parts)).encode()).hexdigest()
 
 
 def _names(block: Block) -> list[str | None]:
@@ -116,6 +116,6 @@ def _derivations() -> str:
     return hashlib.sha256("\n".join(state).encode()).hexdigest()
 
 
-def _maker() -> str:
+def maker() -> str:
     """Return a text that differs where something else may be made of the same Program."""
     return f"{identity.identity()} {_derivations()}"

@@ -146,3 +146,13 @@ def test_a_second_process_neither_parses_nor_transforms(tmp_path, folder):
         for _ in range(2)
     ]
     assert found == ["3.0 True True\n", "3.0 False False\n"]
+
+
+_LOOKED = "import dy2st; from dy2st.runtime.cpu import identity; print(identity._fixed.cache_info().currsize)"
+
+
+@pytest.mark.parametrize(("kept_in", "looked"), [("kept", "1"), ("", "0")])
+def test_the_import_looks_at_the_files_that_decide_what_was_kept(tmp_path, kept_in, looked):
+    env = {**os.environ, "DY2ST_CACHE_DIR": str(tmp_path / kept_in) if kept_in else ""}
+    done = subprocess.run([sys.executable, "-c", _LOOKED], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.strip() == looked
