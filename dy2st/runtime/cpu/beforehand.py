@@ -13,17 +13,29 @@ from contextlib import contextmanager
 
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import TensorType
+from dy2st.records import record
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import library_addresses, signals, support
 from dy2st.runtime.cpu.hurry import Haste
+from dy2st.runtime.cpu.products import is_kept, named_recipe
 from dy2st.runtime.cpu.representation import in_registers
 from dy2st.runtime.cpu.threads import pool
 from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.switching import often
 
 _FLOATS = {"float32": "f32", "float64": "f64"}
-_FORMS = {False: ("nn",), True: ("packed.n", "pack_b.n")}
+_FORMS = {False: ("nn",), True: ("nn", "packed.n", "pack_b.n")}
 """The products to begin with, by whether there are loops: most of what they are made of others need as well."""
+
+
+@record
+class _State:
+    """Whether a thread compiles beside; one Program at a time becomes code (background.py)."""
+
+    works: bool = False
+
+
+_state = _State()
 
 
 def begin() -> None:
@@ -34,10 +46,14 @@ def begin() -> None:
 
 @contextmanager
 def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterator[None]:
-    """Compile what a Program is likely to call on a thread beside; at the end of the block nothing more is begun."""
-    if usable_cpus() == 1:
+    """Compile what a Program is likely to call on a thread beside; at the end of the block nothing more is begun.
+
+    A block inside of another one leaves that to it.
+    """
+    if usable_cpus() == 1 or _state.works:
         yield
         return
+    _state.works = True
     ended = threading.Event()
     functions = likely(program, strict, haste)
     thread = threading.Thread(target=lambda: _call(functions, ended.is_set), name="dy2st compile")
@@ -48,6 +64,17 @@ def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterato
     finally:
         ended.set()
         thread.join()
+        _state.works = False
+
+
+@contextmanager
+def where_nothing_is_kept(program: Program, haste: Haste) -> Iterator[None]:
+    """Compile beside from now on, before it is known whether code is kept for a Program, where none is for others."""
+    if is_kept(named_recipe("pool")):
+        yield
+        return
+    with compiled_beforehand(program, False, haste):
+        yield
 
 
 def _call(functions: Iterable[Callable[[], object]], ended: Callable[[], bool]) -> None:

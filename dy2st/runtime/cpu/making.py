@@ -45,7 +45,7 @@ def product(program: Program, unit: Unit, *, quick: bool = False, haste: Haste =
     batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
     shared = [*([lambda: outside("dy2st.parallel")] if unit.takes_long else []), *library, support.given_back]
-    made = together([*kernels, lambda: made_object(glue, target, level), *shared])
+    made = together([lambda: made_object(glue, target, level), *kernels, *shared])  # what takes longest comes first
     objects: list[bytes] = made[: -len(shared)]
     return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
 
@@ -54,7 +54,7 @@ def _image(objects: list[bytes], batches: Batches, unit: Unit) -> Binary:
     try:
         return link([*objects, *batches.found], repeated=True)
     except NotLinkable:  # LLVM's loader takes each function once
-        return [objects[-1], made_object(unit.kernels.text(), unit.target)]
+        return [objects[0], made_object(unit.kernels.text(), unit.target)]
 
 
 def _notes(unit: Unit) -> dict[str, Any]:

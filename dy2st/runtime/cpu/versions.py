@@ -18,6 +18,7 @@ from dy2st.passes.licm import HoistInvariants
 from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.passes.tapes import ReadTapesLess
+from dy2st.runtime import cpu
 from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
@@ -127,6 +128,12 @@ class Versions(Locked):
         key = tuple(sorted(known.items()))
         if key in self._made:
             return self._made[key]
+        if only_kept or not self._quick:
+            return self._version(key, bound, only_kept)
+        with cpu.where_nothing_is_kept(self.program, haste_of_library(self.program, bound)):
+            return self._version(key, bound, only_kept)
+
+    def _version(self, key: _Key, bound: dict[str, int], only_kept: bool) -> NativePlan:
         full = len(self._made.keys() - {()}) >= _MOST
         program = self.program if full else self._narrowed(dict(key))
         if program is self.program:

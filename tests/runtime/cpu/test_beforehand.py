@@ -12,7 +12,7 @@ import pytest
 import dy2st as paddle
 from dy2st.runtime import backend
 from dy2st.runtime.cpu import beforehand, engine, library_addresses, signals, support
-from dy2st.runtime.cpu.beforehand import begin, compiled_beforehand, likely
+from dy2st.runtime.cpu.beforehand import begin, compiled_beforehand, likely, where_nothing_is_kept
 from dy2st.runtime.cpu.threads import pool
 from dy2st.runtime.cpu.together import Once
 
@@ -43,7 +43,7 @@ def asked(monkeypatch):
 def test_a_program_with_products_in_a_loop(asked):
     program = program_of(repeated, np.ones((3, 20), "float64"), np.eye(20))
     found = list(likely(program, False, "all"))
-    assert asked == ["gemm.f64.packed.n", "gemm.f64.pack_b.n"]
+    assert asked == ["gemm.f64.nn", "gemm.f64.packed.n", "gemm.f64.pack_b.n"]
     assert [f for f in found if f in (pool.product, support.product, signals.product)] == [
         pool.product, support.product, signals.product,
     ]  # fmt: skip
@@ -141,6 +141,31 @@ def test_the_first_loop_begins_once_where_nothing_is_kept(monkeypatch, tmp_path,
         program_of(repeated, np.ones((3, 20), "float32"), np.eye(20, dtype="float32"))
     assert was_kept or done.wait(5)
     assert begun == [1] * (not was_kept)
+
+
+def test_a_block_inside_of_another_leaves_that_to_it(monkeypatch):
+    begun = []
+    monkeypatch.setattr(beforehand, "likely", lambda *_: begun.append(1) or iter([]))
+    monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
+    program = program_of(lambda x: x + 1, np.ones(3))
+    with compiled_beforehand(program, False, "all"), compiled_beforehand(program, False, "all"):
+        assert begun == [1]
+    with compiled_beforehand(program, False, "all"):
+        assert begun == [1, 1]
+
+
+@pytest.mark.parametrize("was_kept", [False, True])
+def test_before_a_program_is_looked_for_only_where_nothing_is_kept(monkeypatch, tmp_path, was_kept):
+    monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(engine, "_shared", {})
+    if was_kept:
+        pool.product()
+    begun = threading.Event()
+    monkeypatch.setattr(beforehand, "likely", lambda *_: iter([begun.set]))
+    monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
+    with where_nothing_is_kept(program_of(lambda x: x + 1, np.ones(3)), "all"):
+        assert was_kept or begun.wait(5)
+    assert begun.is_set() != was_kept
 
 
 _FORKED = """

@@ -112,7 +112,7 @@ def _code() -> Code:
 
 def product() -> Product:
     """Return the pool's code, not yet loaded."""
-    return named_product("pool", lambda: cpu.pool_text(sys.platform, platform.machine()))
+    return named_product("pool", lambda: cpu.pool_text(sys.platform, platform.machine()), level=0)
 
 
 def _external(name: str) -> int:
