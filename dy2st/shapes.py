@@ -69,6 +69,8 @@ class Dim:
         return sorted({atom for monomial, _ in self.terms for atom in monomial})
 
     def __str__(self) -> str:
+        if self.is_symbol:
+            return self.terms[0][0][0]
         parts: list[str] = []
         for monomial, coefficient in self.terms:
             body = "*".join(monomial)
@@ -145,7 +147,13 @@ def met(extent: Extent) -> list[Extent]:
     if not isinstance(extent, Dim) or not extent.is_symbol:
         return [extent]
     name = extent.terms[0][0][0]
-    return list(map(parse_extent, _split(name[6:-1], ", "))) if name.startswith("bcast(") else [extent]
+    return list(_met(name)) if name.startswith("bcast(") else [extent]
+
+
+@functools.lru_cache(4096)
+def _met(name: str) -> tuple[Extent, ...]:
+    """Return the extents that a name of `broadcast` says."""
+    return tuple(map(parse_extent, _split(name.removeprefix("bcast(")[:-1], ", ")))
 
 
 def substituted(extent: Extent, known: Mapping[str, Extent]) -> Extent:

@@ -75,18 +75,20 @@ def assumptions(
     `first` is what symbols were in the first call, None for that one. In it, small tensors that loops carry and weights
     that are cut have the extents that they have; later on, weights that are cut do so where they still have those.
     """
-    aliases = _aliases(program.block)
+    origins = _Origins(program)
     known: dict[str, Extent] = {}
     for a, b in meetings(program):
         numbers = [1, *(e for e in (a, b) if isinstance(e, int))]
-        names = {s for e in (a, b) for s in _symbols(e, aliases)} & bound.keys()
+        names = {*origins(a), *origins(b)} & bound.keys()
         equal: dict[int, Extent] = {n: n for n in numbers}
         for name in sorted(names, key=lambda s: ("(" in s, s)):
             _link(symbol(name), equal.setdefault(bound[name], symbol(name)), known)
-    for name in _small(program, bound) if first is None else ():
-        if name in carried(program):
+    small = _small(program, bound) if first is None else []
+    looped = _carried(program, origins) if small else set[str]()
+    for name in small:
+        if name in looped:
             _link(symbol(name), bound[name], known)
-    cut = sorted(_cut(program) & bound.keys())
+    cut = sorted(cut_widths(program, origins) & bound.keys())
     if first is None or all(first.get(name) == bound[name] for name in cut):
         for name in cut:
             _link(symbol(name), bound[name], known)
@@ -95,15 +97,15 @@ def assumptions(
 
 def is_asked_for(program: Program) -> bool:
     """Say whether code depends on the extents of inputs."""
-    return bool(meetings(program) or carried(program) or _cut(program))
+    origins = _Origins(program)
+    return bool(meetings(program) or _carried(program, origins) or cut_widths(program, origins))
 
 
-def carried(program: Program) -> set[str]:
+def _carried(program: Program, origins: _Origins) -> set[str]:
     """Return the symbols that the extents of what loops carry may come from: small tensors stay in registers there."""
-    aliases = _aliases(program.block)
     loops = [o for o in program.block.walk() if o.op.name in _LOOPS]
     extents = {e for loop in loops for v in loop.results for e in _shape(v)}
-    return {name for extent in extents for name in _symbols(extent, aliases)}
+    return {name for extent in extents for name in origins(extent)}
 
 
 def _small(program: Program, bound: Mapping[str, int]) -> list[str]:
@@ -116,11 +118,6 @@ def _small(program: Program, bound: Mapping[str, int]) -> list[str]:
         if names and is_small(TensorType(tensor_type(argument).dtype, known)):
             found.update(dict.fromkeys(names))
     return list(found)
-
-
-def _cut(program: Program) -> set[str]:
-    aliases = _aliases(program.block)
-    return cut_widths(program, lambda extent: _symbols(extent, aliases))
 
 
 def _link(extent: Extent, to: Extent, known: dict[str, Extent]) -> None:
@@ -136,19 +133,30 @@ def _final(extent: Extent, known: Mapping[str, Extent]) -> Extent:
     return extent
 
 
-def _symbols(extent: Extent, aliases: Mapping[str, Extent]) -> Iterator[str]:
-    """Yield the symbols that one extent may come from: itself, those that met in it, what a loop began with."""
-    pending, seen = [extent], set[str]()
-    while pending:
-        one = pending.pop()
-        name = str(one)
-        if not isinstance(one, Dim) or not one.is_symbol or name in seen:
-            continue
-        seen.add(name)
-        yield name
-        pending += [e for e in met(one) if e != one]
-        if name in aliases:
-            pending.append(aliases[name])
+class _Origins:
+    """Tells the symbols that an extent may come from: itself, those that met in it, what a loop began with."""
+
+    def __init__(self, program: Program):
+        self._aliases = _aliases(program.block)
+        self._found: dict[Extent, tuple[str, ...]] = {}
+
+    def __call__(self, extent: Extent) -> tuple[str, ...]:
+        found = self._found.get(extent)
+        if found is None:
+            found = self._found[extent] = tuple(self._symbols(extent))
+        return found
+
+    def _symbols(self, extent: Extent) -> Iterator[str]:
+        pending, seen = [extent], set[str]()
+        while pending:
+            one = pending.pop()
+            if not isinstance(one, Dim) or not one.is_symbol or (name := str(one)) in seen:
+                continue
+            seen.add(name)
+            yield name
+            pending += [e for e in met(one) if e != one]
+            if name in self._aliases:
+                pending.append(self._aliases[name])
 
 
 def _aliases(block: Block) -> dict[str, Extent]:

@@ -7,14 +7,14 @@ that a loop multiplies by what was joined, `concat([x, c]) @ w`, which may be cu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.passes.licm import LOOPS
 from dy2st.shapes import Dim, Extent
 
-Origins = Callable[[Extent], Iterator[str]]
+Origins = Callable[[Extent], Iterable[str]]
 """Tells the symbols that an extent may come from."""
 
 

@@ -17,6 +17,7 @@ import threading
 from dy2st.records import field, record
 from dy2st.runtime import cpu
 from dy2st.runtime.cpu.engine import Code, load, named_product, provide
+from dy2st.runtime.cpu.loading import libc_address
 from dy2st.runtime.cpu.products import Product
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
 from dy2st.runtime.cpu.threads.usable import usable_threads
@@ -116,8 +117,9 @@ def product() -> Product:
 
 
 def _external(name: str) -> int:
-    function = getattr(ctypes.pythonapi if name.startswith("Py") else ctypes.CDLL(None), name)
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    if not name.startswith("Py"):
+        return libc_address(name)
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 @functools.cache

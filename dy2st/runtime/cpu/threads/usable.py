@@ -58,7 +58,7 @@ def _limit(group: str) -> tuple[str, str]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode(errors="replace")
     except OSError:
         return ""
