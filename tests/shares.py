@@ -6,13 +6,16 @@ share is the same in each run, in each process of a run, and for a test that is 
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import ceil
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
 
-ONE_OF = 10
+T = TypeVar("T")
+
+ONE_OF = 16
 """So many cases are there for each that is in the share; at least one is."""
 LEFT_OUT = ("slow", "soak")
 
@@ -26,6 +29,21 @@ def share(ids: Iterable[str]) -> set[str]:
 def examples(whole: int) -> int:
     """Return how many examples, forks or turns a test makes that makes so many in a whole run: fewer in `fast`."""
     return max(1, whole * settings.default.max_examples // settings.get_profile("default").max_examples)
+
+
+def is_fast() -> bool:
+    """Say whether a share is run."""
+    return examples(100) < 100
+
+
+def some(values: Sequence[T]) -> Sequence[T]:
+    """Return what a test goes through that goes through all of these in a whole run: in `fast` every third."""
+    return values[::3] if is_fast() else values
+
+
+def order(whole: int) -> int:
+    """Return to which order a test looks at derivatives that goes so far in a whole run: in `fast` to the second."""
+    return min(whole, 2) if is_fast() else whole
 
 
 def divide(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:

@@ -192,6 +192,7 @@ def test_as_a_process(model: Path) -> None:
     assert "forward(x, goal=1.5)" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves(model: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = f"'{sys.executable}' -m dy2st inspect '{model}' --text | true"

@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests import shares
 from tests.shares import ONE_OF, share
 
 IDS = [f"tests/test_this.py::test_that[{case}]" for case in range(3 * ONE_OF + 1)]
@@ -21,6 +24,15 @@ def test_cases_are_not_the_first_ones_only() -> None:
     assert share(IDS) != {*IDS[:4]}
 
 
+def test_sizes_and_orders_of_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for fast in (True, False):
+        monkeypatch.setattr(shares, "is_fast", lambda fast=fast: fast)
+        found.append((shares.some((0, 1, 2, 15, 16, 17, 255)), shares.order(1), shares.order(3)))
+    assert found == [((0, 15, 255), 1, 2), ((0, 1, 2, 15, 16, 17, 255), 1, 3)]
+
+
+@pytest.mark.slow
 def test_each_file_has_tests_that_are_run(tmp_path: Path) -> None:
     (tmp_path / "test_cases.py").write_text(
         "import pytest\n"

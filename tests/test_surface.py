@@ -47,6 +47,7 @@ def test_what_has_other_arguments_is_listed_with_a_reason():
     assert sorted(other ^ OTHER_ARGUMENTS.keys()) == []
 
 
+@pytest.mark.slow
 def test_no_argument_is_ignored_unless_that_is_harmless():
     ignored: dict[str, list[str]] = {}
     for name in (n for n in (*TIER_1, *TIER_2) if is_here(n.path)):

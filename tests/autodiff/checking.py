@@ -14,6 +14,7 @@ from dy2st.ir.types import TensorType, is_differentiable, is_optional, tangent_t
 from dy2st.ir.verifier import verify
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
+from tests import shares
 from tests.passes.checked import optimised
 
 
@@ -110,8 +111,9 @@ def gradient_program(program: Program, functions: bool = True) -> Program:
 
 
 def check(program: Program, *inputs: Any, order: int = 2, tolerance: float = 1e-6, seed: int = 0) -> None:
-    """Compare reverse mode, forward mode and differences, up to a derivative of this order."""
+    """Compare reverse mode, forward mode and differences, up to a derivative of this order (in `--fast` the second)."""
     verify(program)
+    order = shares.order(order)
     rng = np.random.default_rng(seed)
     wrt, seeded = tensors(program)
     tangents = [rng.normal(size=inputs[i].shape) for i in wrt]

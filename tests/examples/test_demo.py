@@ -74,6 +74,7 @@ def test_a_fresh_process_gets_the_same_accuracy_from_the_file(demo, data, traine
     assert demo.reloaded_accuracy(saved, data.x_test, data.y_test) == demo.accuracy(net, data.x_test, data.y_test)
 
 
+@pytest.mark.slow
 def test_the_fresh_process_refuses_to_see_the_source(data, tmp_path):
     command = [sys.executable, str(EXAMPLES / "use_saved.py"), "model", "data.npz"]
     library = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}

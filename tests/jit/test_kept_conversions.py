@@ -136,6 +136,7 @@ print(float(relu(paddle.to_tensor(3.0))), "gast" in sys.modules, "dy2st.transfor
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_neither_parses_nor_transforms(tmp_path, folder):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

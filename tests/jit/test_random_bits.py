@@ -100,6 +100,7 @@ class Draws(paddle.nn.Layer):
         return tuple(kind(x) for kind in KINDS)
 
 
+@pytest.mark.slow
 def test_a_saved_layer_draws_the_same_here_and_in_another_process(tmp_path: Path) -> None:
     layer = Draws()
     paddle.seed(42)

@@ -47,6 +47,7 @@ def test_a_file_by_another_name(tmp_path: Path) -> None:
     assert isinstance(paddle.jit.load(tmp_path / "model.bin"), TranslatedLayer)
 
 
+@pytest.mark.slow
 def test_a_process_without_the_source(tmp_path: Path) -> None:
     layer = refiner()
     layer.eval()

@@ -50,6 +50,7 @@ def converted(f: Any) -> Any:
     return f
 
 
+@pytest.mark.slow
 def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(SOURCE + CALL)
@@ -60,6 +61,7 @@ def test_python_c() -> None:
     assert run("-c", SOURCE + CALL) == "[0.5, 0.5] 1 []\n"
 
 
+@pytest.mark.slow
 def test_a_prompt_that_keeps_no_source_falls_back_with_the_reason() -> None:
     text = SOURCE.replace("    return x\n", "    return x\n\n") + CALL
     said = run("-i", "-q", text=text)

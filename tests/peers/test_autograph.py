@@ -76,6 +76,7 @@ def their_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_test_gets_its_verdict(their_file: Path) -> None:
     found = {f"{v.method}({v.parameters})": v for v in autograph.verdicts(their_file)}
     assert {name: v.kind for name, v in found.items()} == {

@@ -90,6 +90,7 @@ def test_zipped_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert source.find(import_module("zipped_for_test").f).text == "def f(x):\n    return x"
 
 
+@pytest.mark.slow
 def test_python_c() -> None:
     code = "from dy2st.pysrc import source\ndef f(x):\n    return x\nprint(source.find(f).text)"
     root = str(Path(__file__).parents[2])

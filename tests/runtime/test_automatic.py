@@ -208,6 +208,7 @@ def test_a_fork_waits_for_a_job_and_the_new_process_makes_code_itself():
         assert background._working is not None
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_while_code_is_made_ends_well(folder):
     code = """
 import linecache, numpy as np

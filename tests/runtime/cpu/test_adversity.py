@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,35 +45,49 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Return the file that processes run."""
+    return tmp_path_factory.mktemp("adversity") / "script.py"
+
+
 @pytest.fixture
-def script(tmp_path):
+def script(place):
     """Return a function that runs a process and gives what it prints; it keeps no byte code, which could be cut off."""
-    at = tmp_path / "script.py"
 
     def run(before=""):
-        at.write_text(SCRIPT.replace("{before}", before))
-        done = subprocess.run([sys.executable, "-B", at], capture_output=True, text=True, timeout=100)
+        place.write_text(SCRIPT.replace("{before}", before))
+        done = subprocess.run([sys.executable, "-B", place], capture_output=True, text=True, timeout=100)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
     return run
 
 
+@pytest.fixture
+def undisturbed(place, folder, script, monkeypatch):
+    """Return what a process prints that nothing befalls, and the folder of what it keeps."""
+    kept, printed = place.parent / "kept", place.parent / "printed"
+    if not printed.exists():
+        with monkeypatch.context() as patch:
+            patch.setenv("DY2ST_CACHE_DIR", str(kept))
+            printed.write_text(script())
+    return printed.read_text(), kept
+
+
 # ---- disks ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="a process has no limit on the size of files here")
-def test_a_full_disk_keeps_nothing_and_harms_nothing(folder, script):
-    full = script("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))")
+def test_a_full_disk_keeps_nothing_and_harms_nothing(folder, script, undisturbed):
+    assert script("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))") == undisturbed[0]
     assert [f.name for f in folder.rglob("*") if f.is_file()] == []
-    assert script() == full
 
 
 @pytest.mark.slow
-def test_a_file_in_the_place_of_the_folder_harms_nothing(folder, script):
+def test_a_file_in_the_place_of_the_folder_harms_nothing(folder, script, undisturbed):
     folder.write_bytes(b"a file")
-    first = script()
+    assert script() == undisturbed[0]
     assert folder.read_bytes() == b"a file"
-    folder.unlink()
-    assert script() == first
 
 
 def _truncated(data: bytes, others: list[bytes]) -> bytes:
@@ -92,12 +107,11 @@ def _swapped(data: bytes, others: list[bytes]) -> bytes:
     return random.choice([other for other in others if other != data])
 
 
-DAMAGES = [_flipped, *(pytest.param(damage, marks=pytest.mark.slow) for damage in (_truncated, _emptied, _swapped))]
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_kept_files_of_every_kind_that_are_damaged_are_made_again(damage, folder, script):
-    want = script()
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [_flipped, _truncated, _emptied, _swapped])
+def test_kept_files_of_every_kind_that_are_damaged_are_made_again(damage, folder, script, undisturbed):
+    want, kept = undisturbed
+    shutil.copytree(kept, folder)
     files = [f for f in folder.rglob("*") if f.is_file()]
     contents = [f.read_bytes() for f in files]
     assert len(files) > 4  # a conversion, Programs, code, functions of the library
@@ -137,12 +151,11 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_files(count, fold
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_while_it_makes_code_harms_no_other(folder, script, tmp_path):
-    want, rng = script(), random.Random(0)
-    for file in folder.rglob("*.o"):
-        file.unlink()
-    for _ in range(8):
-        child = subprocess.Popen([sys.executable, tmp_path / "script.py"], stdout=subprocess.DEVNULL)
+def test_a_process_that_is_killed_while_it_makes_code_harms_no_other(folder, place, script, undisturbed):
+    want, rng = undisturbed[0], random.Random(0)
+    for _ in range(4):
+        shutil.rmtree(folder, ignore_errors=True)
+        child = subprocess.Popen([sys.executable, place], stdout=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.1, 1.0))
         child.kill()
         child.wait(60)

@@ -195,6 +195,7 @@ print(ends, float(f(x).sum()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads")
 def test_a_fork_while_things_are_made_beside(tmp_path):
     environment = {**os.environ, "DY2ST_CACHE_DIR": str(tmp_path), "PYTHONWARNINGS": "ignore"}

@@ -53,6 +53,7 @@ def test_a_family_that_is_none(name):
         parts(name, current_target())
 
 
+@pytest.mark.slow
 def test_writers_of_windows_and_attention_load_with_the_first_family_that_takes_them():
     text = (
         "import sys; from dy2st.runtime.cpu.library import parts; from dy2st.runtime.cpu.target import current_target\n"

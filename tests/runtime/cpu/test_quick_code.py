@@ -83,6 +83,7 @@ def test_bits_of_every_op_are_the_same(op, sample):
             assert repr(a) == repr(b)
 
 
+@pytest.mark.slow
 def test_what_was_made_in_a_hurry_is_kept_until_there_is_better(rng):
     x, w = (rng.normal(size=(16, 16)).astype("float32") for _ in range(2))
     program = program_of(products, x, w)

@@ -178,6 +178,7 @@ print(int(x.sum()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
 def test_the_process_ends_quietly(busy):
     here = os.path.dirname(__file__)

@@ -72,6 +72,7 @@ def _said(**variables):
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_process_asks_its_environment():
     assert _said(DY2ST_NUM_THREADS="1").stdout == "1\n"
     assert "ValueError: DY2ST_NUM_THREADS is a whole number" in _said(DY2ST_NUM_THREADS="x").stderr
