@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 
+from dy2st.runtime.cpu.reserve import LEAST, RESERVE
+
 _LEAST = 1 << 20
 """How many bytes a block has at least for any of this; the allocator of the C library is good at smaller ones."""
 _PAGES = 1 << 22
@@ -23,7 +25,7 @@ _ADVICE = 14
 
 _ADVISED = f"""\
   %many = icmp uge i64 %bytes, {_PAGES}
-  br i1 %many, label %large, label %small
+  br i1 %many, label %large, label %middle
 large:
   %up = add i64 %bytes, {_PAGE - 1}
   %whole = and i64 %up, {-_PAGE}
@@ -33,13 +35,13 @@ large:
 advise:
   %ignored = call i32 @dy2st.external.madvise(ptr %pages, i64 %whole, i32 {_ADVICE})
   br label %made"""
-_PLAIN = "  br i1 false, label %advise, label %small\nadvise:\n  br label %made"
+_PLAIN = "  br i1 false, label %advise, label %middle\nadvise:\n  br label %made"
 
 LARGE = f"""
 declare void @dy2st.external.free(ptr)
 declare ptr @dy2st.external.aligned_alloc(i64, i64)
 declare i32 @dy2st.external.madvise(ptr, i64, i32)
-
+{RESERVE}
 @dy2st.waiting = internal global [{_SLOTS} x ptr] zeroinitializer
 @dy2st.waiting.bytes = internal global i64 0
 
@@ -68,7 +70,7 @@ back:
   br i1 %kept, label %on, label %lost
 lost:
   %less.lost = atomicrmw sub ptr @dy2st.waiting.bytes, i64 %size monotonic
-  call void @dy2st.external.free(ptr %found)
+  call void @dy2st.export.free(ptr %found)
   br label %on
 on:
   %next = add i64 %i, 1
@@ -76,6 +78,15 @@ on:
   br i1 %more, label %slot, label %new
 new:
 {_ADVISED if sys.platform == "linux" else _PLAIN}
+middle:
+  %few = icmp ult i64 %bytes, {LEAST}
+  br i1 %few, label %small, label %cut
+cut:
+  %reserved = call ptr @dy2st.reserve.new(i64 %bytes)
+  %full = icmp eq ptr %reserved, null
+  br i1 %full, label %small, label %given
+given:
+  ret ptr %reserved
 small:
   %plain = call ptr @dy2st.external.aligned_alloc(i64 %align, i64 %bytes)
   %failed = icmp eq ptr %plain, null
@@ -115,7 +126,7 @@ full:
   %less = atomicrmw sub ptr @dy2st.waiting.bytes, i64 %size monotonic
   br label %free
 free:
-  call void @dy2st.external.free(ptr %block)
+  call void @dy2st.export.free(ptr %block)
   br label %done
 done:
   ret void

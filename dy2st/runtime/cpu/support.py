@@ -100,10 +100,14 @@ def allocator() -> int:
 
 
 def freer() -> Callable[[ctypes.c_void_p], object]:
-    """Return the function that gives the memory of a block back to the system."""
-    if are_guarded():
-        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_code().address("dy2st.export.old"))
-    return ctypes.CDLL(None).free
+    """Return the function that gives the memory of a block back to the system, or to the reserve."""
+    return _freer(are_guarded())
+
+
+@functools.cache
+def _freer(guarded: bool) -> Callable[[ctypes.c_void_p], object]:
+    address = _made(guarded).address("dy2st.export.old" if guarded else "dy2st.export.free")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 def push(plate: int, context: int) -> None:

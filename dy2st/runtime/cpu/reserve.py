@@ -1,0 +1,188 @@
+"""Blocks of middle size from one reserve of memory in large pages, for a process that takes many of them.
+
+The tape of a loop is thousands of blocks of some KiB to some MiB. From the C library they come in pages of 4 KiB, and
+the system takes longer to bring each of those (2 to 5 us) than most kernels to fill it. So from a few MiB on such
+blocks are cut from one range of addresses, which the system fills by 2 MiB at a time. A block that is given back waits
+in the list of its size for the next one that asks; the range itself stays until the process ends.
+
+Nothing here holds a lock, so a fork in the middle of anything at most loses some blocks: who takes one takes a whole
+list, and puts the rest back.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+
+from dy2st.runtime.cpu.memory import CLASSES
+
+LEAST = 1 << 12
+"""How many bytes a block has at least to come from the reserve."""
+_AFTER = 1 << 21
+"""After how many bytes in such blocks the reserve is opened: a process that takes fewer needs no large page."""
+_BYTES = 1 << 28
+"""How many bytes the reserve has; further blocks come from the C library."""
+_PAGE = 1 << 21
+_ADVICE, _NO_RESERVE = 14, 0x4000
+"""MADV_HUGEPAGE and MAP_NORESERVE of Linux."""
+
+_OPENED = f"""
+@dy2st.reserve = internal global ptr null
+@dy2st.reserve.asked = internal global i64 0
+@dy2st.reserve.used = internal global i64 0
+@dy2st.reserve.lists = internal global [{CLASSES} x ptr] zeroinitializer
+
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @munmap(ptr, i64)
+
+; where the reserve begins, opened where that is due; null where there is none
+define internal ptr @dy2st.reserve.open(i64 %bytes) {{
+entry:
+  %there = load atomic ptr, ptr @dy2st.reserve acquire, align 8
+  %none = icmp eq ptr %there, null
+  br i1 %none, label %ask, label %done
+ask:
+  %asked = atomicrmw add ptr @dy2st.reserve.asked, i64 %bytes monotonic
+  %early = icmp ult i64 %asked, {_AFTER}
+  br i1 %early, label %done, label %map
+map:
+  %whole = call ptr @mmap(ptr null, i64 {_BYTES + _PAGE}, i32 {mmap.PROT_READ | mmap.PROT_WRITE},
+    i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE}, i32 -1, i64 0)
+  %failed = icmp eq ptr %whole, inttoptr (i64 -1 to ptr)
+  br i1 %failed, label %refused, label %mapped
+mapped:
+  %number = ptrtoint ptr %whole to i64
+  %up = add i64 %number, {_PAGE - 1}
+  %aligned = and i64 %up, {-_PAGE}
+  %base = inttoptr i64 %aligned to ptr
+  %ignored = call i32 @dy2st.external.madvise(ptr %base, i64 {_BYTES}, i32 {_ADVICE})
+  %pair = cmpxchg ptr @dy2st.reserve, ptr null, ptr %base acq_rel acquire
+  %first = extractvalue {{ptr, i1}} %pair, 1
+  br i1 %first, label %done, label %late
+late:
+  %other = extractvalue {{ptr, i1}} %pair, 0
+  %gone = call i32 @munmap(ptr %whole, i64 {_BYTES + _PAGE})
+  br label %done
+refused:
+  br label %done
+done:
+  %found = phi ptr [ %there, %entry ], [ null, %ask ], [ %base, %mapped ], [ %other, %late ], [ null, %refused ]
+  ret ptr %found
+}}
+
+; put a chain of blocks into a list from which somebody else may take and to which somebody else may add
+define internal void @dy2st.reserve.back(ptr %list, ptr %chain) {{
+entry:
+  br label %try
+try:
+  %rest = phi ptr [ %chain, %entry ], [ %rest, %taken ], [ %others, %join ]
+  %empty = icmp eq ptr %rest, null
+  br i1 %empty, label %done, label %put
+put:
+  %pair = cmpxchg ptr %list, ptr null, ptr %rest acq_rel monotonic
+  %was.empty = extractvalue {{ptr, i1}} %pair, 1
+  br i1 %was.empty, label %done, label %taken
+taken:
+  %others = atomicrmw xchg ptr %list, ptr null acq_rel
+  %nobody = icmp eq ptr %others, null
+  br i1 %nobody, label %try, label %walk
+walk:
+  %at = phi ptr [ %others, %taken ], [ %next, %walk ]
+  %link = getelementptr i8, ptr %at, i64 16
+  %next = load ptr, ptr %link
+  %last = icmp eq ptr %next, null
+  br i1 %last, label %join, label %walk
+join:
+  store ptr %rest, ptr %link
+  br label %try
+done:
+  ret void
+}}
+
+; a block of the reserve; null where the C library is to give one
+define internal ptr @dy2st.reserve.new(i64 %bytes) {{
+entry:
+  %class = call i64 @dy2st.class(i64 %bytes)
+  %list = getelementptr ptr, ptr @dy2st.reserve.lists, i64 %class
+  %all = atomicrmw xchg ptr %list, ptr null acq_rel
+  %empty = icmp eq ptr %all, null
+  br i1 %empty, label %fresh, label %look
+look:
+  %size.place = getelementptr i8, ptr %all, i64 40
+  %size = load i64, ptr %size.place
+  %fits = icmp uge i64 %size, %bytes
+  br i1 %fits, label %take, label %leave
+take:
+  %link = getelementptr i8, ptr %all, i64 16
+  %rest = load ptr, ptr %link
+  call void @dy2st.reserve.back(ptr %list, ptr %rest)
+  ret ptr %all
+leave:
+  call void @dy2st.reserve.back(ptr %list, ptr %all)
+  br label %fresh
+fresh:
+  %base = call ptr @dy2st.reserve.open(i64 %bytes)
+  %none = icmp eq ptr %base, null
+  br i1 %none, label %out, label %cut
+cut:
+  %more = add i64 %bytes, 63
+  %whole = and i64 %more, -64
+  %at = atomicrmw add ptr @dy2st.reserve.used, i64 %whole monotonic
+  %end = add i64 %at, %whole
+  %room = icmp ule i64 %end, {_BYTES}
+  br i1 %room, label %made, label %full
+made:
+  %block = getelementptr i8, ptr %base, i64 %at
+  %kept.place = getelementptr i8, ptr %block, i64 40
+  store i64 %whole, ptr %kept.place
+  ret ptr %block
+full:
+  %undone = atomicrmw sub ptr @dy2st.reserve.used, i64 %whole monotonic
+  br label %out
+out:
+  ret ptr null
+}}
+
+; give back the memory of a block that nobody holds
+define void @dy2st.export.free(ptr %block) {{
+entry:
+  %base = load atomic ptr, ptr @dy2st.reserve acquire, align 8
+  %number = ptrtoint ptr %block to i64
+  %first = ptrtoint ptr %base to i64
+  %at = sub i64 %number, %first
+  %inside = icmp ult i64 %at, {_BYTES}
+  %open = icmp ne ptr %base, null
+  %here = and i1 %inside, %open
+  br i1 %here, label %wait, label %elsewhere
+wait:
+  %size.place = getelementptr i8, ptr %block, i64 40
+  %size = load i64, ptr %size.place
+  %class = call i64 @dy2st.class(i64 %size)
+  %list = getelementptr ptr, ptr @dy2st.reserve.lists, i64 %class
+  %link = getelementptr i8, ptr %block, i64 16
+  br label %push
+push:
+  %head = load atomic ptr, ptr %list monotonic, align 8
+  store ptr %head, ptr %link
+  %pair = cmpxchg ptr %list, ptr %head, ptr %block acq_rel monotonic
+  %put = extractvalue {{ptr, i1}} %pair, 1
+  br i1 %put, label %done, label %push
+elsewhere:
+  call void @dy2st.external.free(ptr %block)
+  br label %done
+done:
+  ret void
+}}
+"""
+_NONE = """
+define internal ptr @dy2st.reserve.new(i64 %bytes) {
+  ret ptr null
+}
+
+define void @dy2st.export.free(ptr %block) {
+  call void @dy2st.external.free(ptr %block)
+  ret void
+}
+"""
+RESERVE = _OPENED if sys.platform == "linux" else _NONE
+"""LLVM functions: `dy2st.reserve.new`, and `dy2st.export.free`, which gives any block back but guarded ones."""
