@@ -16,6 +16,12 @@ class Definition:
     needs: tuple[Definition, ...] = ()
 
     @property
+    def letters(self) -> int:
+        """How many letters stand where this is written out, with those of what it calls that is written out too."""
+        inside = [need for need in self.needs if " alwaysinline " in need.text]
+        return len(self.text) + sum(self.text.count(f"@{need.name}(") * need.letters for need in inside)
+
+    @property
     def declaration(self) -> str:
         """The text by which another module calls this function.
 

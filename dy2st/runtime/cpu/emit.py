@@ -13,7 +13,7 @@ entry:
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.definition import Definition
@@ -22,7 +22,7 @@ _LONG_BLOCK = 200
 """How many instructions a block has when it is cut."""
 
 
-MOST_WRITTEN_OUT = 30_000
+MOST_WRITTEN_OUT = 32_000
 """How many letters of others a function has in it; it calls what is beyond. LLVM takes 2 us and more for each letter, a
 call takes 5% of a short function of the math library, and nothing beside a long one."""
 
@@ -173,14 +173,14 @@ class Function:
 class Module:
     """Definitions of a module, each name once."""
 
-    def __init__(self, special: Mapping[str, Definition] | None = None) -> None:
+    def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self.names: dict[Hashable, str] = {}
         """The names of functions by what they do, where that is known before they are written."""
         self.strict = False
         """Whether functions of floats are to be right to one unit in the last place."""
-        self.special = special or {}
-        """By name, the definitions that the target has better ones for."""
+        self.better: Callable[[str], Definition | None] = lambda name: None
+        """What the target has better definitions of, by name."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._texts

@@ -68,7 +68,8 @@ class Lanes:
 
     def call(self, kind: str, definition: Definition, *registers: str) -> str:
         """Write a call of a definition, whose text stands here then where there is room for it."""
-        function = definition if self.f.has_room(len(definition.text)) else called(definition)
+        best = self.module.better(definition.name) or definition
+        function = definition if self.f.has_room(best.letters) else called(definition)
         define(self.module, function)
         return self.f.call(kind, f"@{function.name}", *registers)
 
@@ -101,7 +102,7 @@ def define(module: Module, definition: Definition) -> None:
     """Add a definition and all that it needs to a module."""
     if definition.name in module:
         return
-    definition = module.special.get(definition.name, definition)
+    definition = module.better(definition.name) or definition
     module.add(definition.name, definition.text)
     for need in definition.needs:
         define(module, need)

@@ -27,7 +27,7 @@ from dy2st.passes.sum_batches import SumBatches
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.guarded_blocks import OLD, are_guarded
 from dy2st.runtime.cpu.joint_runs import run_groups
-from dy2st.runtime.cpu.math.scaling import better_definitions
+from dy2st.runtime.cpu.math.better import better_definitions
 from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
@@ -54,7 +54,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
     unit = Unit(program, target, RULES, STRIDED, AS_THEY_ARE, run_groups, small)
-    unit.kernels.special = better_definitions(target)
+    unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):

@@ -17,6 +17,16 @@ BITS = {"f32": 32, "f64": 64, "i32": 32, "i64": 64, "i1": 1}
 Operand: TypeAlias = "Lanes | float"
 
 
+def literal(kind: str, number: float) -> str:
+    """Return a float as LLVM reads it: the bits of the float64 that it is.
+
+    >>> literal("f32", 0.1), literal("f64", 0.1)
+    ('0x3FB99999A0000000', '0x3FB999999999999A')
+    """
+    rounded = struct.unpack("f", struct.pack("f", number))[0] if kind == "f32" else number
+    return "0x" + struct.pack(">d", rounded).hex().upper()
+
+
 class Lanes:
     """A value while IR is written: one SSA name (or constant) of a kind."""
 
@@ -109,10 +119,8 @@ class Emitter:
 
     def constant(self, kind: str, number: float) -> Lanes:
         """Return a number in all lanes."""
-        if kind == "f32":
-            text = "0x" + struct.pack(">d", struct.unpack("f", struct.pack("f", number))[0]).hex().upper()
-        elif kind == "f64":
-            text = "0x" + struct.pack(">d", number).hex().upper()
+        if kind[0] == "f":
+            text = literal(kind, number)
         else:
             half = 1 << (BITS[kind] - 1)
             text = str((int(number) + half) % (2 * half) - half) if kind != "i1" else str(bool(number)).lower()

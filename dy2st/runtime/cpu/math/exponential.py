@@ -17,8 +17,8 @@ from dy2st.runtime.cpu.math.scaling import power_of_two, scaled
 _LOG_2 = {"f32": LOG_2_F32, "f64": LOG_2_F64}
 _EXP = {"f32": EXP_F32, "f64": EXP_F64}
 # where e**x is infinite above, and 0 below, to rounding; both with room to spare
-_LEAST_ARGUMENT = {"f32": -104.5, "f64": -746.0}
-_LARGEST_ARGUMENT = {"f32": 89.0, "f64": 710.0}
+LEAST_ARGUMENT = {"f32": -104.5, "f64": -746.0}
+LARGEST_ARGUMENT = {"f32": 89.0, "f64": 710.0}
 
 
 class Parts(NamedTuple):
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
 
 def exp(e: Emitter, x: Lanes) -> Lanes:
     """Write e**x."""
-    low, high = _LEAST_ARGUMENT[x.kind], _LARGEST_ARGUMENT[x.kind]
+    low, high = LEAST_ARGUMENT[x.kind], LARGEST_ARGUMENT[x.kind]
     parts = exp_parts(e, e.smallest(e.largest(x, low), high))
     return scaled(e, parts.excess + 1.0, parts.n, parts.whole)
 
@@ -49,7 +49,7 @@ def expm1(e: Emitter, x: Lanes) -> Lanes:
     """Write e**x - 1 = 2**n excess + (2**n - 1), halved against overflow, with the sign of x."""
     f = form(x.kind)
     low = -(f.precision + 2) * math.log(2)
-    parts = exp_parts(e, e.smallest(e.largest(x, low), _LARGEST_ARGUMENT[x.kind]))
+    parts = exp_parts(e, e.smallest(e.largest(x, low), LARGEST_ARGUMENT[x.kind]))
     half = power_of_two(e, parts.n - 1)
     total = e.fma(half, parts.excess, half - 0.5)
     return e.copysign(total + total, x)

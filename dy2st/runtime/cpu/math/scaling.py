@@ -7,7 +7,7 @@ import functools
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.representation import form
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.math.vectors import Parts, by_vectors
 
 
 def power_of_two(e: Emitter, n: Lanes) -> Lanes:
@@ -38,37 +38,18 @@ def _function(kind: str, e: Emitter, made: Lanes) -> Definition:
 
 
 @functools.cache
-def better_definitions(target: Target) -> dict[str, Definition]:
-    """Return what a target has better definitions of, with the same results."""
-    if target.vector_bytes < 64:
-        return {}
-    made = (_scaled_with_avx512(kind, k * n) for kind, n in (("f32", 16), ("f64", 8)) for k in (1, 2, 4))
-    return {definition.name: definition for definition in made}
-
-
-def _scaled_with_avx512(kind: str, lanes: int) -> Definition:
-    """Return the function of `scaled` for several vectors of 512 bits, each by one instruction."""
-    e, width = Emitter(lanes), 16 if kind == "f32" else 8
-    short, one = ("ps", Emitter(width).type("f32")) if kind == "f32" else ("pd", Emitter(width).type("f64"))
-    symbol, mask = f"llvm.x86.avx512.mask.scalef.{short}.512", f"i{width}"
+def scaled_with_avx512(kind: str, lanes: int) -> Definition:
+    """Return the function of `scaled` with the same results by one instruction for each vector of 512 bits."""
+    e, width, short = Emitter(lanes), *((16, "ps") if kind == "f32" else (8, "pd"))
+    one, symbol, mask = Emitter(width).type(kind), f"llvm.x86.avx512.mask.scalef.{short}.512", f"i{width}"
     e.needs[symbol] = Definition(symbol, f"declare {one} @{symbol}({one}, {one}, {one}, {mask}, i32)")
-    parts: list[Lanes] = []
-    for first in range(0, lanes, width):
-        numbers = f"<{width} x i32> <{', '.join(f'i32 {first + k}' for k in range(width))}>"
-        x_part, whole = (
-            e.line(kind, f"shufflevector {e.type(kind)} {v}, {e.type(kind)} poison, {numbers}").text
-            for v in ("%x", "%whole")
-        )
-        operands = f"{one} {x_part}, {one} {whole}, {one} zeroinitializer, {mask} -1, i32 4"
-        parts.append(e.line(kind, f"call {one} @{symbol}({operands})"))
-    while len(parts) > 1:
-        parts = [_joined(e, a, b, width) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-        width *= 2
-    return _function(kind, e, parts[0])
 
+    def instructions(numbers: Parts, powers: Parts) -> Parts:
+        return [
+            e.line(
+                kind, f"call {one} @{symbol}({one} {x.text}, {one} {n.text}, {one} zeroinitializer, {mask} -1, i32 4)"
+            )
+            for x, n in zip(numbers, powers, strict=True)
+        ]
 
-def _joined(e: Emitter, a: Lanes, b: Lanes, width: int) -> Lanes:
-    """Write two vectors behind one another."""
-    t = Emitter(width).type(a.kind)
-    numbers = ", ".join(f"i32 {k}" for k in range(2 * width))
-    return e.line(a.kind, f"shufflevector {t} {a.text}, {t} {b.text}, <{2 * width} x i32> <{numbers}>")
+    return _function(kind, e, by_vectors(e, width, instructions, Lanes(e, kind, "%x"), Lanes(e, kind, "%whole")))
