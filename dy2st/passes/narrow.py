@@ -25,7 +25,7 @@ from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.ops.control import visible_symbols
-from dy2st.passes.rewrite import parts, rename_symbols, renamed_type
+from dy2st.passes.rewrite import Renaming, parts, rename_symbols
 from dy2st.shapes import Dim, Extent
 
 _LOOPS = ("while_loop", "counted_while")
@@ -76,8 +76,9 @@ class _Narrowing:
                 if told and isinstance(old, Dim) and old.is_symbol and str(old) not in given and old != new:
                     found[str(old)] = new
         if found:
-            rename_symbols(function, found)
-            self.declared = {value: renamed_type(t, found) for value, t in self.declared.items()}
+            renaming = Renaming(found)
+            renaming.block(function)
+            self.declared = {value: renaming.type(t) for value, t in self.declared.items()}
 
     def _set(self, value: Value, type: Type) -> None:
         value.type = _sharper(self.declared.setdefault(value, value.type), type)
@@ -137,6 +138,8 @@ def _extents_of(old: Type, new: Type) -> Iterator[tuple[Extent, Extent]]:
 
 def _sharper(old: Type, new: Type) -> Type:
     """Return what both types say of a value; of an extent, the more definite."""
+    if old is new:
+        return old
     return _over_extents(_more_definite, old, new)
 
 

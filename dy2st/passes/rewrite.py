@@ -46,9 +46,10 @@ class Replacements:
         if renamed is None or any(name in self._given for name in renamed):
             return False
         if renamed:
-            rename_symbols(self.function, renamed)
+            renaming = Renaming(renamed)
+            renaming.block(self.function)
             for operation in self.pending:
-                _rename_in(operation, renamed)
+                renaming.operation(operation)
         return True
 
     def operands(self, operation: Operation) -> None:
@@ -71,8 +72,9 @@ def inline(block: Block, operands: Sequence[Value], into: Block) -> tuple[list[O
     mapping = dict(zip(block.arguments, operands, strict=True))
     made = [clone_operation(operation, into, mapping) for operation in block.operations]
     if names:
+        renaming = Renaming(names)
         for operation in made:
-            _rename_in(operation, names)
+            renaming.operation(operation)
     return made, [mapping[v] for v in block.results]
 
 
@@ -134,44 +136,62 @@ def parts(t: Type) -> tuple[Type, ...]:
 
 def rename_symbols(function: Block, names: dict[str, Extent]) -> None:
     """Write these extents for these symbols in every type of a function."""
-    for value in function.arguments:
-        value.type = renamed_type(value.type, names)
-    for operation in function.operations:
-        _rename_in(operation, names)
-
-
-def _rename_in(operation: Operation, names: dict[str, Extent]) -> None:
-    for value in operation.results:
-        value.type = renamed_type(value.type, names)
-    for name, attribute in operation.attributes.items():
-        operation.attributes[name] = _renamed_attribute(attribute, names)
-    for inner in operation.blocks:
-        rename_symbols(inner, names)
-
-
-def _renamed_attribute(attribute: Any, names: dict[str, Extent]) -> Any:
-    if isinstance(attribute, Type):
-        return renamed_type(attribute, names)
-    if isinstance(attribute, tuple):
-        items = cast("Any", attribute)
-        return tuple(_renamed_attribute(a, names) for a in items)
-    return attribute
+    Renaming(names).block(function)
 
 
 def renamed_type(t: Type, names: dict[str, Extent]) -> Type:
     """Return a type with these extents for these symbols."""
+    return Renaming(names).type(t)
 
-    def renamed(leaf: Type) -> Type:
+
+class Renaming:
+    """Extents for symbols. What becomes of a tensor's type is found once: many values have the same."""
+
+    def __init__(self, names: dict[str, Extent]):
+        self._names = names
+        self._made: dict[Type, Type] = {}
+
+    def block(self, block: Block) -> None:
+        """Rename in all types of a block."""
+        for value in block.arguments:
+            value.type = self.type(value.type)
+        for operation in block.operations:
+            self.operation(operation)
+
+    def operation(self, operation: Operation) -> None:
+        """Rename in the types of an operation's results, in its attributes and in its blocks."""
+        for value in operation.results:
+            value.type = self.type(value.type)
+        for name, attribute in operation.attributes.items():
+            if isinstance(attribute, (Type, tuple)):
+                operation.attributes[name] = self._attribute(attribute)
+        for inner in operation.blocks:
+            self.block(inner)
+
+    def type(self, t: Type) -> Type:
+        """Return a type with the extents."""
+        return over_leaves(t, self._leaf)
+
+    def _leaf(self, leaf: Type) -> Type:
         if isinstance(leaf, TensorType):
-            return TensorType(leaf.dtype, tuple(_renamed_extent(e, names) for e in leaf.shape))
-        if isinstance(leaf, ScalarType) and leaf.extent is not None:
-            return ScalarType(leaf.kind, _renamed_extent(leaf.extent, names))
+            made = self._made.get(leaf)
+            if made is None:
+                shape = tuple(map(self._extent, leaf.shape))
+                made = self._made[leaf] = leaf if shape == leaf.shape else TensorType(leaf.dtype, shape)
+            return made
+        if isinstance(leaf, ScalarType) and isinstance(leaf.extent, Dim):
+            return ScalarType(leaf.kind, self._extent(leaf.extent))
         return leaf
 
-    return over_leaves(t, renamed)
+    def _extent(self, extent: Extent) -> Extent:
+        if not isinstance(extent, Dim) or not any(name in self._names or "(" in name for name in extent.symbols()):
+            return extent
+        return substituted(extent, self._names)
 
-
-def _renamed_extent(extent: Extent | None, names: dict[str, Extent]) -> Extent:
-    if not isinstance(extent, Dim) or not any(name in names or "(" in name for name in extent.symbols()):
-        return extent  # type: ignore[return-value]  # the extent of a list's elements may be None
-    return substituted(extent, names)
+    def _attribute(self, attribute: Any) -> Any:
+        if isinstance(attribute, Type):
+            return self.type(attribute)
+        if isinstance(attribute, tuple):
+            items = cast("Any", attribute)
+            return tuple(map(self._attribute, items))
+        return attribute

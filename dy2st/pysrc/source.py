@@ -22,6 +22,8 @@ from dy2st.records import record
 _FUTURE = sum({getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names})
 
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Place = tuple[Node, ast.stmt, str | None]
+"""A function, the top-level statement that it stands in, and the name of the innermost class around it."""
 
 
 @record(frozen=True)
@@ -51,8 +53,8 @@ def find(fn: types.FunctionType) -> Found:
         file = _file(text, code.co_filename)
     except SyntaxError as error:
         raise _edited(fn, f"the file does not parse: {error.msg}") from None
-    node = _match(fn, file)
-    return Found(node, _segment(lines, node), code.co_filename, file.classes.get(node))
+    node, class_name = _match(fn, file)
+    return Found(node, _segment(lines, node), code.co_filename, class_name)
 
 
 def _segment(lines: list[str], node: Node) -> str:
@@ -106,26 +108,19 @@ class _File:
     def __init__(self, text: str, name: str):
         self.tree, self.name = ast.parse(text), name
 
-    @cached_property
-    def functions(self) -> list[tuple[Node, ast.stmt]]:
-        """Every function with the top-level statement that it stands in."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-        return [(node, top) for top in self.tree.body for node in ast.walk(top) if isinstance(node, kinds)]
+    def functions(self, line: int) -> list[_Place]:
+        """List the functions in the top-level statements that stand on a line."""
+        tops = [top for top in self.tree.body if _first_line(top) <= line <= (top.end_lineno or line)]
+        return [found for top in tops for found in self._inside(top)]
+
+    def _inside(self, top: ast.stmt) -> list[_Place]:
+        if top not in self._functions:
+            self._functions[top] = [(node, top, name) for node, name in _functions(top, None)]
+        return self._functions[top]
 
     @cached_property
-    def classes(self) -> dict[ast.AST, str]:
-        """Map each function to the name of the innermost class around it."""
-        found: dict[ast.AST, str] = {}
-
-        def walk(node: ast.AST, name: str | None) -> None:
-            if name is not None:
-                found[node] = name
-            inner = node.name if isinstance(node, ast.ClassDef) else name
-            for child in ast.iter_child_nodes(node):
-                walk(child, inner)
-
-        walk(self.tree, None)
-        return found
+    def _functions(self) -> dict[ast.stmt, list[_Place]]:
+        return {}
 
     @cached_property
     def imports(self) -> list[ast.stmt]:
@@ -160,6 +155,15 @@ def _file(text: str, name: str) -> _File:
     return _File(text, name)
 
 
+def _functions(node: ast.AST, name: str | None) -> Iterator[tuple[Node, str | None]]:
+    """Yield the functions in a tree, with the name of the innermost class around each."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        yield node, name
+    inner = node.name if isinstance(node, ast.ClassDef) else name
+    for child in ast.iter_child_nodes(node):
+        yield from _functions(child, inner)
+
+
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for const in code.co_consts:
@@ -167,31 +171,32 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _nested(const)
 
 
-def _match(fn: types.FunctionType, file: _File) -> Node:
+def _match(fn: types.FunctionType, file: _File) -> tuple[Node, str | None]:
+    """Return the function's node, and the name of the innermost class around it."""
     code = fn.__code__
-    here = [(node, top) for node, top in file.functions if _first_line(node) == code.co_firstlineno]
-    here = [(node, top) for node, top in here if getattr(node, "name", "<lambda>") == code.co_name]
+    here = [found for found in file.functions(code.co_firstlineno) if _first_line(found[0]) == code.co_firstlineno]
+    here = [found for found in here if getattr(found[0], "name", "<lambda>") == code.co_name]
     if not here:
         raise _edited(fn, f"no `{code.co_name}` starts on line {code.co_firstlineno}")
     if isinstance(here[0][0], ast.Lambda):
         here = _narrowest(here, code)
     flags = future_flags(code)
-    for node, top in here:
+    for node, top, class_name in here:
         same_place = [
             other
             for other in file.codes(top, flags)
             if (other.co_name, other.co_firstlineno) == (code.co_name, code.co_firstlineno)
         ]
         if any(_same(other, code) for other in same_place):
-            return node
+            return node, class_name
     raise _edited(fn, f"the code on line {code.co_firstlineno} differs")
 
 
-def _first_line(node: Node) -> int:
+def _first_line(node: Node | ast.stmt) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
 
 
-def _narrowest(here: list[tuple[Node, ast.stmt]], code: types.CodeType) -> list[tuple[Node, ast.stmt]]:
+def _narrowest(here: list[_Place], code: types.CodeType) -> list[_Place]:
     """Keep the lambda whose body spans the columns of the code; all of them where columns are not known."""
     spans = [
         (start, column, end, end_column)
@@ -205,12 +210,12 @@ def _narrowest(here: list[tuple[Node, ast.stmt]], code: types.CodeType) -> list[
     def width(node: Any) -> tuple[int, int]:
         return node.body.end_lineno - node.body.lineno, node.body.end_col_offset - node.body.col_offset
 
-    around: list[tuple[Node, ast.stmt]] = []
-    for node, top in here:
-        body: Any = node.body
+    around: list[_Place] = []
+    for place in here:
+        body: Any = place[0].body
         if (body.lineno, body.col_offset) <= first and last <= (body.end_lineno, body.end_col_offset):
-            around.append((node, top))
-    return sorted(around, key=lambda pair: width(pair[0]))[:1]
+            around.append(place)
+    return sorted(around, key=lambda place: width(place[0]))[:1]
 
 
 def _same(found: types.CodeType, code: types.CodeType) -> bool:
