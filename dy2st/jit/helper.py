@@ -23,6 +23,7 @@ from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
 from dy2st.runtime.impure import refusal, refuse_outside
+from dy2st.runtime.pushed import generated
 from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.text import fstring
 from dy2st.runtime.traced_iterator import made_here
@@ -194,6 +195,10 @@ class Helper:
     def unpack(self, value: Any, before: int, after: int | None = None) -> Any:
         trace = current().trace
         return value if trace is None else unpack(trace, value, before, after)
+
+    def generated(self, pull: Callable[..., Iterator[Any]], push: Any, arguments: tuple[Any, ...]) -> Iterator[Any]:
+        trace = current().trace
+        return pull(*arguments) if trace is None else generated(trace, pull, push, arguments)
 
     def generator(self, made: Iterator[Any]) -> Iterator[Any]:
         trace = current().trace

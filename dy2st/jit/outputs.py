@@ -22,6 +22,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import names
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
@@ -52,7 +53,7 @@ PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, ty
 
 def output_template(trace: Any, x: Any) -> Template:
     """Return the template of something that leaves the Program: containers made in the trace are taken apart."""
-    if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable)):
+    if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable, Pushed)):
         raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
     if type(x) in CONTAINERS and id(x) not in trace.external:
         content = trace.content(x)

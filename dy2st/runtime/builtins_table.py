@@ -12,19 +12,18 @@ from dy2st.formatting import Part
 from dy2st.ir.program import Value
 from dy2st.runtime.convert_access import attr, set_attr, set_plain_attr, users_method
 from dy2st.runtime.convert_if import switch
-from dy2st.runtime.convert_iter import filter_, iter_, list_, map_, must_roll, next_, tuple_
+from dy2st.runtime.convert_iter import enumerate_, filter_, iter_, iterated, list_, map_, must_roll, next_, tuple_, zip_
 from dy2st.runtime.convert_logic import and_, as_bool, or_
 from dy2st.runtime.convert_loop import fold
 from dy2st.runtime.convert_sort import extreme, sorted_
 from dy2st.runtime.convert_warn import warn
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.pushed import Pushed, quantified
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
     SymbolicIterable,
-    symbolic_enumerate,
     symbolic_range,
     symbolic_reversed,
-    symbolic_zip,
 )
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.text import Text, fstring, text_part
@@ -149,6 +148,9 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
 
 def any_(trace: Any, items: Any) -> Any:
     """Return `any(...)`."""
+    items = iterated(trace, items)
+    if isinstance(items, Pushed):
+        return quantified(trace, items, bool_, False)
     if isinstance(items, Variant):
         return switch(trace, items, lambda x: any_(trace, x))
     if must_roll(trace, items):
@@ -159,6 +161,9 @@ def any_(trace: Any, items: Any) -> Any:
 
 def all_(trace: Any, items: Any) -> Any:
     """Return `all(...)`."""
+    items = iterated(trace, items)
+    if isinstance(items, Pushed):
+        return quantified(trace, items, bool_, True)
     if isinstance(items, Variant):
         return switch(trace, items, lambda x: all_(trace, x))
     if must_roll(trace, items):
@@ -239,12 +244,27 @@ def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
     return dict(*(trace.content(a) for a in args), **keywords)
 
 
+def _over_list(convert: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a built-in that runs through all of its first argument, with a list in the place of a generator."""
+
+    def run(trace: Any, *args: Any, **keywords: Any) -> Any:
+        first = iterated(trace, args[0]) if args else None
+        if isinstance(first, Pushed):
+            args = (list_(trace, first), *args[1:])
+        elif args and first is not args[0]:
+            args = (first, *args[1:])
+        return convert(trace, *args, **keywords)
+
+    return run
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     print: print_, len: len_, range: range_, int: _number("int"), float: _number("float"), bool: bool_,
     isinstance: isinstance_, type: type_, getattr: getattr_, setattr: setattr_, hasattr: hasattr_,
-    min: extreme("min"), max: extreme("max"), sum: sum_, any: any_, all: all_, abs: abs_, round: round_,
-    list: list_, tuple: tuple_, str: str_, enumerate: symbolic_enumerate, zip: symbolic_zip,
-    reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: sorted_, dict: dict_,
+    min: _over_list(extreme("min")), max: _over_list(extreme("max")), sum: _over_list(sum_), any: any_, all: all_,
+    abs: abs_, round: round_, list: list_, tuple: _over_list(tuple_), str: str_, enumerate: enumerate_, zip: zip_,
+    reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: _over_list(sorted_),
+    dict: _over_list(dict_),
     object.__setattr__: set_plain_attr, vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_,
     format: format_,
 }  # fmt: skip

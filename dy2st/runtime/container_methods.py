@@ -15,6 +15,7 @@ from dy2st.runtime.keys import is_open, lacks, with_key
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.open_lists import change
+from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import needs_value
@@ -72,6 +73,8 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
         again = functools.partial(_container_method, trace, obj, name, kind)
         return _with_open_key(trace, obj, name, again, *args)
+    if args and isinstance(args[0], Pushed) and name in ("extend", "update"):
+        args = (trace.callable(list)(args[0]), *args[1:])
     if name == "sort":
         trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
         return None

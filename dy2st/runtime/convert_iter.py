@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -13,8 +13,17 @@ from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, switch
 from dy2st.runtime.convert_loop import for_
 from dy2st.runtime.impure import refuse_outside
-from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, python_items, symbolic_zip
+from dy2st.runtime.pushed import Pushed, beside, chosen, numbered
+from dy2st.runtime.symbolic_range import (
+    SymbolicIterable,
+    iterable_of,
+    python_items,
+    smallest,
+    symbolic_enumerate,
+    symbolic_zip,
+)
 from dy2st.runtime.templates import ListOf, Template, holds_objects, types_of
+from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import TracedIterator, check_moved
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -32,7 +41,7 @@ def must_roll(trace: Any, x: Any) -> bool:
 # ---- iterators -----------------------------------------------------------------------------------------------------
 def iter_(trace: Any, x: Any, *sentinel: Any) -> Any:
     """Return `iter(x)`; how far it has come is known to the trace."""
-    if sentinel or isinstance(x, TracedIterator):
+    if sentinel or isinstance(x, (TracedIterator, Pushed)):
         return iter(x, *sentinel)
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: iter_(trace, y))
@@ -54,6 +63,8 @@ def next_(trace: Any, x: Any, *default: Any) -> Any:
         return _next_of(trace, x, default)
     if (own := users_method(trace, x, "__next__")) is not None:
         return _next_of_users(own, default)
+    if isinstance(x, Pushed):
+        return next(x, *default)
     refuse_outside(trace, x)
     check_moved(trace, x)
     return next(x, *default)
@@ -108,10 +119,21 @@ def collected(
     return made
 
 
+def iterated(trace: Any, x: Any) -> Any:
+    """Return what to run through in the place of `x`: what a class of the user's gives for it."""
+    if isinstance(x, (Tensor, SymbolicIterable, Iterator, *PYTHON_DATA)):
+        return x
+    own = users_method(trace, x, "__iter__")
+    return x if own is None else own()
+
+
 def list_(trace: Any, *items: Any) -> Any:
     """Return `list(...)`; a list of unknown length is copied as such."""
     if not items:
         return []
+    items = (iterated(trace, items[0]),)
+    if isinstance(items[0], Pushed):
+        return collected(trace, items[0])
     if isinstance(items[0], Variant):
         return switch(trace, items[0], lambda x: list_(trace, x))
     content = trace.content(items[0])
@@ -151,9 +173,45 @@ def tuple_(trace: Any, *items: Any) -> Any:
     return tuple(trace.iterate(items[0])) if items else ()
 
 
+def enumerate_(trace: Any, iterable: Any, start: Any = 0) -> Any:
+    """Return `enumerate(...)`."""
+    iterable = iterated(trace, iterable)
+    if isinstance(iterable, Pushed):
+        return numbered(trace, iterable, start)
+    return symbolic_enumerate(trace, iterable, start)
+
+
+def zip_(trace: Any, *iterables: Any, strict: bool = False) -> Any:
+    """Return `zip(...)`; a generator goes ahead of what has a length."""
+    iterables = tuple(iterated(trace, x) for x in iterables)
+    pushed = [i for i, x in enumerate(iterables) if isinstance(x, Pushed)]
+    if len(pushed) != 1 or strict or any(isinstance(x, Iterator) for x in iterables if not isinstance(x, Pushed)):
+        return symbolic_zip(trace, *iterables, strict=strict)
+    (at,) = pushed
+    others = [
+        python_items(trace, x) if (found := iterable_of(trace, x)) is None else found
+        for i, x in enumerate(iterables) if i != at
+    ]  # fmt: skip
+    if not others:
+        return map_(trace, lambda item: (item,), *iterables)
+    length = smallest(trace, [x.length for x in others])
+
+    def row(i: Any, item: Any) -> tuple[Any, ...]:
+        rest = [x.get(i) for x in others]
+        return (*rest[:at], item, *rest[at:])
+
+    def own() -> Iterator[Any]:
+        return zip(*(x if isinstance(x, Pushed) else trace.iterate(x) for x in iterables), strict=False)
+
+    return beside(trace, iterables[at], length, row, own)
+
+
 def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
     """Return `map(...)` of a converted function."""
     call = trace.callable(f)
+    iterables = tuple(iterated(trace, x) for x in iterables)
+    if len(iterables) == 1 and isinstance(iterables[0], Pushed):
+        return iterables[0].each(lambda item, consumer: consumer(call(item)), lambda: map(call, iterables[0]))
     if not any(must_roll(trace, x) for x in iterables):
         return map(call, *(trace.iterate(x) for x in iterables))
     if len(iterables) == 1 and (items := iterable_of(trace, iterables[0])) is not None:
@@ -166,7 +224,9 @@ def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
 
 def filter_(trace: Any, f: Callable[..., Any] | None, items: Any) -> Any:
     """Return `filter(...)` of a converted function; the items are chosen at once where only the run will tell which."""
-    keep = trace.callable(f) if f is not None else None
+    keep, items = trace.callable(f) if f is not None else None, iterated(trace, items)
+    if isinstance(items, Pushed):
+        return chosen(trace, items, keep or (lambda x: x), lambda: filter(keep, items))
     if iterable_of(trace, items) is None and not isinstance(items, PYTHON_DATA):
         return filter(keep, trace.iterate(items))
     return iter_(trace, collected(trace, items, keep or (lambda x: x)))

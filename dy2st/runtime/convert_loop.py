@@ -25,6 +25,7 @@ from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
+from dy2st.runtime.pushed import Pushed, loop_over
 from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
@@ -71,6 +72,9 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
     if symbolic is None and (own := users_method(trace, iterable, "__iter__")) is not None:
         iterable = own()
         symbolic = iterable_of(trace, iterable)
+    if isinstance(iterable, Pushed) and iterable.is_fresh:
+        loop_over(trace, iterable, body, get, set, names, test)
+        return
     if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
         unrolled(trace, iterable, body, get, set, names, test)
         return

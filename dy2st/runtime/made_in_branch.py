@@ -144,8 +144,9 @@ def old_objects(trace: Any) -> set[int]:
 def was_there(trace: Any, key: Key, old: set[int]) -> bool:
     """Say whether an entry of the write log is of something that was there before the block that is being closed."""
     if key[0] in ("items", "attr"):
-        outside = key[1] in trace.external or (key[0] == "attr" and not is_plain_object(trace.log.owner(key)))
-        return key[1] in old or outside
+        if key[1] in old or key[1] in trace.external:
+            return True
+        return key[0] == "attr" and key[1] not in trace.made_objects and not is_plain_object(trace.log.owner(key))
     return key[0] != "data" or is_visible(trace, trace.log.objects[key[1]])
 
 

@@ -93,20 +93,23 @@ def carrying_more(trace: Any, run: Callable[[Get, Set, list[str]], T], get: Get,
     return carrying_more(trace, run, more.get, more.set, [*names, more.place.name])
 
 
-def check_carried(trace: Any, made: Any) -> None:
-    """Raise NotCarried where a converted function rebinds what a branch or loop around its call does not hand over."""
+def check_carried(trace: Any, made: Any, owner: Any = None) -> None:
+    """Raise NotCarried where a converted function rebinds what a branch or loop around its call does not hand over.
+
+    `owner` is the builder in which the variables are known to live.
+    """
     if trace.builder.parent is None or not isinstance(made, FunctionType):
         return
     free, outer = _stored(made.__code__)
     cells = dict(zip(made.__code__.co_freevars, made.__closure__ or (), strict=True))
     for name in free:
-        _check(trace, made, Place(name, cells[name]))
+        _check(trace, made, Place(name, cells[name]), owner)
     for name in outer:
-        _check(trace, made, Place(name, made.__globals__))
+        _check(trace, made, Place(name, made.__globals__), owner)
 
 
-def _check(trace: Any, made: FunctionType, place: Place) -> None:
-    builder, owner = trace.builder, _owner(trace, made, place.name)
+def _check(trace: Any, made: FunctionType, place: Place, owner: Any) -> None:
+    builder, owner = trace.builder, owner or _owner(trace, made, place.name)
     while builder is not owner and builder.parent is not None:
         get = trace.carried.get(id(builder))
         if get is None or not _carries(get, place):

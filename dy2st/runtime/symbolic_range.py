@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dy2st.records import record
@@ -130,10 +130,18 @@ def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
             "zip(strict=True) of something whose length only the run will tell", "compare the lengths first"
         )
     rolled = [f if f is not None else python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
-    length = trace.as_scalar(rolled[0].length)
-    for other in rolled[1:]:
-        length = Scalar(trace.emit("scalar_min", [length.value, trace.scalar(other.length)]))
+    length = smallest(trace, [x.length for x in rolled])
     return SymbolicIterable(length, lambda i: tuple(f.get(i) for f in rolled), True)
+
+
+def smallest(trace: Any, lengths: Sequence[Any]) -> Any:
+    """Return the smallest of some numbers, of which the run may tell some."""
+    if all(isinstance(n, int) for n in lengths):
+        return min(lengths)
+    least = trace.as_scalar(lengths[0])
+    for n in lengths[1:]:
+        least = Scalar(trace.emit("scalar_min", [least.value, trace.scalar(n)]))
+    return least
 
 
 def python_items(trace: Any, x: Any) -> SymbolicIterable:

@@ -24,6 +24,7 @@ from dy2st.runtime.held_by_others import HeldByOthers
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
+from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import recast
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative
@@ -229,6 +230,8 @@ class Tracer(HeldByOthers):
             return [content[i] for i in range(content.shape[0])]
         if isinstance(content, Pulled):
             return self.iterator(content)
+        if isinstance(content, Pushed):
+            return content.pull()
         if isinstance(content, Iterator):
             refuse_outside(self, content)
             check_moved(self, content)

@@ -9,6 +9,7 @@ from dy2st.runtime.builtins_table import len_
 from dy2st.runtime.convert_access import item
 from dy2st.runtime.convert_if import if_exp, switch
 from dy2st.runtime.convert_iter import list_
+from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.text import fstring
 from dy2st.runtime.variant import SymbolicList, Variant
@@ -20,6 +21,8 @@ def unpack(trace: Any, value: Any, before: int, after: int | None) -> Any:
         if after is not None:
             raise StructureError("a value that is one of several things is unpacked into a starred target")
         return switch(trace, value, lambda x: tuple(unpack(trace, x, before, None)))
+    if isinstance(value, Pushed):
+        value = list_(trace, value)
     content = trace.content(value)
     if isinstance(content, Variant):
         return trace.on_content(value, switch, lambda: tuple(unpack(trace, value, before, None)))

@@ -37,6 +37,8 @@ def lower_call(rw: Rewriter, node: Any) -> Any:
 
 def _stays(rw: Rewriter, node: Any) -> bool:
     func = node.func
+    if type(func).__name__ == "Attribute" and type(func.value).__name__ == "Name":
+        return func.value.id == rw.context.helper
     if type(func).__name__ != "Name" or (func.id == "vars" and node.args):
         return False
     return func.id in rw.context.functions or (func.id in _OF_THE_FRAME and rw.is_outside(func))

@@ -15,7 +15,7 @@ The first iterable is evaluated outside, the rest inside, as Python does. Inside
 class bodies there is no statement to put the function before: those stay.
 
 A generator expression that a built-in runs through at once becomes a list in the same way; for `any` and `all`, which
-stop asking where the answer is known, a list of that answer. Other generator expressions stay.
+stop asking where the answer is known, a list of that answer. Others become generators (generators.py).
 
 >>> print(preview("def f(xs):\n    return any(x > 0 for x in xs)", "comprehensions"))
 def f(xs):
@@ -35,6 +35,7 @@ from typing import Any
 
 from dy2st.pysrc import templates, tree
 from dy2st.pysrc.scopes import Scope, Scopes, own, parts_inside
+from dy2st.transformers import generators, pinned
 from dy2st.transformers.context import Context
 
 _APPEND = "RESULT.append(ELT)"
@@ -103,6 +104,8 @@ class _Comprehensions:
         if consumer is not None:
             call: Any = node
             call.args[0] = self.lower(call.args[0], *consumer)
+        if self.becomes_generator(node):
+            return self.lower_generator(node)
         if tree.is_comprehension(node):  # what stays: only its first iterable runs out here
             first: Any = node.generators[0]
             first.iter = self.replaced(first.iter, skip)
@@ -119,6 +122,25 @@ class _Comprehensions:
             return None
         return _CONSUMERS.get(name)
 
+    def becomes_generator(self, node: Any) -> bool:
+        """Say whether a node is a generator expression that can be a function which yields."""
+        if type(node).__name__ != "GeneratorExp" or node in self.context.native:
+            return False
+        return not any(generator.is_async for generator in node.generators) and not _walruses(node)
+
+    def lower_generator(self, node: Any) -> Any:
+        """Return the call of a generator that takes the place of a generator expression."""
+        context = self.context
+        items, name = context.variable("items"), context.function("generator", shared=False)
+        body = templates.statements(node, "yield ELT", ELT=node.elt)
+        loops = _loops(node, body, items)
+        made = templates.statement(node, "def NAME(ITEMS):\n    LOOPS", NAME=name, ITEMS=items, LOOPS=loops)
+        pinned.transform(generators.split(made, context), context)
+        first = self.replaced(node.generators[0].iter, set())
+        self.blocks(made)
+        self.before.append(made)
+        return templates.expression(node, "NAME(FIRST)", NAME=name, FIRST=first)
+
     def lower(self, node: Any, empty: str, store: str) -> Any:
         context, kind = self.context, type(node).__name__
         result = context.variable("result")
@@ -128,17 +150,9 @@ class _Comprehensions:
         else:
             values["ELT"] = node.elt
         items = context.variable("items")
-        walrus = [name.target.id for part in parts_inside(node) for name in own(part) if _is_walrus(name)]
+        walrus = [name.target.id for name in _walruses(node)]
         nonlocals, globals_ = _declared(list(dict.fromkeys(walrus)), self.scope)
         body = templates.statements(node, store, **values)
-        generators: list[Any] = node.generators
-        for turn, generator in reversed(list(enumerate(generators))):
-            for test in reversed(generator.ifs):
-                body = templates.statements(test, "if TEST:\n    BODY", TEST=test, BODY=body)
-            source = generator.iter if turn else templates.name(generator.iter, items)
-            body = templates.statements(
-                generator.target, "for TARGET in ITEMS:\n    BODY", TARGET=generator.target, ITEMS=source, BODY=body
-            )
         name = context.function("comprehension", shared=False)
         made = templates.statement(
             node,
@@ -150,7 +164,7 @@ class _Comprehensions:
             GLOBALS=globals_,
             RESULT=result,
             EMPTY=templates.expression(node, empty),
-            LOOPS=body,
+            LOOPS=_loops(node, body, items),
         )
         context.comprehensions[name] = made
         first = self.replaced(node.generators[0].iter, set())
@@ -159,8 +173,22 @@ class _Comprehensions:
         return templates.expression(node, "NAME(FIRST)", NAME=name, FIRST=first)
 
 
-def _is_walrus(node: Any) -> bool:
-    return type(node).__name__ == "NamedExpr"
+def _loops(node: Any, body: list[Any], items: str) -> list[Any]:
+    """Return the loops of a comprehension around what each turn does; the outermost runs over `items`."""
+    generators: list[Any] = node.generators
+    for turn, generator in reversed(list(enumerate(generators))):
+        for test in reversed(generator.ifs):
+            body = templates.statements(test, "if TEST:\n    BODY", TEST=test, BODY=body)
+        source = generator.iter if turn else templates.name(generator.iter, items)
+        body = templates.statements(
+            generator.target, "for TARGET in ITEMS:\n    BODY", TARGET=generator.target, ITEMS=source, BODY=body
+        )
+    return body
+
+
+def _walruses(node: Any) -> list[Any]:
+    """List the assignment expressions of a comprehension, which assign around it."""
+    return [name for part in parts_inside(node) for name in own(part) if type(name).__name__ == "NamedExpr"]
 
 
 def _declared(names: list[str], scope: Scope) -> tuple[list[str], list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.transformers import (
     comprehensions,
+    generators,
     jumps,
     matches,
     pinned,
@@ -27,6 +28,8 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("private_names", private_names.transform),
     # Reads `super()` where it stands in its own function; later passes may move it.
     ("supers", supers.transform),
+    # Makes functions, with the parameters under their own names.
+    ("generators", generators.transform),
     # Every later pass then sees one manager at a time.
     ("withs", withs.transform),
     # Makes `if`s, so it comes before everything that knows `if`.

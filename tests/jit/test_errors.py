@@ -150,7 +150,7 @@ def an_outside_tensor_stops(x):
 
 def a_generator_of_python(x):
     later = (y for y in x)
-    return sum(later)
+    return next(later)
 
 
 REFUSED: list[tuple[Callable[[Any], Any], str]] = [

@@ -121,13 +121,58 @@ def generator_after_a_symbolic_break(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [generator_in_a_loop, generator_expression_in_a_loop, generator_in_a_branch, generator_after_a_symbolic_break],
+    [generator_in_a_loop, generator_expression_in_a_loop, generator_in_a_branch],
 )
 def test_a_generator_that_moves_where_only_the_run_tells_is_refused(function: Any) -> None:
     with pytest.raises(Dy2stError, match="an iterator is moved in a branch or loop of which only the run"):
         paddle.jit.to_static(function, full_graph=True)(T(1.0))
     with pytest.warns(FallbackWarning, match="an iterator is moved"):
         assert float(paddle.jit.to_static(function)(T(1.0))) == float(function(T(1.0)))
+
+
+def test_a_generator_that_a_loop_may_have_left_is_not_asked_for_more() -> None:
+    message = "a generator is asked for more after a loop that may have left it"
+    with pytest.raises(Dy2stError, match=message):
+        paddle.jit.to_static(generator_after_a_symbolic_break, full_graph=True)(T(1.0))
+    with pytest.warns(FallbackWarning, match=message):
+        found = paddle.jit.to_static(generator_after_a_symbolic_break)(T(1.0))
+    assert float(found) == float(generator_after_a_symbolic_break(T(1.0)))
+
+
+def test_a_generator_that_branches_may_have_gone_through_is_refused() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x: Any) -> Any:
+        items = numbers(3)
+        if x > 0:
+            for i in items:
+                x = x + i
+        for i in items:
+            x = x * 2 + i
+        return x
+
+    with pytest.raises(Dy2stError, match="only the run will tell how far a generator has come"):
+        function(T(1.0))
+
+
+def test_a_generator_does_not_leave_a_program() -> None:
+    with pytest.raises(Dy2stError, match="an iterator leaves the function"):
+        paddle.jit.to_static(lambda x: numbers(3), full_graph=True)(T(1.0))
+
+
+def without_end(x: Any, depth: int = 0) -> Iterator[Any]:
+    yield x
+    yield from without_end(x / 2, depth + 1)
+
+
+def test_a_generator_that_goes_through_itself_without_end_is_refused() -> None:
+    @paddle.jit.to_static(full_graph=True)
+    def function(x: Any) -> Any:
+        for v in without_end(x):
+            x = x + v
+        return x
+
+    with pytest.raises(Dy2stError, match="a generator goes through itself, 30 deep"):
+        function(T(1.0))
 
 
 def test_an_iterator_made_in_a_branch_is_refused_after_it() -> None:

@@ -120,13 +120,11 @@ def test_python_runs_through_a_range_of_unknown_length():
 
     @paddle.jit.to_static
     def f(x):
-        total = 0
-        for item in items(x):
-            total = total + item
-        return total
+        later = items(x)
+        return next(later) + next(later)
 
     with pytest.warns(FallbackWarning, match="Python itself ran through something whose length only the run"):
-        assert f(tensor(1, 2, 3)) == 8
+        assert f(tensor(1, 2, 3)) == 2
 
 
 # ---- containers ------------------------------------------------------------------------------------------------------

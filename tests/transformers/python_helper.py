@@ -53,6 +53,9 @@ class PythonHelper:
         chosen()
         self.touch(get, set, names)
 
+    def generated(self, pull, push, arguments):
+        return pull(*arguments)
+
     def if_exp(self, test, then, orelse, assigned=None):
         return then() if test else orelse()
 
