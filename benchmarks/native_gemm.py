@@ -137,7 +137,7 @@ entry:
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
   %odd = and i64 %i, 1
-  call void @{kernels[0].name}({given}, i1 false{", i64 %odd" if form[1] == "p" else ""})
+  call void @{kernels[0].name}({given}, i1 false{", i64 %odd" if form[1] == "p" else ""}, ptr null, i64 0)
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %turns
   br i1 %more, label %loop, label %done

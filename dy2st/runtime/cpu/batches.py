@@ -1,23 +1,25 @@
 """Products of the matrices of a batch, split between threads by matrix.
 
-    void @dy2st.batch.<axes>.<bytes>(kernel, scratch, room, a, lda, b, ldb, c, ldc, m, n, k, accumulate, threads,
-                                     extents of the batch..., steps of a..., steps of b...)
+    void @dy2st.batch.<axes>.<bytes>(kernel, scratch, room, a, lda, b, ldb, c, ldc, m, n, k, accumulate, after,
+                                     threads, extents of the batch..., steps of a..., steps of b...)
 
-`kernel` multiplies one pair (gemm/matmul.py); each thread has `room` bytes of scratch. Steps are in bytes.
+`kernel` multiplies one pair (gemm/matmul.py); each thread has `room` bytes of scratch. Steps are in bytes. `after` says
+what is done with the rows of all results (gemm/after.py).
 """
 
 from __future__ import annotations
 
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.gemm.after import cost_after
 from dy2st.runtime.cpu.gemm.shared import product_cost
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import times
+from dy2st.runtime.cpu.integers import plus, times
 from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, forked
 
 _PARAMETERS = (
     ("ptr", "%kernel"), ("ptr", "%scratch"), ("i64", "%room"), ("ptr", "%a"), ("i64", "%lda"), ("ptr", "%b"),
     ("i64", "%ldb"), ("ptr", "%c"), ("i64", "%ldc"), ("i64", "%m"), ("i64", "%n"), ("i64", "%k"),
-    ("i1", "%accumulate"), ("i64", "%threads"),
+    ("i1", "%accumulate"), ("ptr", "%after"), ("i64", "%threads"),
 )  # fmt: skip
 
 
@@ -30,7 +32,7 @@ def batch_function(module: Module, tile: Tile, axes: int) -> str:
     body = _range(f"{name}.range", parameters, axes, tile)
     f = Function(name, parameters, also="nounwind")
     units = times(f, *(f"%e{axis}" for axis in range(axes)))
-    cost = product_cost(f, tile, "%m", "%n", "%k")
+    cost = plus(f, product_cost(f, tile, "%m", "%n", "%k"), times(f, "%m", "%n", cost_after(f)))
     part = forked(f, f"{name}.range", parameters, units, cost, "%threads")
     f.ret()
     module.add(PARALLEL.name, PARALLEL.text)
@@ -52,6 +54,7 @@ def _range(name: str, parameters: list[tuple[str, str]], axes: int, tile: Tile) 
                 places[matrix] = f.offset(place, times(f, at, f"%{matrix}{axis}"))
         c = f.offset("%c", times(f, number, size))
         f.call("void", "%kernel", f"ptr {places['a']}", "i64 %lda", f"ptr {places['b']}", "i64 %ldb", f"ptr {c}",
-               "i64 %ldc", "i64 %m", "i64 %n", "i64 %k", f"ptr {scratch}", "i1 %accumulate")  # fmt: skip
+               "i64 %ldc", "i64 %m", "i64 %n", "i64 %k", f"ptr {scratch}", "i1 %accumulate", "ptr %after",
+               f"i64 {times(f, number, '%m')}")  # fmt: skip
     f.ret()
     return f.text()

@@ -13,12 +13,16 @@ run where they are closed. What may raise stays in front of what is seen outside
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.axis_maps import RELABELLED, Group, even, place
 from dy2st.runtime.cpu.drawn import is_drawn
 from dy2st.runtime.cpu.elementwise import DRAWN, computes
+from dy2st.runtime.cpu.epilogues import with_epilogues
 from dy2st.runtime.cpu.joint import Step, joined
+from dy2st.runtime.cpu.observed import can_raise, is_observed
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.repeats import repeated_matrices
 from dy2st.runtime.cpu.representation import in_nests, in_register, is_native
@@ -31,9 +35,9 @@ _MOST = 100
 _FILLED = ("full", "zeros_like", "ones_like")
 
 
-def schedule(block: Block) -> list[Step]:
-    """Return the steps of a block in the order in which they run."""
-    return joined(_Schedule(block).steps)
+def schedule(block: Block, apart: Collection[Operation] = ()) -> list[Step]:
+    """Return the steps of a block in the order in which they run; products `apart` are finished by themselves."""
+    return joined(with_epilogues(_Schedule(block).steps, block.results, apart))
 
 
 class _Schedule:
@@ -64,8 +68,8 @@ class _Schedule:
 
         Among themselves they need no order: where one cannot go on, the interpreter runs the Program.
         """
-        for group in [g for g in self.open if any(map(_can_raise, g.members))]:
-            if _is_observed(operation):
+        for group in [g for g in self.open if any(map(can_raise, g.members))]:
+            if is_observed(operation):
                 self._close(group)
 
     def _close(self, group: Group | None) -> None:
@@ -203,7 +207,7 @@ def _is_draw(group: Group) -> bool:
 def _views(group: Group) -> list[Operation]:
     """Take out of a group's results what only differs from another one by axes of extent 1; return what gives it."""
     written = set(group.results)
-    relabels = [o for o in group.members if o.op.name in ("expand_dims", "squeeze") and not _can_raise(o)]
+    relabels = [o for o in group.members if o.op.name in ("expand_dims", "squeeze") and not can_raise(o)]
     found = [o for o in relabels if written.issuperset((o.results[0], o.operands[0]))]
     group.results = [v for v in group.results if all(v is not o.results[0] for o in found)]
     return found
@@ -247,15 +251,4 @@ def _reducing(like: Operation, value: Value, axes: tuple[int, ...]) -> Operation
 
 def _repeats_a_number(operation: Operation) -> bool:
     repeats = operation.op.name in ("broadcast", "full")
-    return repeats and in_register(operation.operands[0].type) and not _can_raise(operation)
-
-
-def _can_raise(operation: Operation) -> bool:
-    return operation.op.can_raise([v.type for v in operation.operands], operation.attributes)
-
-
-def _is_observed(operation: Operation) -> bool:
-    """Say whether the operation, or one inside it, may raise or is seen outside."""
-    if operation.op.effect or operation.op.name == "call" or _can_raise(operation):
-        return True
-    return any(_is_observed(inner) for block in operation.blocks for inner in block.operations)
+    return repeats and in_register(operation.operands[0].type) and not can_raise(operation)

@@ -20,6 +20,8 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType
 from dy2st.records import record
 from dy2st.runtime.cpu.axis_maps import Group, even
+from dy2st.runtime.cpu.epilogues import Epilogue
+from dy2st.runtime.cpu.observed import can_raise
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register, is_small
 
@@ -46,15 +48,17 @@ class Joint:
         return [v for group in self.groups for v in group.results]
 
 
-Step = Operation | Group | Joint
+Step = Operation | Group | Joint | Epilogue
 
 
 def groups_of(step: Step) -> Sequence[Group]:
     """Return the groups of a step; none where it is an operation."""
-    return step.groups if isinstance(step, Joint) else [step] if isinstance(step, Group) else ()
+    if isinstance(step, Joint):
+        return step.groups
+    return [step.group] if isinstance(step, Epilogue) else [step] if isinstance(step, Group) else ()
 
 
-def joined(steps: Sequence[Operation | Group]) -> list[Step]:
+def joined(steps: Sequence[Operation | Group | Epilogue]) -> list[Step]:
     """Return the steps of a block, those put together that may be."""
     gathering = _Gathering()
     for step in steps:
@@ -74,13 +78,13 @@ class _Gathering:
         self.first = 0
         """Where the first of the groups stood."""
 
-    def take(self, step: Operation | Group) -> None:
+    def take(self, step: Operation | Group | Epilogue) -> None:
         waits = not self.made.isdisjoint(step.operands)
         if isinstance(step, Operation) and step.op.name in _NAMES and waits:  # 2
             self.named.append(step)
             self.made.update(step.results)
             return
-        if waits or not (isinstance(step, Group) or _is_light(step)):  # 2, 3
+        if waits or isinstance(step, Epilogue) or not (isinstance(step, Group) or _is_light(step)):  # 2, 3
             self.end()
         if isinstance(step, Group) and _may_join(step):
             if len(self.groups) == _MOST:
@@ -105,7 +109,7 @@ def _may_join(group: Group) -> bool:
     """1."""
     if not all(isinstance(e, int) for e in group.space) or group.outer is not None or not group.results:
         return False
-    if any(o.op.name in (*REDUCTIONS, "keep_at") or _can_raise(o) for o in group.members):
+    if any(o.op.name in (*REDUCTIONS, "keep_at") or can_raise(o) for o in group.members):
         return False
     if any(in_register(v.type) or is_small(v.type) for v in group.results):
         return False
@@ -123,7 +127,3 @@ def _is_light(operation: Operation) -> bool:
         return True
     types = [v.type for v in operation.results]
     return all(isinstance(t, ScalarType) or in_register(t) or is_small(t) for t in types)
-
-
-def _can_raise(operation: Operation) -> bool:
-    return operation.op.can_raise([v.type for v in operation.operands], operation.attributes)

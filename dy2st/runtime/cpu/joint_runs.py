@@ -15,6 +15,8 @@ from typing import cast
 from dy2st.ir.program import Value
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.epilogue_runs import run_epilogue
+from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.groups import Run, prepared, results, run_group
 from dy2st.runtime.cpu.integers import compare, least, minus, most
 from dy2st.runtime.cpu.joint import Joint
@@ -33,9 +35,11 @@ _ENTRY = 24
 
 
 def run_groups(
-    w: Writer, step: Group | Joint, operands: list[Components], into: Mapping[Value, Strided] | None = None
+    w: Writer, step: Group | Joint | Epilogue, operands: list[Components], into: Mapping[Value, Strided] | None = None
 ) -> Sequence[Components]:
-    """Write the run of a group, or of several that were put together."""
+    """Write the run of a group, of several that were put together, or of one with a product."""
+    if isinstance(step, Epilogue):
+        return run_epilogue(w, step, operands)
     return _run_joint(w, step, operands) if isinstance(step, Joint) else run_group(w, step, operands, into)
 
 

@@ -23,7 +23,7 @@ from dy2st.runtime.cpu.drawn import member, numbers_of
 from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.elementwise import DRAWN, compute, converted
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.integers import plus, times
+from dy2st.runtime.cpu.integers import minus, plus, rounded_down, times
 from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, lanes_of, read_as_elements, vectors_at_once
@@ -203,7 +203,7 @@ class Nest:
         seen: set[Value] = set()
         for v in [*(o.operands[0] for o in (*work.ends, *work.columns)), *work.stores]:
             self._prepare(v, work.sweep, seen)
-        whole = self.stop if self.wide == 1 else f.value(f"and i64 {self.stop}, {-self.wide}")
+        whole = self._whole()
         self.elements.count = self.wide
         self.past = self.past_caches(work)
         with f.loop(whole, self.wide, self.first, hint="sweep") as i:
@@ -219,6 +219,15 @@ class Nest:
                 self._body(work, i, sums)
                 self.elements.mask = None
         return sums
+
+    def _whole(self) -> str:
+        """Write where the last turn of a sweep ends that is a whole one."""
+        f = self.f
+        if self.wide == 1:
+            return self.stop
+        if self.first == "0":
+            return rounded_down(f, self.stop, self.wide)
+        return plus(f, self.first, rounded_down(f, minus(f, self.stop, self.first), self.wide))
 
     def past_caches(self, work: Work) -> dict[Value, str]:
         """Write which results go past the caches."""

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dy2st.ir.printer import ValueNames, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.joint import Joint
 from dy2st.runtime.cpu.layout import Layout, ends_row, lanes_of, layout
@@ -43,6 +44,9 @@ def _block(block: Block, names: ValueNames, target: Target, indent: str) -> Iter
                 yield from (indent + "  " + line for line in _nest(layout(group), names, target))
         elif isinstance(step, Group):
             yield from (indent + line for line in _nest(layout(step), names, target))
+        elif isinstance(step, Epilogue):
+            yield f"{indent}{_typed(step.made, names)} = {_call(step.product, names)}, and on parts of it"
+            yield from (indent + "  " + line for line in _nest(layout(step.group), names, target))
         else:
             made = ", ".join(_typed(v, names) for v in step.results)
             yield f"{indent}{made + ' = ' if made else ''}{_call(step, names)}"

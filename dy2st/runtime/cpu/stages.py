@@ -9,6 +9,7 @@ from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import STAGES
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.engine import assembly
+from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.joint import Joint
 from dy2st.runtime.cpu.loops import loops
@@ -40,6 +41,9 @@ def _steps(block: Block, indent: str) -> Iterator[str]:
             yield from (f"{indent}  {_nest(group)}" for group in step.groups)
         elif isinstance(step, Group):
             yield f"{indent}{_nest(step)}"
+        elif isinstance(step, Epilogue):
+            yield f"{indent}{_shown(step.product)}, and on parts of it"
+            yield f"{indent}  {_nest(step.group)}"
         else:
             yield f"{indent}{_shown(step)}"
             for inner in step.blocks:

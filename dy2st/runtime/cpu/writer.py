@@ -17,6 +17,7 @@ from dy2st.ir.types import Type
 from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.joins import joins_of
@@ -103,7 +104,7 @@ class Writer(Values):
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
         outer = self._dying, self._used, self.env
-        steps = schedule(block)
+        steps = schedule(block, self.ahead)
         self.joins.update(joins_of(steps, block.results))
         env, held = self._entering(block.arguments, arguments)
         self.env = env
@@ -113,8 +114,9 @@ class Writer(Values):
             held.discard(value)
         for at, step in enumerate(steps):
             self.f.cut()
-            if isinstance(step, Operation) and step.op.name not in self.unit.strided:
-                self._copy_views(step.operands, env)
+            operation = step.product if isinstance(step, Epilogue) else step
+            if isinstance(operation, Operation) and operation.op.name not in self.unit.strided:
+                self._copy_views(operation.operands, env)
             used = list(dict.fromkeys(step.operands))
             self._dying = {v for v in used if last[v] == at and v in held}
             dying = set(self._dying)
@@ -146,7 +148,7 @@ class Writer(Values):
 
     def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
         dying = set(self._dying)
-        if isinstance(step, (Group, Joint)):
+        if isinstance(step, (Group, Joint, Epilogue)):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
             made = self.unit.small_rule(self, step, operands)

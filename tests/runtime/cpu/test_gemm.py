@@ -23,7 +23,7 @@ def product(dtype, transpose_a, transpose_b, target=None):
     if key not in _compiled:
         kernels = [make(*key[:3], host_target(target)) for make in (matmul_kernel, scratch_kernel)]
         code = compiled(*kernels, target=target)
-        run = callable_of(code, kernels[0], *[POINTER, INTEGER] * 3, *[INTEGER] * 3, POINTER, FLAG)
+        run = callable_of(code, kernels[0], *[POINTER, INTEGER] * 3, *[INTEGER] * 3, POINTER, FLAG, POINTER, INTEGER)
         size = callable_of(code, kernels[1], *[INTEGER] * 3, result=INTEGER)
         _compiled[key] = code, run, size
     _, run, size = _compiled[key]
@@ -31,7 +31,7 @@ def product(dtype, transpose_a, transpose_b, target=None):
     def multiply(a, b, c, accumulate, m, n, k):
         scratch = Guarded(np.empty(-(-size(m, n, k) // 64) * 64, np.uint8))
         rows = [max(x.array.shape[1], 1) for x in (a, b, c)]
-        run(a.address, rows[0], b.address, rows[1], c.address, rows[2], m, n, k, scratch.address, accumulate)
+        run(a.address, rows[0], b.address, rows[1], c.address, rows[2], m, n, k, scratch.address, accumulate, None, 0)
 
     return multiply
 

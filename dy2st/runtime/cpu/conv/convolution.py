@@ -31,6 +31,7 @@ from dy2st.runtime.cpu.conv.turned import slides, turned_room, write_turned
 from dy2st.runtime.cpu.conv.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.after import NOTHING
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
@@ -66,7 +67,7 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
         with f.when(whole_image):
             f.call("void", f"@{whole.name}", f"ptr {w}", f"i64 {extents.depth}", f"ptr {x}", f"i64 {extents.places}",
                    f"ptr {c}", f"i64 {extents.places}", f"i64 {extents.filters}", f"i64 {extents.places}",
-                   f"i64 {extents.depth}", "ptr %scratch", "i1 false")  # fmt: skip
+                   f"i64 {extents.depth}", "ptr %scratch", "i1 false", NOTHING)  # fmt: skip
         with f.when(laid_out):
             with _blocks(f, t, extents) as (j, columns, p, steps):
                 _call_windows(f, windows, x, extents, (p, steps, j, columns))
@@ -111,7 +112,7 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
         f.call("void", f"@{multiply.name}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"ptr {f.offset(c, j, t.element)}", f"i64 {extents.places}", "ptr %scratch",
                f"i64 {extents.row_bytes // t.size}", f"i64 {steps}", f"i64 {columns}", f"i64 {extents.filters}",
-               f"ptr {behind}", "i1 false")  # fmt: skip
+               f"ptr {behind}", "i1 false", NOTHING)  # fmt: skip
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
     f.ret()
     needs = (multiply, windows, side_by_side, by_taps, *by_lines, *ways)
@@ -140,7 +141,8 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
         f.call("void", f"@{multiply.name}", f"ptr {f.offset(c, j, t.element)}", f"i64 {extents.places}", "ptr %scratch",
                f"i64 {extents.row_bytes // t.size}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
-               f"i64 {extents.filters}", f"i64 {steps}", f"i64 {columns}", f"ptr {behind}", "i1 true")  # fmt: skip
+               f"i64 {extents.filters}", f"i64 {steps}", f"i64 {columns}", f"ptr {behind}", "i1 true",
+               NOTHING)  # fmt: skip
     f.ret()
     needs = (multiply, windows, side_by_side, by_lines, way)
     return Definition(f.name, f.text(), needs)

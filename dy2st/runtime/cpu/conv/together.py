@@ -12,6 +12,7 @@ from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, copy_elements, fill_zeros
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.after import NOTHING
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.panels import panels
@@ -54,7 +55,7 @@ def together_weights(tile: Tile, target: Target) -> Definition:
             f.call("void", f"@{multiply.name}", f"ptr {sides.lines}", f"i64 {sides.columns}", "ptr %scratch",
                    f"i64 {extents.row_bytes // tile.size}", f"ptr {f.offset(sides.w, p, element)}",
                    f"i64 {extents.depth}", f"i64 {extents.filters}", f"i64 {steps}", f"i64 {sides.columns}",
-                   f"ptr {sides.behind}", "i1 true")  # fmt: skip
+                   f"ptr {sides.behind}", "i1 true", NOTHING)  # fmt: skip
     return sides.finished(multiply, windows)
 
 
@@ -70,7 +71,7 @@ def together_images(tile: Tile, target: Target) -> Definition:
             f.call("void", f"@{multiply.name}", f"ptr {f.offset(sides.w, p, element)}", f"i64 {extents.depth}",
                    f"ptr {sides.lines}", f"i64 {sides.columns}", "ptr %scratch",
                    f"i64 {extents.row_bytes // tile.size}", f"i64 {steps}", f"i64 {sides.columns}",
-                   f"i64 {extents.filters}", f"ptr {sides.behind}", "i1 false")  # fmt: skip
+                   f"i64 {extents.filters}", f"ptr {sides.behind}", "i1 false", NOTHING)  # fmt: skip
             sides.each_block(windows, p, steps)
     return sides.finished(multiply, windows)
 

@@ -6,11 +6,12 @@ import functools
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.after import AFTER, finished
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.shared import shared_packing, shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, plus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
 
 _SKINNY = 8
@@ -24,15 +25,17 @@ _MATRICES = (("ptr", "%a"), ("i64", "%lda"), ("ptr", "%b"), ("i64", "%ldb"), ("p
 
 @functools.cache
 def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Target) -> Definition:
-    """Return the function `void @dy2st.gemm.f32.nt(a, lda, b, ldb, c, ldc, m, n, k, scratch, accumulate)`.
+    """Return the function `void @dy2st.gemm.f32.nt(a, lda, b, ldb, c, ldc, m, n, k, scratch, accumulate, after, top)`.
 
     Matrices lie in rows; A is m x k (k x m where transposed), B is k x n (n x k), C is m x n; `lda`, `ldb` and `ldc`
     are the elements from one row to the next. `scratch` has the bytes that `scratch_kernel`'s function tells, aligned
-    to 64. Nothing outside of the matrices is touched.
+    to 64. Nothing outside of the matrices is touched. `after` and `top` say what is done with the result (after.py).
     """
     t = tile(dtype, target)
     name = _name(dtype, transpose_a, transpose_b)
-    f = Function(name, (*_MATRICES, ("ptr", "%scratch"), ("i1", "%accumulate")), linkage="internal", also="nounwind")
+    f = Function(
+        name, (*_MATRICES, ("ptr", "%scratch"), ("i1", "%accumulate"), *AFTER), linkage="internal", also="nounwind"
+    )
     a_row, a_step = ("%size", "%lda_bytes") if transpose_a else ("%lda_bytes", "%size")
     f.do(f"%size = add i64 0, {t.size}")
     for matrix in "abc":
@@ -44,7 +47,7 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
         with f.when(skinny):
             f.call("void", f"@{dots.name}", "ptr %a", "i64 %lda_bytes", "ptr %b", "i64 %ldb_bytes", "ptr %c",
                    "i64 %ldc_bytes", "i64 %size", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate")  # fmt: skip
-            f.ret()
+            _end(f)
     as_it_lies = compare(f, "eq", "%k", 0)
     if not transpose_b:
         small = compare(f, "sle", times(f, "%n", "%k", t.size), _SMALL)
@@ -52,7 +55,8 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
         as_it_lies = any_of(f, as_it_lies, small, few, compare(f, "sle", "%m", _SKINNY))
     with f.when(as_it_lies):
         f.call("void", f"@{shared.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
-               "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
+               "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false",
+               "ptr %after", "i64 %top", "i64 0")  # fmt: skip
         f.ret()
     pack = shared_packing(t, transpose_b)
     _blocked(f, t, pack, shared, (a_row, a_step), transpose_b)
@@ -86,13 +90,19 @@ def _matrix_times_vector(f: Function, dots: Definition, by_panels: Definition, t
         with f.when(dense):
             f.call("void", f"@{by_panels.name}", "ptr %b", "i64 0", f"i64 {b_step}", "ptr %a", "i64 %lda_bytes",
                    "ptr %c", "i64 0", "i64 1", "i64 %m", "i64 %k", "i1 %accumulate", "i1 false")  # fmt: skip
-            f.ret()
+            _end(f)
         return
     dense = column if transpose_b else all_of(f, column, compare(f, "eq", "%ldb", 1))
     with f.when(dense):
         f.call("void", f"@{dots.name}", "ptr %b", "i64 0", "ptr %a", "i64 %lda_bytes", "ptr %c", "i64 0",
                "i64 %ldc_bytes", "i64 1", "i64 %m", "i64 %k", "i1 %accumulate")  # fmt: skip
-        f.ret()
+        _end(f)
+
+
+def _end(f: Function) -> None:
+    """Write the end of a product that is finished as a whole."""
+    finished(f, ("0", "%m"), ("0", "%n"))
+    f.ret()
 
 
 def _blocked(f: Function, t: Tile, pack: Definition, shared: Definition, a_strides: tuple[str, str],
@@ -108,6 +118,7 @@ def _blocked(f: Function, t: Tile, pack: Definition, shared: Definition, a_strid
         later = any_of(f, compare(f, "sgt", p, 0), "%accumulate")
         a = f.offset("%a", times(f, p, a_step))
         c = f.offset("%c", times(f, j, "%size"))
+        last = compare(f, "sge", plus(f, p, steps), "%k")
         f.call("void", f"@{shared.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", "ptr %scratch", "i64 0",
-               f"ptr {c}", "i64 %ldc_bytes", "i64 %m", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
-               "i1 true")  # fmt: skip
+               f"ptr {c}", "i64 %ldc_bytes", "i64 %m", f"i64 {columns}", f"i64 {steps}", f"i1 {later}", "i1 true",
+               f"ptr {f.value(f'select i1 {last}, ptr %after, ptr null')}", "i64 %top", f"i64 {j}")  # fmt: skip

@@ -12,17 +12,18 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.after import AFTER, finished
 from dy2st.runtime.cpu.gemm.row import MOST as SMALL
 from dy2st.runtime.cpu.gemm.row import packed_row
 from dy2st.runtime.cpu.gemm.shared import shared_packing, shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, rounded_up, times
+from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, plus, rounded_up, times
 from dy2st.runtime.cpu.target import Target
 
 _PACKING = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
 _PRODUCT = (
     ("ptr", "%a"), ("i64", "%lda"), ("ptr", "%packed"), ("ptr", "%c"), ("i64", "%ldc"), ("i64", "%m"), ("i64", "%n"),
-    ("i64", "%k"), ("i1", "%accumulate"), ("i64", "%backwards"),
+    ("i64", "%k"), ("i1", "%accumulate"), ("i64", "%backwards"), *AFTER,
 )  # fmt: skip
 
 
@@ -51,10 +52,10 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
 
 @functools.cache
 def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
-    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate, backwards)`: B was packed.
+    """Return `void @dy2st.gemm.f32.packed.n(a, lda, packed, c, ldc, m, n, k, accumulate, backwards, after, top)`.
 
-    Where `backwards` is not 0, the last columns come first. A loop that takes them in turns finds those in cache that
-    the turn before read last.
+    B was packed. Where `backwards` is not 0, the last columns come first: a loop that takes them in turns finds those
+    in cache that the turn before read last.
     """
     t = tile(dtype, target)
     by_panels = shared_panels(t)
@@ -64,10 +65,11 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
     a_row, a_step = (str(t.size), row) if transpose_a else (row, str(t.size))
 
     def multiply(p: str, steps: str, packed: str, later: str) -> None:
+        last = compare(f, "sge", plus(f, p, steps), "%k")
         a = f.offset("%a", times(f, p, a_step))
         f.call("void", f"@{by_panels.name}", f"ptr {a}", f"i64 {a_row}", f"i64 {a_step}", f"ptr {packed}",
-               "i64 %backwards", "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}",
-               "i1 true")  # fmt: skip
+               "i64 %backwards", "ptr %c", f"i64 {c_row}", "i64 %m", "i64 %n", f"i64 {steps}", f"i1 {later}", "i1 true",
+               f"ptr {f.value(f'select i1 {last}, ptr %after, ptr null')}", "i64 %top", "i64 0")  # fmt: skip
 
     of_row = packed_row(t)
     one_block = compare(f, "ule", f.value("sub i64 %k, 1"), t.depth - 1)
@@ -76,6 +78,7 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
         turned = compare(f, "ne", "%backwards", 0)
         f.call("void", f"@{of_row.name}", "ptr %a", f"i64 {a_step}", "ptr %packed", "ptr %c", "i64 %n", "i64 %k",
                "i1 %accumulate", f"i1 {turned}")  # fmt: skip
+        finished(f, ("0", "%m"), ("0", "%n"))
         f.ret()
     with f.when(compare(f, "eq", "%k", 0)):
         multiply("0", "0", "%packed", "%accumulate")

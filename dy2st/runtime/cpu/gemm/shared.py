@@ -2,7 +2,8 @@
 
 A part has whole kernels' rows from the first row on, and rows that are left over go with those before them, so that
 each row is computed in the same way whoever does it. The same holds for columns and whole panels. B is packed by
-several threads too, panel by panel.
+several threads too, panel by panel. Where something is to be done with the result (after.py), it is finished in parts
+that stay in cache: a block of rows, and as many columns as are packed at a time.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import functools
 
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.after import AFTER, cost_after, finished, is_wanted
 from dy2st.runtime.cpu.gemm.packing import PARAMETERS as PACKING
 from dy2st.runtime.cpu.gemm.packing import packing
-from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, PARAMETERS, WIDE, panels
+from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, WIDE, panels
+from dy2st.runtime.cpu.gemm.panels import PARAMETERS as PANELS
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import Integer, all_of, compare, minus, most, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
+PARAMETERS = (*PANELS, *AFTER, ("i64", "%column"))
+"""What `shared_panels` takes: `column` is the number of C's first column in the whole result."""
 _STEP_COST = 300
 """Picoseconds of one multiplication and addition of vectors, and of reading one of B."""
 _PACKED_BYTE = 40
@@ -36,10 +41,12 @@ def shared_panels(tile: Tile) -> Definition:
         wide = _is_wide(f)
         panels_of_b = most(f, _whole(f, tile, wide, "%n"), 1)
         vectors = f.value(f"select i1 {wide}, i64 {WIDE}, i64 {tile.vectors}")
-        cost = times(f, vectors, "%k", plus(f, times(f, "%m", _STEP_COST), _STEP_COST))
+        cost = times(f, vectors, plus(f, times(f, "%k", plus(f, times(f, "%m", _STEP_COST), _STEP_COST)),
+                                      times(f, "%m", tile.lanes, cost_after(f))))  # fmt: skip
         of_columns = forked(f, columns.name, PARAMETERS, panels_of_b, cost)
         f.ret()
-    of_rows = forked(f, rows.name, PARAMETERS, units, product_cost(f, tile, tile.rows, "%n", "%k"))
+    cost = plus(f, product_cost(f, tile, tile.rows, "%n", "%k"), times(f, "%n", tile.rows, cost_after(f)))
+    of_rows = forked(f, rows.name, PARAMETERS, units, cost)
     f.ret()
     return Definition(f.name, f.text(), (rows, columns, of_rows, of_columns))
 
@@ -59,16 +66,33 @@ def _range(tile: Tile) -> Definition:
     start, whole = times(f, "%from", tile.rows), times(f, "%to", tile.rows)
     last = compare(f, "sge", "%to", all_rows)
     stop = f.value(f"select i1 {last}, i64 %m, i64 {whole}")
-    given = {register: f"{kind} {register}" for kind, register in PARAMETERS}
+    width = f.value(f"select i1 {is_wanted(f)}, i64 {tile.width}, i64 %n")
+    parts = most(f, f.value(f"select i1 {is_wanted(f)}, i64 {f.value(f'sdiv i64 %n, {tile.width}')}, i64 1"), 1)
     with f.loop(most(f, minus(f, stop, tile.rows - 1), plus(f, start, 1)), BLOCK_ROWS, start) as i:
         left = minus(f, stop, i)
         more = compare(f, "sge", left, BLOCK_ROWS + tile.rows)
-        given["%m"] = f"i64 {f.value(f'select i1 {more}, i64 {BLOCK_ROWS}, i64 {left}')}"
-        given["%a"] = f"ptr {f.offset('%a', times(f, i, '%a_row'))}"
-        given["%c"] = f"ptr {f.offset('%c', times(f, i, '%c_row'))}"
-        f.call("void", f"@{by_panels.name}", *given.values())
+        count = f.value(f"select i1 {more}, i64 {BLOCK_ROWS}, i64 {left}")
+        with f.loop(parts, hint="part") as part:
+            first = times(f, part, width)
+            last = compare(f, "eq", part, minus(f, parts, 1))
+            end = f.value(f"select i1 {last}, i64 %n, i64 {plus(f, first, width)}")
+            _multiply(f, tile, by_panels, (i, count), (first, end))
     f.ret()
     return Definition(f.name, f.text(), (by_panels,))
+
+
+def _multiply(f: Function, tile: Tile, by_panels: Definition, rows: tuple[str, str], columns: tuple[str, str]) -> None:
+    """Write a part of the product: so many rows from the first one on, columns from a panel's first to the last."""
+    (row, count), (first, end) = rows, columns
+    given = {register: f"{kind} {register}" for kind, register in PANELS}
+    before = f.value(f"select i1 %packed, i64 {times(f, first, '%k')}, i64 {first}")
+    given["%m"] = f"i64 {count}"
+    given["%n"] = f"i64 {minus(f, end, first)}"
+    given["%a"] = f"ptr {f.offset('%a', times(f, row, '%a_row'))}"
+    given["%b"] = f"ptr {f.offset('%b', times(f, before, tile.size))}"
+    given["%c"] = f"ptr {f.offset('%c', plus(f, times(f, row, '%c_row'), times(f, first, tile.size)))}"
+    f.call("void", f"@{by_panels.name}", *given.values())
+    finished(f, (row, plus(f, row, count)), (plus(f, first, "%column"), plus(f, end, "%column")))
 
 
 def _is_wide(f: Function) -> str:
@@ -92,12 +116,7 @@ def _columns(tile: Tile) -> Definition:
     first = times(f, "%from", width)
     last = compare(f, "sge", "%to", _whole(f, tile, wide, "%n"))
     stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
-    before = f.value(f"select i1 %packed, i64 {times(f, first, '%k')}, i64 {first}")
-    given = {register: f"{kind} {register}" for kind, register in PARAMETERS}
-    given["%b"] = f"ptr {f.offset('%b', times(f, before, tile.size))}"
-    given["%c"] = f"ptr {f.offset('%c', times(f, first, tile.size))}"
-    given["%n"] = f"i64 {minus(f, stop, first)}"
-    f.call("void", f"@{by_panels.name}", *given.values())
+    _multiply(f, tile, by_panels, ("0", "%m"), (first, stop))
     f.ret()
     return Definition(f.name, f.text(), (by_panels,))
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.records import record
+from dy2st.runtime.cpu.gemm.after import NOTHING
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components, Strided, in_registers
@@ -190,12 +191,13 @@ def _multiply(w: Writer, window: Window, right: Right, places: tuple[str, str], 
             sizes = [f"i64 {e}" for e in (rows, n, inner)]
             block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{name}.scratch"), *sizes))
             f.call("void", w.library(name), f"ptr {a}", f"i64 {inner}", f"ptr {right.data}",
-                   f"i64 {right.apart}", f"ptr {made}", f"i64 {n}", *sizes, f"ptr {scratch}", "i1 false")  # fmt: skip
+                   f"i64 {right.apart}", f"ptr {made}", f"i64 {n}", *sizes, f"ptr {scratch}", "i1 false",
+                   NOTHING)  # fmt: skip
             f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     with f.when(again, "again"):
         packed = packed_form(w, right.value, right.components, right.swap)
         f.call("void", w.library(f"{kernel}.packed.n"), f"ptr {a}", f"i64 {inner}", f"ptr {packed}", f"ptr {made}",
-               f"i64 {n}", f"i64 {rows}", f"i64 {n}", f"i64 {inner}", "i1 false", "i64 0")  # fmt: skip
+               f"i64 {n}", f"i64 {rows}", f"i64 {n}", f"i64 {inner}", "i1 false", "i64 0", NOTHING)  # fmt: skip
 
 
 def _rows_of(w: Writer, window: Window, first: str, shape: list[str]) -> tuple[str, str | None]:

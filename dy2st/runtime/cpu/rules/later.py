@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.records import record
+from dy2st.runtime.cpu.gemm.after import NOTHING
 from dy2st.runtime.cpu.integers import compare, negation, plus, times
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components, is_small
@@ -131,6 +132,6 @@ def _added(w: Writer, one: Later, total: Components, factors: tuple[Rows, Rows],
     sizes = [f"i64 {e}" for e in (m, n, count)]
     block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{kernel}.scratch"), *sizes))
     f.call("void", w.library(kernel), f"ptr {left.data}", f"i64 {left.apart}", f"ptr {right.data}",
-           f"i64 {right.apart}", f"ptr {data}", f"i64 {n}", *sizes, f"ptr {scratch}", "i1 true")  # fmt: skip
+           f"i64 {right.apart}", f"ptr {data}", f"i64 {n}", *sizes, f"ptr {scratch}", "i1 true", NOTHING)  # fmt: skip
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return made

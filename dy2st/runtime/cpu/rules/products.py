@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
@@ -21,6 +21,8 @@ from dy2st.runtime.cpu.rules.whole_products import complex_product, run_complex_
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
+After = Callable[[Components], str]
+"""Writes what is done with a result as its parts are finished (gemm/after.py); returns the row's address."""
 
 
 @record
@@ -55,6 +57,11 @@ def _matrix(w: Writer, value: Value, components: Components, swap: bool) -> tupl
 @rule("matmul")
 def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a product; `eval` says that inner extents differ."""
+    return multiplied(w, operation, operands)
+
+
+def multiplied(w: Writer, operation: Operation, operands: list[Components], after: After | None = None) -> Made:
+    """Write a product, and what is done with its parts where they are numbers."""
     x, y = operation.operands
     t, f = tensor_type(x), w.f
     if t.dtype.name not in FLOATS:
@@ -72,7 +79,9 @@ def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         made = taken_from(w, w.ahead[operation], matrix)
     else:
         packed = packed_form(w, y, operands[1], swap)
-        made = _product(w, t.dtype, a, b, None if packed is None else (packed, backwards(w, y, swap)))
+        made = allocate(w, t.dtype, [*a.batch, a.rows, b.columns])
+        then = f"ptr {'null' if after is None else after(made)}"
+        _product(w, t.dtype, a, b, made, None if packed is None else (packed, backwards(w, y, swap)), then)
     _release(w, left, right)
     return [made]
 
@@ -103,18 +112,18 @@ def _whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, fine, fast)
 
 
-def _product(w: Writer, dtype: DType, a: Matrix, b: Matrix, packed: tuple[str, str] | None) -> Components:
+def _product(
+    w: Writer, dtype: DType, a: Matrix, b: Matrix, made: Components, packed: tuple[str, str] | None, after: str
+) -> None:
     """Write the products of all matrices of a batch, or of one with a matrix that is packed, which way through it."""
-    made = allocate(w, dtype, [*a.batch, a.rows, b.columns])
     if a.lies_whole and all(step == "0" for step in b.batch_strides):  # all rows times one matrix
         a = replace(a, rows=product(w, [*a.batch, a.rows]), batch=[], batch_strides=[])
     if packed is None:
-        _products(w, FLOATS[dtype.name], a, b, made[1], dtype.itemsize)
+        _products(w, FLOATS[dtype.name], a, b, made[1], dtype.itemsize, after=after)
     else:
         w.f.call("void", w.library(f"gemm.{FLOATS[dtype.name]}.packed.{'nt'[a.transposed]}"), f"ptr {a.data}",
                  f"i64 {a.apart}", f"ptr {packed[0]}", f"ptr {made[1]}", f"i64 {b.columns}", f"i64 {a.rows}",
-                 f"i64 {b.columns}", f"i64 {a.columns}", "i1 false", f"i64 {packed[1]}")  # fmt: skip
-    return made
+                 f"i64 {b.columns}", f"i64 {a.columns}", "i1 false", f"i64 {packed[1]}", after, "i64 0")  # fmt: skip
 
 
 @rule("matmul_add")
@@ -152,7 +161,10 @@ def _dense(w: Writer, value: Value, components: Components) -> Components:
     return w.copied(value, components) if isinstance(components, Strided) else components
 
 
-def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: int, accumulate: bool = False) -> None:
+def _products(
+    w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: int, accumulate: bool = False,
+    after: str = "ptr null",
+) -> None:  # fmt: skip
     """Write the products of all matrices of a batch, or add them to what is there."""
     f = w.f
     name = f"gemm.{dtype}.{'nt'[a.transposed]}{'nt'[b.transposed]}"
@@ -163,12 +175,12 @@ def _products(w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: 
     adds = f"i1 {str(accumulate).lower()}"
     if not a.batch:
         block, scratch = allocate_bytes(w, scratch_size)
-        f.call("void", kernel, *matrices, f"ptr {scratch}", adds)
+        f.call("void", kernel, *matrices, f"ptr {scratch}", adds, after, "i64 0")
     else:
         threads, room = thread_count(w), f.value(f"and i64 {f.value(f'add i64 {scratch_size}, 63')}, -64")
         block, scratch = allocate_bytes(w, f.value(f"mul i64 {room}, {threads}"))
         steps = [product(w, [s, str(itemsize)]) for s in (*a.batch_strides, *b.batch_strides)]
         function = batch_function(w.unit.kernels, tile(dtype, w.unit.target), len(a.batch))
         f.call("void", f"@{function}", f"ptr {kernel}", f"ptr {scratch}", f"i64 {room}", *matrices, adds,
-               f"i64 {threads}", *(f"i64 {n}" for n in (*a.batch, *steps)))  # fmt: skip
+               after, f"i64 {threads}", *(f"i64 {n}" for n in (*a.batch, *steps)))  # fmt: skip
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")

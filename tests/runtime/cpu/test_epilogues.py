@@ -1,0 +1,191 @@
+"""Loop nests that run on parts of a product while these are in cache: as the nest alone, on any CPU, by any threads."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Program
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.stages import stage
+from dy2st.runtime.cpu.versions import Versions
+from dy2st.runtime.plan import compile_plan
+from dy2st.shapes import symbol
+from tests.runtime.cpu.native import TARGETS, runnable
+from tests.runtime.cpu.test_same_as_interpreter import SIZES, program_of
+
+M, N, K, B = (symbol(name) for name in "mnkb")
+FORMS = list(itertools.product([False, True], repeat=2))
+ON_PARTS = "matmul -> {}, and on parts of it"
+
+
+def program(forms=(False, False), dtype=paddle.float32, batch=(), own=False, after=lambda b, z, bias, r: b.relu(z)):
+    """Return the Program of a product (of a batch with a matrix each, where `own`) and what is done with it."""
+    b = Builder()
+    shapes = [(K, M) if forms[0] else (M, K), (N, K) if forms[1] else (K, N), (N,), (M, N)]
+    lead = [batch, batch if own or not batch else (), (), batch]
+    x, w, bias, r = (b.argument(TensorType(dtype, (*e, *s))) for e, s in zip(lead, shapes, strict=True))
+    if batch and not own:
+        w = b.broadcast(w, b.dim(x, axis=0), *(b.dim(w, axis=i) for i in (0, 1)), shape=(None, None, None))
+    z = b.matmul(x, w, transpose_x=forms[0], transpose_y=forms[1])
+    rows = [b.dim(r, axis=i) for i in range(len(batch) + 2)]
+    spread = b.broadcast(bias, *rows, shape=(None,) * len(rows))
+    made = after(b, b.add(z, spread), z, r)
+    b.block.results = [*made] if isinstance(made, (list, tuple)) else [made]
+    return Program({"main": b.block})
+
+
+def arrays(rng, m, n, k, forms=(False, False), dtype="float32", batch=(), own=False):
+    shapes = [(k, m) if forms[0] else (m, k), (n, k) if forms[1] else (k, n), (n,), (m, n)]
+    lead = [batch, batch if own else (), (), batch]
+    return [rng.normal(size=(*e, *s)).astype(dtype) for e, s in zip(lead, shapes, strict=True)]
+
+
+def compare(found, wanted):
+    """Check results that may differ by the rounding of sums whose terms cancel."""
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == other.dtype
+        single = one.dtype.itemsize <= 4
+        np.testing.assert_allclose(one, other, rtol=2e-5 if single else 1e-12, atol=1e-4 if single else 1e-12)
+
+
+def with_residual(b, sum_, z, r):
+    return b.add(b.gelu(sum_, approximate=False), r)
+
+
+def test_stages_show_it():
+    made = program()
+    assert ON_PARTS.format("float32[m, n]") in stage(made, "fused")
+    text = stage(made, "loops")
+    assert "= matmul(%0, %1), and on parts of it\n    loops over [m, n]" in text
+
+
+@pytest.mark.parametrize("forms", FORMS)
+def test_every_size(forms, rng, guarded):
+    made = program(forms, after=with_residual)
+    native, plan = NativePlan(made), compile_plan(made)
+    for m, n, k in [*zip(SIZES, reversed(SIZES), SIZES, strict=True), *((m, n, 3) for m in SIZES for n in SIZES)]:
+        given = arrays(rng, m, n, k, forms)
+        compare(native.run(given), plan.run(given))
+    assert native.elsewhere == 0
+
+
+@pytest.mark.parametrize("cpu", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_cpu(cpu, dtype, rng, monkeypatch):
+    if not runnable(cpu):
+        pytest.skip(f"this CPU does not run {cpu}")
+    monkeypatch.setenv("DY2ST_CPU", cpu)
+    made = program(dtype=getattr(paddle, dtype), after=with_residual)
+    native, plan = NativePlan(made), compile_plan(made)
+    for m, n, k in [(1, 50, 7), (3, 33, 1), (9, 500, 300), (140, 801, 5), (2, 7, 0)]:
+        given = arrays(rng, m, n, k, dtype=dtype)
+        compare(native.run(given), plan.run(given))
+
+
+@pytest.mark.parametrize("forms", FORMS)
+def test_any_number_of_threads_gives_the_same_bits(forms, rng):
+    native, before = NativePlan(program(forms, after=with_residual)), paddle.get_num_threads()
+    for m, n, k in [(300, 1000, 40), (700, 500, 600), (13, 3000, 100), (1, 5000, 300), (301, 1, 4000)]:
+        given, made = arrays(rng, m, n, k, forms), []
+        for count in (1, 2, 4):
+            paddle.set_num_threads(count)
+            made.append(native.run(given)[0])
+        paddle.set_num_threads(before)
+        assert np.isfinite(made[0]).all()
+        assert all(np.array_equal(made[0], other) for other in made)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_batches(own, rng, guarded):
+    made = program(batch=(B,), own=own, after=with_residual)
+    assert ON_PARTS.format("float32[b, m, n]") in stage(made, "fused")
+    native, plan = NativePlan(made), compile_plan(made)
+    for b, m, n, k in [(3, 5, 40, 7), (40, 17, 33, 16), (0, 3, 4, 5), (1, 200, 100, 64)]:
+        given = arrays(rng, m, n, k, batch=(b,), own=own)
+        compare(native.run(given), plan.run(given))
+
+
+def test_a_product_that_others_read_is_there_too(rng):
+    made = program(after=lambda b, sum_, z, r: (b.relu(sum_), z, b.exp(z)))
+    given = arrays(rng, 130, 500, 20)
+    compare(NativePlan(made).run(given), compile_plan(made).run(given))
+
+
+def test_results_of_other_dtypes(rng):
+    made = program(after=lambda b, sum_, z, r: (b.gt(sum_, r), b.cast(sum_, dtype=paddle.float64)))
+    assert ON_PARTS.format("float32[m, n]") in stage(made, "fused")
+    given = arrays(rng, 130, 500, 20)
+    compare(NativePlan(made).run(given), compile_plan(made).run(given))
+
+
+def test_an_operand_of_the_product_is_not_written_over(rng):
+    def f(x, w):
+        y = x + 1.0  # as large as the result, and read for the last time by the product and its nest
+        return y @ w + y
+
+    x, w = (rng.normal(size=(160, 160)).astype("float32") for _ in range(2))
+    made = program_of(f, x, w)
+    compare(Versions(made).run([x, w]), compile_plan(made).run([x, w]))
+
+
+def test_what_reads_or_reduces_between_stays_apart():
+    def reduces(b, sum_, z, r):
+        return b.sum(sum_, axis=(1,), keepdim=False)
+
+    def reads(b, sum_, z, r):
+        return b.matmul(z, r, transpose_x=False, transpose_y=True), sum_
+
+    for after in (reduces, reads):
+        assert "and on parts of it" not in stage(program(after=after), "fused")
+
+
+def test_known_to_be_small_stays_apart():
+    b = Builder()
+    x, w = (b.argument(TensorType(paddle.float32, (40, 40))) for _ in range(2))
+    b.block.results = [b.relu(b.matmul(x, w, transpose_x=False, transpose_y=False))]
+    assert "and on parts of it" not in stage(Program({"main": b.block}), "fused")
+
+
+def test_extents_that_differ_are_the_products_error(rng):
+    native = NativePlan(program())
+    x, w, bias, r = arrays(rng, 30, 40, 7)
+    with pytest.raises(ValueError, match="matmul"):
+        native.run([x, w[:5], bias, r])
+
+
+def test_in_a_loop_whose_matrix_is_packed(rng):
+    def f(x, w, b):
+        n = paddle.zeros([], "int64")
+        while n < 5:
+            x = paddle.tanh(x @ w + b)
+            n = n + 1
+        return x
+
+    for m, width in [(1, 70), (33, 70), (40, 300)]:
+        given = [rng.normal(size=s).astype("float32") / width for s in ((m, width), (width, width), (width,))]
+        made = program_of(f, *given)
+        compare(Versions(made).run(given), compile_plan(made).run(given))
+
+
+def test_gradients(rng):
+    def f(x, w, b):
+        for t in (x, w, b):
+            t.stop_gradient = False
+        y = paddle.nn.functional.gelu(x @ w + b)
+        return y, *paddle.grad((y * y).sum(), [x, w, b])
+
+    given = [rng.normal(size=s).astype("float32") / 4 for s in ((200, 50), (50, 120), (120,))]
+    made = program_of(f, *given)
+    for found, wanted in zip(Versions(made).run(given), compile_plan(made).run(given), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)
+
+
+def test_numbers_that_are_none_stay_in_their_rows_and_columns(rng):
+    given = arrays(rng, 150, 450, 20)
+    given[0][7, 3], given[1][2, 5] = np.nan, np.inf
+    made = program(after=with_residual)
+    compare(NativePlan(made).run(given), compile_plan(made).run(given))
