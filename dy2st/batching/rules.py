@@ -16,7 +16,7 @@ from dy2st.batching.pushing import RULES, Batcher, rule
 from dy2st.dtypes import bool_
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import ScalarType, TensorType
 
 Lanes = Sequence[Lane]
 
@@ -126,6 +126,17 @@ def on_last_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] 
     return None if operands is None else again(at, operation, operands)
 
 
+@rule("attention", "attention_grad", "attention_mask_grad")
+def attention(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+    """Heads of all lanes; weights are dropped alike in each, so a draw has one lane."""
+    operands = tensors_stacked(at, operation, lanes)
+    first = next((i for i, v in enumerate(operation.operands) if isinstance(v.type, ScalarType)), None)
+    if operands is None or first is None:
+        return None if operands is None else again(at, operation, operands)
+    extents = first + 4
+    return again(at, operation, [*operands[:extents], at.b.scalar(1), *operands[extents:]])
+
+
 @rule("matmul")
 def matmul(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     """Rows of all lanes times one matrix are one product."""
@@ -222,8 +233,7 @@ OTHERWISE = ("take", "take_add", "batch_norm_train", "batch_norm_infer", "argmax
 """Ops with an axis among the attributes that have a rule of their own (here or in another module)."""
 LAST_AXES = (
     *("inverse", "det", "slogdet", "solve", "cholesky", "eigh", "eig", "qr", "svd", "lu", "matrix_exp"),
-    *("matrix_exp_slope", "tril", "triu", "one_hot", "bitcast", "matmul_add", "attention", "attention_grad"),
-    "class_places",
+    *("matrix_exp_slope", "tril", "triu", "one_hot", "bitcast", "matmul_add", "class_places"),
 )
 
 

@@ -20,19 +20,20 @@ _CHUNK = 1 << 14
 """Blocks that are computed together: the working set stays in the processor's cache."""
 
 
-def words(xp: Any, seed: int, draw: int, count: int) -> Any:
-    """Return the first `count` words (uint32) of draw number `draw` of generator `seed`."""
-    blocks = -(-count // 4)
+def words(xp: Any, seed: int, draw: int, count: int, first: int = 0) -> Any:
+    """Return `count` words (uint32) of draw number `draw` of generator `seed`, from word `first` on."""
+    skipped = first % 4
+    blocks = -(-(count + skipped) // 4)
     out = xp.empty((blocks, 4), np.uint32)
     chunk = _CHUNK if xp is np else max(blocks, 1)
     for start in range(0, blocks, chunk):
-        _fill(xp, out[start : start + chunk], seed, draw, start)
-    return out.reshape(-1)[:count]
+        _fill(xp, out[start : start + chunk], seed, draw, first // 4 + start)
+    return out.reshape(-1)[skipped : skipped + count]
 
 
-def words64(xp: Any, seed: int, draw: int, count: int) -> Any:
-    """Return the first `count` pairs of words as uint64: pair i is words 2i (high) and 2i + 1 (low)."""
-    pairs = words(xp, seed, draw, 2 * count).reshape(-1, 2)
+def words64(xp: Any, seed: int, draw: int, count: int, first: int = 0) -> Any:
+    """Return `count` pairs of words as uint64, from pair `first` on: pair i is words 2i (high) and 2i + 1 (low)."""
+    pairs = words(xp, seed, draw, 2 * count, 2 * first).reshape(-1, 2)
     return (pairs[:, 0].astype(np.uint64) << np.uint64(32)) | pairs[:, 1]
 
 

@@ -167,12 +167,12 @@ class RandomPermutation(Op):
         yield Sample((7, 3, 0), {"dtype": int64})
 
 
-def uniform(xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
-    """Return the first `count` uniform numbers of a draw, in [0, 1)."""
+def uniform(xp: Any, seed: int, draw: int, count: int, dtype: DType, first: int = 0) -> Any:
+    """Return `count` uniform numbers of a draw, in [0, 1), from element `first` on."""
     if dtype is float64:
-        return (words64(xp, seed, draw, count) >> np.uint64(11)) * 2.0**-53
+        return (words64(xp, seed, draw, count, first) >> np.uint64(11)) * 2.0**-53
     kept, unit = (24, 2.0**-24) if dtype is float32 else (11, 2.0**-11)
-    bits = words(xp, seed, draw, count) >> np.uint32(32 - kept)
+    bits = words(xp, seed, draw, count, first) >> np.uint32(32 - kept)
     return bits.astype(dtype.numpy) * dtype.numpy.type(unit)
 
 

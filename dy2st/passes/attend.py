@@ -17,7 +17,9 @@ Before                                              After
 5. Keys may come transposed: then they are transposed back, which moves nothing where a transpose made them.
 6. Scores times or over one number are those of queries times or over that number.
 7. A mask that lets a query see the keys up to its own place need not be there: that is an attribute.
-8. A mask that attention takes as it is added goes in as in 3. where later types tell more.
+8. A mask that attention takes as it is added goes in as in 3. where later types tell more; its cotangent, which is only
+   added up to what that was before the broadcast, is so then.
+9. Weights of which some are dropped at random, by constants, go in with the numbers of the draw (dropped.py).
 
 Reverse mode does the same before it derives, so that training needs no weights either (autodiff/reverse.py).
 """
@@ -32,14 +34,18 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType, Type
+from dy2st.ops.attention import mask_of
 from dy2st.passes.base import Pass, each_block
 from dy2st.passes.causal import is_causal
+from dy2st.passes.dropped import Drop, drop_of
 from dy2st.records import record
 from dy2st.shapes import Extent, Shape
 
 _DTYPES = ("float32", "float64")
 _ACROSS = {"transpose_x": False, "transpose_y": True}
 _PLAIN = {"transpose_x": False, "transpose_y": False}
+_MASKED = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}
+"""Where a mask stands among the operands."""
 
 
 class Attend(Pass):
@@ -120,30 +126,42 @@ def _attend(block: Block) -> bool:
 
 def _narrow_masks(block: Block) -> bool:
     """Give attention its masks as they were before a broadcast (8.)."""
-    found = [o for o in block.operations if o.op.name in ("attention", "attention_grad") and _narrower(o) is not None]
-    if found:
+    masks = {o: mask for o in block.operations if o.op.name in _MASKED and (mask := _narrower(o, block)) is not None}
+    if masks:
         operations, block.operations = block.operations, []
         b = Builder(block)
         for operation in operations:
-            mask = _narrower(operation) if operation in found else None
+            mask = masks.get(operation)
             if mask is not None:
                 rank = tensor_type(operation.operands[0]).rank
-                operation.operands = [*operation.operands[:-1], _of_rank(b, mask, rank)]
+                operation.operands[_MASKED[operation.op.name]] = mask = _of_rank(b, mask, rank)
+                if operation.op.name == "attention_mask_grad":
+                    operation.results[0].type = mask.type
             b.adopt(operation)
         used = {v for o in block.operations if o.op.name != "dim" for v in o.operands}.union(block.results)
         spread = {v for o in block.operations if o.op.name == "broadcast" for v in o.results}
         _measure_elsewhere(block, spread - used)
-    return bool(found)
+    return bool(masks)
 
 
-def _narrower(operation: Operation) -> Value | None:
+def _narrower(operation: Operation, block: Block) -> Value | None:
     """Return what the mask of an attention is a broadcast of, where that fits as well."""
-    given = operation.operands[3 if operation.op.name == "attention" else 4 :]
+    given = mask_of(operation.operands[_MASKED[operation.op.name] :], tensor_type(operation.operands[0]).rank)
     mask = _before(given[0], "broadcast") if given else None
     if mask is None or mask is given[0]:
         return None
     q, k = (tensor_type(x).shape for x in operation.operands[:2])
-    return mask if _spreads(tensor_type(mask).shape, (*q[:-1], k[-2])) else None
+    if not _spreads(tensor_type(mask).shape, (*q[:-1], k[-2])):
+        return None
+    if operation.op.name == "attention_mask_grad" and not _is_added_up(operation.results[0], tensor_type(mask), block):
+        return None
+    return mask
+
+
+def _is_added_up(value: Value, to: TensorType, block: Block) -> bool:
+    """Say whether a value is only added up to a shape."""
+    users = [o for o in block.operations if o.op.name != "dim" and value in o.operands]
+    return value not in block.results and all(o.op.name == "sum_to" and o.results[0].type == to for o in users)
 
 
 @record(frozen=True)
@@ -160,6 +178,7 @@ class _Parts:
     """Whether queries see keys up to their own place."""
     turned: bool
     """Whether keys come transposed."""
+    drop: Drop | None
     weights: Shape
     """The extents of the weights."""
     first: Operation
@@ -181,11 +200,12 @@ class _Parts:
         *batch, queries, keys = self.weights
         query = b.broadcast_to(query, (*batch, queries, tensor_type(query).shape[-1]))
         key = b.broadcast_to(key, (*batch, keys, tensor_type(key).shape[-1]))
+        drop = [] if self.drop is None else self.drop.emitted(b)
         if mask is None:
-            return [query, key, self.value]
+            return [query, key, self.value, *drop]
         fits = _spreads(tensor_type(mask).shape, self.weights)
         mask = _of_rank(b, mask, len(self.weights)) if fits else b.broadcast_to(mask, self.weights)
-        return [query, key, self.value, mask]
+        return [query, key, self.value, mask, *drop]
 
 
 def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
@@ -193,7 +213,9 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     if last.op.name != "matmul" or any(last.attributes.values()):
         return None
     chain: list[Operation] = []
-    softmax = _only(last.operands[0], ("softmax",), uses, chain)
+    drop = drop_of(last.operands[0], uses)
+    chain += [] if drop is None else drop.chain
+    softmax = _only(last.operands[0] if drop is None else drop.weights, ("softmax",), uses, chain)
     value = _whole(last.operands[1])
     if softmax is None or softmax.attributes["axis"] % _rank(softmax) != _rank(softmax) - 1:
         return None
@@ -226,7 +248,8 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
         return None
     causal = mask is not None and is_causal(mask, scores[-2:])
     fits = tensor_type(query).shape[-1] == tensor_type(key).shape[-2 if turned else -1]
-    return _Parts(query, key, value, None if causal else mask, scaled, causal, turned, weights, first, fits, chain)
+    mask = None if causal else mask
+    return _Parts(query, key, value, mask, scaled, causal, turned, drop, weights, first, fits, chain)
 
 
 def _only(value: Value, names: tuple[str, ...], uses: Counter[Value], chain: list[Operation]) -> Operation | None:

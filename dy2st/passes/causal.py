@@ -30,20 +30,20 @@ def is_causal(mask: Value, scores: Shape) -> bool:
         return bool(np.all(known[lower] == 0) and np.all(known[~lower] <= -_LARGE))
     made = mask.operation
     if made is not None and made.op.name == "triu":  # 2.
-        number = _filled(made.operands[0])
+        number = filled(made.operands[0])
         return made.attributes["diagonal"] == 1 and number is not None and number <= -_LARGE
     product = _of("mul", mask)
     difference = None if product is None else _of("sub", product.operands[0])
     if product is None or difference is None:
         return False
-    factor, one = _filled(product.operands[1]), _filled(difference.operands[1])
+    factor, one = filled(product.operands[1]), filled(difference.operands[1])
     return factor is not None and factor >= _LARGE and one == 1 and _is_lower(difference.operands[0])
 
 
 def _is_lower(value: Value) -> bool:
     cast = _of("cast", value)
     triangle = _of("tril", value if cast is None else cast.operands[0])
-    return triangle is not None and triangle.attributes["diagonal"] == 0 and _filled(triangle.operands[0]) == 1
+    return triangle is not None and triangle.attributes["diagonal"] == 0 and filled(triangle.operands[0]) == 1
 
 
 def _of(name: str, value: Value) -> Operation | None:
@@ -51,7 +51,7 @@ def _of(name: str, value: Value) -> Operation | None:
     return made if made is not None and made.op.name == name else None
 
 
-def _filled(value: Value) -> float | None:
+def filled(value: Value) -> float | None:
     """Return the number that all elements of a value are; None where that is not known."""
     while (made := value.operation) is not None and made.op.name in ("broadcast", "full", "cast"):
         value = made.operands[0]

@@ -4,8 +4,9 @@ Before                                              After
     %a = relu(%x)                                       %n = dim(%x) {axis=0}
     %n = dim(%a) {axis=0}                               %a = relu(%x)
 
-An operation on elements gives as many as each of its operands has. So the loop nest that makes `%a` can go on with what
-needs `%n`, such as a repeated number. It is asked in front of them, so that `%x` is not held for it.
+An operation on elements gives as many as each of its operands has, and so does a broadcast that repeats nothing. So the
+loop nest that makes `%a` can go on with what needs `%n`, such as a repeated number. It is asked in front of them, so
+that `%x` is not held for it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def _first(value: Value) -> Operation | None:
 def _keeps_extents(operation: Operation, value: Value) -> bool:
     elementwise = bool(getattr(operation.op, "elementwise", False))
     shape = value.type.shape if isinstance(value.type, TensorType) else None
+    if operation.op.name == "broadcast" and operation.operands[0].type == value.type:
+        return True
     return (
         elementwise
         and bool(operation.operands)

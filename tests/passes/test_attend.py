@@ -248,3 +248,48 @@ def test_other_masks_stay_masks(old, new):
         assert ATTEND.apply(made)
         assert made.block.operations[-1].attributes == {"causal": False}
         assert np.allclose(evaluate(made, inputs)[0], wanted, rtol=1e-5)
+
+
+DROPPED = """
+func main(%q: float32[B, N, 4], %k: float32[B, M, 4], %v: float32[B, M, 2], %seed: int, %draw: int, %more: float32[]) {
+  %s: float32[B, N, M] = matmul(%q, %k) {transpose_x=false, transpose_y=true}
+  %w: float32[B, N, M] = softmax(%s) {axis=2}
+  %i: int(B) = dim(%q) {axis=0}
+  %j: int(N) = dim(%q) {axis=1}
+  %l: int(M) = dim(%k) {axis=1}
+  %c: float32[] = constant() {value=float32[](0.75)}
+  %p: float32[B, N, M] = full(%c, %i, %j, %l) {shape=(none, none, none)}
+  %d: float32[B, N, M] = random_bernoulli(%seed, %draw, %p)
+  %f: float32[B, N, M] = broadcast(%c, %i, %j, %l) {shape=(none, none, none)}
+  %e: float32[B, N, M] = div(%d, %f)
+  %x: float32[B, N, M] = mul(%e, %w)
+  %y: float32[B, N, 2] = matmul(%x, %v) {transpose_x=false, transpose_y=false}
+  return %y
+}
+"""
+
+
+def test_weights_that_are_dropped_go_in_with_their_draw():
+    made, rng = program(DROPPED), np.random.default_rng(0)
+    inputs = [*(rng.normal(size=s).astype("f") for s in ((2, 3, 4), (2, 5, 4), (2, 5, 2))), 7, 3, np.float32(1)]
+    wanted = evaluate(program(DROPPED), inputs)[0]
+    assert ATTEND.apply(made)
+    assert {"softmax", "random_bernoulli"}.isdisjoint(o.name for o in optimise(made).walk())
+    assert np.allclose(evaluate(made, inputs)[0], wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return %y", "return %y, %d"),
+        ("return %y", "return %y, %w"),
+        ("full(%c,", "full(%more,"),
+        ("= mul(%e, %w)", "= mul(%w, %w)"),
+        ("= mul(%e, %w)", "= add(%e, %w)"),
+        ("div(%d, %f)", "div(%f, %d)"),
+        ("div(%d, %f)", "mul(%d, %d)"),
+        ("broadcast(%c,", "broadcast(%more,"),
+    ],
+)
+def test_weights_that_are_changed_otherwise_stay(before, after):
+    stays(ATTEND, DROPPED.replace(before, after))

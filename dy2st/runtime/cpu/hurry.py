@@ -14,7 +14,10 @@ Haste = Literal["none", "outer", "all"]
 """What is made at level 0 of the library's kernels: nothing, all but their inner loops, everything."""
 _MUCH = 2**20
 """Multiplications of a product that are worth inner loops of level 1: those of level 0 take five times as long."""
-_PRODUCTS = ("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad")
+_PRODUCTS = (
+    *("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad"),
+    *("attention", "attention_grad", "attention_mask_grad"),
+)
 
 
 def has_register_loops(program: Program) -> bool:

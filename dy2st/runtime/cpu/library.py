@@ -3,7 +3,8 @@
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
 gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
-attention.f32          softmax(q k^T + mask) v, see attention/; attention_grad.f32 its pull-back
+attention.f32          softmax(q k^T + mask) v, see attention/; attention_grad.f32 its pull-back,
+                       attention_mask_grad.f32 that to the mask; attention_dropped.f32 ... where weights are dropped
 conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
 random.uniform.f32.fill                           a draw of random numbers into memory, see draws.py
 """
@@ -56,8 +57,9 @@ def parts(family: str, target: Target) -> list[Part]:
     dtype = rest[0] if rest else ""
     if name == "gemm" and ".".join(rest[1:]) in _FORMS:
         return _parts(_FORMS[".".join(rest[1:])](dtype, target), _products(dtype, target))
-    if name in _ATTENTION:
-        return _parts(_made(attention, _ATTENTION[name], dtype, target), _products(dtype, target))
+    if (plain := name.removesuffix("_dropped")) in _ATTENTION:
+        makers = [getattr(attention, maker) for maker in _ATTENTION[plain]]  # they load on first use
+        return _parts(tuple(make(dtype, target, plain != name) for make in makers), _products(dtype, target))
     if name in _WINDOWS:
         own = _made(conv, _WINDOWS[name], dtype, target)
         shared = name.startswith("conv")
@@ -129,6 +131,7 @@ _FORMS = {
 _ATTENTION = {
     "attention": ("attention_kernel", "attention_scratch"),
     "attention_grad": ("attention_gradient_kernel", "attention_gradient_scratch"),
+    "attention_mask_grad": ("mask_gradient_kernel", "mask_gradient_scratch"),
 }
 _WINDOWS = {
     "conv": ("convolution_kernel", "convolution_scratch"),

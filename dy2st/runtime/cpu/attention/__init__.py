@@ -9,6 +9,7 @@ from dy2st.late import late_names
 if TYPE_CHECKING:
     from dy2st.runtime.cpu.attention.gradient import attention_gradient_kernel, attention_gradient_scratch
     from dy2st.runtime.cpu.attention.kernel import attention_kernel, attention_scratch
+    from dy2st.runtime.cpu.attention.mask_gradient import mask_gradient_kernel, mask_gradient_scratch
     from dy2st.runtime.cpu.attention.row import FIELDS
 
 __getattr__ = late_names(
@@ -16,6 +17,7 @@ __getattr__ = late_names(
     {
         "gradient": "attention_gradient_kernel attention_gradient_scratch",
         "kernel": "attention_kernel attention_scratch",
+        "mask_gradient": "mask_gradient_kernel mask_gradient_scratch",
         "row": "FIELDS",
     },
 )

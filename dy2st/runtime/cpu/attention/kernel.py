@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.cpu.attention.row import TEAM, Row
+from dy2st.runtime.cpu.attention.kept import dropping, room_of_shares
+from dy2st.runtime.cpu.attention.row import TEAM, Row, named
 from dy2st.runtime.cpu.attention.weights import weights
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
@@ -31,12 +32,12 @@ _STEP_COST, _WEIGHT_COST, _PACK_COST = 18, 500, 500
 
 
 @functools.cache
-def attention_kernel(dtype: str, target: Target) -> Definition:
+def attention_kernel(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `void @dy2st.attention.f32(q, k, v, mask, out, row, scratch)`."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.attention.{dtype}", _PARAMETERS, linkage="internal", also="nounwind")
+    f = Function(named("attention", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
     row = Row(f, t)
-    pack, block = _pack(t), _block(t, target.strict)
+    pack, block = _pack(t), _block(t, target.strict, drops)
     packed = times(f, row["keys"], plus(f, row["features"], row["values"]))
     heads = f.value(f"select i1 {few_queries(f, row)}, i64 0, i64 {row.heads}")
     needs = [pack, block, forked(f, pack.name, _PARAMETERS, heads, times(f, packed, _PACK_COST))]
@@ -49,13 +50,14 @@ def attention_kernel(dtype: str, target: Target) -> Definition:
 
 
 @functools.cache
-def attention_scratch(dtype: str, target: Target) -> Definition:
+def attention_scratch(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `i64 @dy2st.attention.f32.scratch(row)`."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.attention.{dtype}.scratch", (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
+    name = named("attention", dtype, drops, ".scratch")
+    f = Function(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
     row = Row(f, t)
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
-    f.ret("i64", plus(f, packed, times(f, row.room_bytes, TEAM)))
+    f.ret("i64", plus(f, packed, times(f, plus(f, row.room_bytes, room_of_shares(f, t, row, drops)), TEAM)))
     return Definition(f.name, f.text())
 
 
@@ -88,14 +90,15 @@ def _packed(f: Function, row: Row, head: str) -> tuple[str, str]:
     return keys, f.offset(behind, times(f, head, row.value_bytes))
 
 
-def _block(t: Tile, strict: bool) -> Definition:
+def _block(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return the function that computes the results of some blocks of queries."""
-    f = Function(
-        f"dy2st.attention.{t.dtype}.block", (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind"
-    )
-    row, multiply, dots, weigh = Row(f, t), panels(t), dot_product(t), weights(t, strict)
+    name = named("attention", t.dtype, drops, ".block")
+    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    row, multiply, dots, weigh, drop = Row(f, t), panels(t), dot_product(t), weights(t, strict), dropping(t)
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
-    scores = f.offset(f.offset("%scratch", packed), times(f, "%who", row.room_bytes))
+    scores = f.offset(
+        f.offset("%scratch", packed), times(f, "%who", plus(f, row.room_bytes, room_of_shares(f, t, row, drops)))
+    )
     apart, size = times(f, row.width, t.size), t.size
     with f.loop("%to", start="%from") as unit:
         head = f.value(f"udiv i64 {unit}, {row.blocks}")
@@ -122,6 +125,11 @@ def _block(t: Tile, strict: bool) -> Definition:
                f"i64 {times(f, row['mask_row'], size)}", f"i64 {row['mask_column']}", f"i64 {count}",
                f"i64 {needed}", f"i64 {row.seen(first)}", f"i64 {row['causal']}")  # fmt: skip
         number = plus(f, times(f, head, row["queries"]), first)
+        if drops:
+            drawn = plus(f, times(f, row.place("drawn", head), row["queries"]), first)
+            f.call("void", f"@{drop.name}", f"ptr {scores}", f"i64 {apart}", f"i64 {count}", f"i64 {needed}",
+                   f"i64 {times(f, drawn, row['keys'])}", f"ptr {f.offset(scores, row.room_bytes)}",
+                   "ptr %row")  # fmt: skip
         out = f.offset("%out", times(f, number, row["values"]), t.element)
         lying = f.offset("%v", row.place("v", head), t.element)
         lies = any_of(f, few, row.causal)  # packed rows are as long as there are keys
@@ -130,4 +138,4 @@ def _block(t: Tile, strict: bool) -> Definition:
                f"i64 {v_row}", f"ptr {out}", f"i64 {times(f, row['values'], size)}", f"i64 {count}",
                f"i64 {row['values']}", f"i64 {needed}", "i1 false", f"i1 {negation(f, lies)}")  # fmt: skip
     f.ret()
-    return Definition(f.name, f.text(), (multiply, dots, weigh))
+    return Definition(f.name, f.text(), (multiply, dots, weigh, *((drop,) if drops else ())))

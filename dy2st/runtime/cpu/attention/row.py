@@ -10,20 +10,30 @@ OPERANDS = "q", "k", "v", "mask", "ct"
 """What is read; `ct` is the cotangent of the results."""
 FIELDS = (
     "outer", "inner", "queries", "keys", "features", "values",
-    *(f"{operand}_{axis}" for operand in OPERANDS for axis in ("outer", "inner", "row")), "mask_column", "causal",
+    *(f"{operand}_{axis}" for operand in (*OPERANDS, "slope") for axis in ("outer", "inner", "row")),
+    "mask_column", "slope_column", "causal", "drawn_outer", "drawn_inner", "seed", "draw", "keep", "factor",
 )  # fmt: skip
-"""What stands in the row, as int64: `causal` is 1 or 0; two axes of batches, and in elements how far axes are apart."""
+"""What stands in the row, as int64: two axes of batches, and in elements how far axes are apart, also those of the
+mask's cotangent (`slope`); for a draw, in matrices of weights (`drawn`); `causal` is 1 or 0; `keep` and `factor` are
+float64 numbers."""
+PAST_ROW = 128
+"""Elements beyond a row that are drawn at most, because random numbers come by whole vectors."""
 TEAM = 8
 """How many threads there is room for."""
 _SCORES, _MOST, _LEAST = 1 << 16, 64, 8
 """The scores of a block at most, and its queries."""
 
 
+def named(what: str, dtype: str, drops: bool, part: str = "") -> str:
+    """Return the name of a function: of kernels that drop weights, or of those that keep all."""
+    return f"dy2st.{what}{'_dropped' * drops}.{dtype}{part}"
+
+
 class Row:
     """The numbers of a row in registers, and what follows from them."""
 
     def __init__(self, f: Function, tile: Tile, row: str = "%row"):
-        self._f, self._panel = f, tile.vectors * tile.lanes
+        self._f, self._panel, self._tile = f, tile.vectors * tile.lanes, tile
         self._numbers = {name: f.load("i64", f.offset(row, 8 * i)) for i, name in enumerate(FIELDS)}
         self.causal = f.value(f"icmp ne i64 {self['causal']}, 0")
         self.heads = times(f, self["outer"], self["inner"])
@@ -42,6 +52,15 @@ class Row:
 
     def __getitem__(self, name: str) -> str:
         return self._numbers[name]
+
+    def share(self, name: str) -> str:
+        """Write the probability to keep a weight, or what is kept is multiplied by, in the dtype of the tile."""
+        number = self._f.value(f"bitcast i64 {self[name]} to double")
+        return number if self._tile.size == 8 else self._f.value(f"fptrunc double {number} to {self._tile.element}")
+
+    def bytes(self, operand: str) -> str:
+        """Write how far the rows of an operand are apart in memory."""
+        return times(self._f, self[f"{operand}_row"], self._tile.size)
 
     def seen(self, first: str) -> str:
         """Write how many keys query number `first` sees."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.attention import drop_of, mask_of
 from dy2st.runtime.cpu.attention.row import FIELDS, OPERANDS
+from dy2st.runtime.cpu.integers import any_of, compare, negation
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents
+from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.rules.weights import FLOATS
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -16,10 +18,7 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 _MOST_RANK = 4
 
 
-_OPERANDS = {"attention": ("q", "k", "v", "mask"), "attention_grad": ("q", "k", "v", "ct", "mask")}
-
-
-@rule("attention", "attention_grad")
+@rule("attention", "attention_grad", "attention_mask_grad")
 def attention(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write softmax(q k^T + mask) v, or its pull-back; heads that are views are read as they lie."""
     t = tensor_type(operation.operands[0])
@@ -44,26 +43,44 @@ def _has_rows(value: Value, components: Strided) -> bool:
 
 def _run(w: Writer, operation: Operation, given: list[Components]) -> Sequence[Components]:
     """Write the row of extents and the call; where extents do not fit the interpreter takes over."""
-    f, name = w.f, operation.op.name
-    values = dict(zip(_OPERANDS[name], zip(operation.operands, given, strict=False), strict=False))
+    f, name, t = w.f, operation.op.name, tensor_type(operation.operands[0])
+    pairs = list(zip(operation.operands, given, strict=True))
+    first = "qkv" if name == "attention" else ("q", "k", "v", "ct")
+    more = pairs[len(first) :]
+    values = dict((*zip(first, pairs, strict=False), *zip(("mask",), mask_of(more, t.rank), strict=False)))
+    drop = [c[0] for _, c in drop_of(more, t.rank)]
     shapes = {of: extents(*pair) for of, pair in values.items()}
     for one, other in dict.fromkeys(pair for pair in _pairs(values, shapes) if pair[0] != pair[1]):
         w.demand(f.value(f"icmp eq i64 {one}, {other}"))
     row = f.slot("i64", len(FIELDS))
     numbers = _numbers(w, values, shapes) | {"causal": str(int(operation.attributes["causal"]))}
+    if drop:
+        numbers |= _draw(w, drop, shapes["q"][:-2])
     for at, number in enumerate(numbers.get(field, "0") for field in FIELDS):
         f.store("i64", number, f.offset(row, 8 * at))
     q, k, v = (shapes[of] for of in "qkv")
-    t = tensor_type(operation.operands[0])
-    wanted = [[*q[:-1], v[-1]]] if name == "attention" else [q, k, v]
+    wanted = {"attention": [[*q[:-1], v[-1]]], "attention_grad": [q, k, v]}.get(name) or [shapes["mask"]]
     made = [allocate(w, t.dtype, shape) for shape in wanted]
-    kernel = f"{name}.{FLOATS[t.dtype.name]}"
+    kernel = f"{name}{'_dropped' if drop else ''}.{FLOATS[t.dtype.name]}"
     block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{kernel}.scratch"), f"ptr {row}"))
     order = ("q", "k", "v", "mask") if name == "attention" else OPERANDS
     data = [values[of][1][1] if of in values else "null" for of in order]
     f.call("void", w.library(kernel), *(f"ptr {p}" for p in (*data, *(m[1] for m in made), row, scratch)))
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return made
+
+
+def _draw(w: Writer, drop: list[str], batch: list[str]) -> dict[str, str]:
+    """Return the numbers by which weights are dropped for the row of the kernel."""
+    seed, draw, keep, factor, *drawn = drop
+    apart: list[str] = []
+    for i, (own, extent) in enumerate(zip(drawn, batch, strict=True)):
+        several = compare(w.f, "ne", own, 1)
+        w.demand(any_of(w.f, negation(w.f, several), compare(w.f, "eq", own, extent)))
+        apart.append(w.f.value(f"select i1 {several}, i64 {product(w, drawn[i + 1 :])}, i64 0"))
+    numbers = dict(zip(("drawn_outer", "drawn_inner"), ["0", "0", *apart][-2:], strict=True))
+    bits = {name: w.f.value(f"bitcast double {x} to i64") for name, x in (("keep", keep), ("factor", factor))}
+    return {"seed": seed, "draw": draw} | numbers | bits
 
 
 def _pairs(values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]) -> list[tuple[str, str]]:
@@ -89,4 +106,9 @@ def _numbers(w: Writer, values: dict[str, tuple[Value, Components]], shapes: dic
         apart = ["0" if e == 1 else s for e, s in zip(shape, strides(w, value, components), strict=True)]
         numbers |= dict(zip((f"{name}_outer", f"{name}_inner"), ["0", "0", *apart[:-2]][-2:], strict=True))
         numbers |= {f"{name}_row": apart[-2], f"{name}_column": apart[-1]}
+    if "mask" in values:
+        known, shape = tensor_type(values["mask"][0]).shape, shapes["mask"]
+        apart = ["0" if e == 1 else product(w, shape[i + 1 :]) for i, e in enumerate(known)]
+        axes = (f"slope_{axis}" for axis in ("outer", "inner", "row", "column"))
+        numbers |= dict(zip(axes, ["0", "0", *apart][-4:], strict=True))
     return numbers

@@ -20,6 +20,7 @@ STRIDED = frozenset(
         "matmul_add",
         "attention",
         "attention_grad",
+        "attention_mask_grad",
         "flip",
         "diagonal",
     }
