@@ -39,16 +39,17 @@ def remez(fit: Fit, rounds: int = 12) -> tuple[list[mp.mpf], float]:
     """Return coefficients from the lowest power up and the largest weighted error."""
     n = fit.degree + 2
     low, high = mp.mpf(fit.low), mp.mpf(fit.high)
+    target, weight = functools.cache(fit.target), functools.cache(fit.weight)
     nodes = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (k + mp.mpf(3) / 7) / n) for k in range(n)]
     grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * k / (20 * n)) for k in range(20 * n + 1)]
-    values = [(x, fit.target(x), fit.weight(x)) for x in grid]
+    values = [(x, target(x), weight(x)) for x in grid]
     for _ in range(rounds):
         matrix, right = mp.matrix(n, n), mp.matrix(n, 1)
         for i, x in enumerate(nodes):
             for j in range(n - 1):
-                matrix[i, j] = fit.weight(x) * x**j
+                matrix[i, j] = weight(x) * x**j
             matrix[i, n - 1] = (-1) ** i
-            right[i] = fit.weight(x) * fit.target(x)
+            right[i] = weight(x) * target(x)
         solution = mp.lu_solve(matrix, right)
         coefficients = [solution[j] for j in range(n - 1)]
         errors = [w * (mp.polyval(coefficients[::-1], x) - g) for x, g, w in values]
@@ -148,6 +149,7 @@ def _normal_tail() -> list[Fit]:
 def _inverse_error_function() -> list[Fit]:
     """List erfinv(x) / x by w = -log(1 - x**2), for large w by its root."""
 
+    @functools.cache  # a weight asks for what its target has asked for
     def inverse(w: mp.mpf) -> mp.mpf:
         x = mp.sqrt(-mp.expm1(-w))
         return mp.erfinv(x) / x
