@@ -47,7 +47,4 @@ def put(node: ast.AST, origin: Any) -> None:
     """Give one node, not its children, the place of `origin`."""
     if not node._attributes:
         return
-    spot = place(origin)
-    target: Any = node
-    target.lineno, target.col_offset = spot.lineno, spot.col_offset
-    target.end_lineno, target.end_col_offset = spot.end_lineno, spot.end_col_offset
+    node.__dict__.update(place(origin).__dict__)

@@ -76,6 +76,21 @@ def _parsed(template: str) -> list[ast.stmt]:
     return tree.parse(template)
 
 
+@cache
+def _varying(node: ast.AST) -> tuple[str, ...]:
+    """Return the fields of a template's node that are not the same in all that is built: code and placeholders."""
+    if type(node).__name__ == "Constant":  # text, not a placeholder
+        return ()
+    inside = node.__dict__
+    return tuple(field for field in node._fields if field in inside and _varies(inside[field]))
+
+
+def _varies(value: Any) -> bool:
+    if isinstance(value, ast.AST):
+        return bool(value._fields or value._attributes)
+    return isinstance(value, list) or (isinstance(value, str) and bool(_PLACEHOLDER.match(value)))
+
+
 class _Build:
     def __init__(self, template: str, place: origins.Place, values: dict[str, Any]):
         self.template, self.place, self.values = template, place, values
@@ -95,7 +110,7 @@ class _Build:
         return self.values[key]
 
     def build(self, node: Any) -> Any:
-        """Copy a node of the template, one list of fields at a time."""
+        """Copy a node of the template, or what stands in one."""
         if isinstance(node, list):
             return self.items(node)  # pyright: ignore[reportUnknownArgumentType]
         if isinstance(node, str) and _PLACEHOLDER.match(node):
@@ -106,14 +121,13 @@ class _Build:
             put_in = self.value(key)
             assert isinstance(put_in, ast.AST), f"{key} must be an expression here"
             return as_target(put_in, type(cast(Any, node).ctx).__name__) if _stores(node) else put_in
-        made = type(node)(**{field: self.field(node, field) for field in node._fields if hasattr(node, field)})
+        made = cast(Any, type(node)).__new__(type(node))
+        fields: dict[str, Any] = made.__dict__
+        fields.update(node.__dict__)
+        for field in _varying(node):
+            fields[field] = self.build(fields[field])
         origins.put(made, self.place)
         return made
-
-    def field(self, node: Any, field: str) -> Any:
-        if type(node).__name__ == "Constant":  # text, not a placeholder
-            return getattr(node, field)
-        return self.build(getattr(node, field))
 
     def items(self, nodes: list[Any]) -> list[Any]:
         made: list[Any] = []

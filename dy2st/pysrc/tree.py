@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 if TYPE_CHECKING:
@@ -94,7 +93,8 @@ def children(node: ast.AST) -> list[Any]:
     """List the nodes right inside a node, in source order, without operators and contexts."""
     found: list[Any] = []
     inside = node.__dict__
-    for field in _code_fields(type(node)):
+    kind = node.__class__
+    for field in _FIELDS[kind] if kind in _FIELDS else _code_fields(kind):
         value = inside.get(field)
         if value.__class__ is list:
             found += [item for item in cast("list[object]", value) if isinstance(item, ast.AST)]
@@ -103,13 +103,19 @@ def children(node: ast.AST) -> list[Any]:
     return found
 
 
-_NO_CODE = frozenset(["ctx", "op", "ops", "type_comment", "kind"])
+_NO_CODE = frozenset(
+    [
+        *("ctx", "op", "ops"),
+        *("asname", "attr", "conversion", "id", "is_async", "kind", "level", "module", "simple", "type_comment"),
+    ]
+)
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""By kind of node, the fields in which other nodes may stand."""
 
 
-@lru_cache(maxsize=256)
 def _code_fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """Return the fields of a kind of node in which other nodes may stand."""
-    return tuple(field for field in kind._fields if field not in _NO_CODE)
+    fields = () if kind.__name__ == "Constant" else kind._fields
+    return _FIELDS.setdefault(kind, tuple(field for field in fields if field not in _NO_CODE))
 
 
 def walk(node: ast.AST) -> Iterator[Any]:
