@@ -9,7 +9,9 @@ from dy2st.ir.program import Block, Operation, Program, Value
 
 def clone_program(program: Program) -> Program:
     """Return a Program of its own with the same functions."""
-    return Program({name: clone_block(block) for name, block in program.functions.items()}, program.entry)
+    copy = Program({name: clone_block(block) for name, block in program.functions.items()}, program.entry)
+    copy.renewed = program.renewed
+    return copy
 
 
 def clone_block(block: Block, mapping: dict[Value, Value] | None = None) -> Block:

@@ -35,7 +35,7 @@ def fingerprint(program: Program) -> str | None:
             writer.block(block)
     except _NoText:
         return None
-    writer.words.append(program.entry)
+    writer.words.append(f"{program.entry} {program.renewed}" if program.renewed else program.entry)
     return hashlib.sha256("\n".join(writer.words).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -57,7 +57,9 @@ def numbered(places: Places) -> dict[int, int]:
 def pack(programs: Sequence[Program], notes: Sequence[int], places: Places) -> bytes:
     """Return Programs and numbers as bytes; CannotPack where they hold objects, or have other places than these."""
     packer = _Packer(numbered(places))
-    made = [(p.entry, [(name, packer.block(block)) for name, block in p.functions.items()]) for p in programs]
+    made = [
+        (p.entry, [(name, packer.block(block)) for name, block in p.functions.items()], p.renewed) for p in programs
+    ]
     return marshal.dumps((packer.kinds, made, tuple(notes)))
 
 
@@ -65,7 +67,11 @@ def unpack(data: bytes, places: Places) -> tuple[list[Program], tuple[int, ...]]
     """Return what `pack` was given; ValueError, TypeError, KeyError, IndexError or EOFError for other bytes."""
     kinds, made, notes = marshal.loads(data)
     reader = _Reader([_type(kind) for kind in kinds], places)
-    return [Program({n: reader.block(block) for n, block in functions}, entry) for entry, functions in made], notes
+    programs: list[Program] = []
+    for entry, functions, renewed in made:
+        programs.append(Program({n: reader.block(block) for n, block in functions}, entry))
+        programs[-1].renewed = renewed
+    return programs, notes
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from dy2st.runtime.generator import default_generator
 from dy2st.runtime.inplace import copy_of
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tape import call
+from dy2st.runtime.templates import Const
 from dy2st.runtime.tensor import Tensor
 
 
@@ -29,6 +30,8 @@ class ConcreteProgram:
 
     def __init__(self, traced: Traced, made: Flattened, *, strict: bool = False):
         self.traced = traced
+        bare = are_bare(traced.writes)
+        traced.program.renewed = _renewed(traced) if bare else ()
         self.compiled = Compiled(traced.program, whole=True, strict=strict)
         self.written = sorted(traced.written_leaves), traced.written_state
         """What a run writes in place: which arguments, and which of the state."""
@@ -44,7 +47,6 @@ class ConcreteProgram:
         """The Python values among the arguments, by place."""
         self.fixed = _fixed_numbers(made)
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
-        bare = are_bare(traced.writes)
         self._bare = bare and not traced.views
         """Whether what is written back need not be made tensors of first."""
         self._seeded = tuple(i for i in traced.seeded if i not in traced.freed)
@@ -204,6 +206,15 @@ class ConcreteProgram:
         if self._bare:
             return [*map(_wrapped, made[: self.traced.outputs]), *made[self.traced.outputs :]]
         return [_wrapped(v) for v in made]
+
+
+def _renewed(traced: Traced) -> tuple[tuple[int, int], ...]:
+    """Return the results that tensors from outside hold after a run, each with the argument that it has before."""
+    first = len(traced.program.block.arguments) - len(traced.state)
+    arguments = {id(x): first + i for i, (slot, t) in enumerate(traced.state) if t is not None for x in (slot, t)}
+    written = [(key, owner) for key, owner, template in traced.writes if type(template) is not Const]
+    data = [(traced.outputs + i, owner) for i, (key, owner) in enumerate(written) if key[0] == "data"]
+    return tuple((i, arguments[id(owner)]) for i, owner in data if id(owner) in arguments)
 
 
 def _act(actions: Sequence[Callable[[], None]]) -> None:

@@ -43,6 +43,7 @@ from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.generator import default_generator
+from dy2st.runtime.handed import Handed
 from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of
@@ -77,7 +78,8 @@ class _Writer:
     def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec]):
         self.made, self.program, self.specs = made, program, specs
         self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
-                                      "program": program, "same": same, "shares_memory": shares_memory}  # fmt: skip
+                                      "program": program, "same": same, "shares_memory": shares_memory,
+                                      "Handed": Handed}  # fmt: skip
         self.lines: list[str] = []
         self.payload_tests: list[str] = []
         """Looks at arrays, which native code takes itself."""
@@ -136,15 +138,18 @@ class _Writer:
         runner = self.program.compiled.runner(xp)
         name = self.constant(runner)
         if isinstance(runner, Automatic):
+            renews = bool(self.program.traced.program.renewed)
+            again = f"Handed([{inputs}], 3)" if renews else f"[{inputs}]"
             made = [
                 f"direct = {name}.direct",
-                f"results = direct.call({inputs})",
+                *(["held = (object(),)", "alone = held[0]"] if renews else []),
+                f"results = direct.call({inputs}{', alone' * renews})",
                 "if results.__class__ is list:",
                 "    program.calls += 1",
                 "else:",
                 *_inside(_guarded(self.payload_tests)),
                 "    program.calls += 1",
-                f"    results = {name}.again([{inputs}]) if results is False else direct.ended(results, [{inputs}])",
+                f"    results = {name}.again({again}) if results is False else direct.ended(results, [{inputs}])",
             ]
         else:
             self.lines += self.payload_tests

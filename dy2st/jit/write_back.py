@@ -113,5 +113,6 @@ def write_array(tensor: Tensor, array: Any) -> None:
     if tensor._version is None:
         tensor._payload = array
     else:
-        tensor._payload[...] = array
+        if array is not tensor._payload:
+            tensor._payload[...] = array
         tensor._version.overwrite()

@@ -16,6 +16,7 @@ from dy2st.ir.context import current
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.base import Op
 from dy2st.runtime.compiled import Compiled, CompiledPullback
+from dy2st.runtime.handed import Handed
 from dy2st.runtime.op_pullback import ghost
 
 _numbers = itertools.count(1)
@@ -173,6 +174,8 @@ def call(
     `freed_results` those that had theirs while the Program ran.
     """
     raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
+    if compiled.program.renewed:
+        raw = Handed(raw)
     if seeded == () and wrapped is not None:  # what is not wrapped takes no gradient either
         values = compiled.run(raw, xp)
         results = [*(wrap(tensor, v) for v in values[:wrapped]), *([] if wrapped is None else values[wrapped:])]

@@ -20,7 +20,7 @@ from dy2st.ir.types import ListType, TensorType, Type, VariantType
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.entry_lists import Lists, Taken, is_made, is_read
 from dy2st.runtime.cpu.entry_tables import Line, known_function, lines_of, made_function, table
-from dy2st.runtime.cpu.memory import INTERRUPTED, OK, RUN, TURN
+from dy2st.runtime.cpu.memory import INTERRUPTED, OBJECTS, OK, PLATE, RUN, TURN
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.shapes import Dim
 
@@ -55,6 +55,7 @@ class Entry(Lists):
         place = f.offset(f.load("ptr", f.offset(self.table, FREE_CONTEXTS)), left, "ptr")
         context = f.load("ptr", place)
         self._take_lists(context, taken)
+        self._note_objects(context)
         turn = f.offset(context, TURN)
         f.store("i64", f.value(f"add i64 {f.load('i64', turn)}, 1"), turn)
         status = f.call("i32", f"@dy2st.f.{self.program.entry}", f"ptr {context}", f"ptr {given}", f"ptr {made}")
@@ -81,6 +82,27 @@ class Entry(Lists):
         f.ret("ptr", "null")
         self.module.add("dy2st.call", f.text())
 
+    @property
+    def _renews(self) -> bool:
+        """Whether arguments may be overwritten: then an object may come behind them that nobody else holds."""
+        return bool(self.program.renewed)
+
+    def _old(self, context: str, result: int) -> str:
+        """Write the argument that a result may be, or null."""
+        f, number = self.f, dict(self.program.renewed).get(result)
+        if number is None:
+            return "null"
+        none = f.value(f"icmp eq ptr {f.load('ptr', f.offset(context, OBJECTS))}, null")
+        return f.value(f"select i1 {none}, ptr null, ptr {f.load('ptr', f.offset('%arguments', 8 * number))}")
+
+    def _note_objects(self, context: str) -> None:
+        """Write where the arguments stand, for `overwriting.py`; null where nothing is to be overwritten."""
+        if self._renews:
+            more = self.f.value(f"icmp ne i64 %count, {len(self.program.block.arguments)}")
+            objects = self.f.value(f"select i1 {more}, ptr %arguments, ptr null")
+            self.f.store("ptr", objects, self.f.offset(context, OBJECTS))
+            self.f.store("ptr", "%plate", self.f.offset(context, PLATE))
+
     def _free(self, context: str) -> None:
         """Write that a context is free again."""
         f = self.f
@@ -104,7 +126,8 @@ class Entry(Lists):
     def _read(self, row: str, types: Sequence[Type]) -> list[Taken]:
         """Write a look at all arguments; return the lists among them, which are taken when all is as it must be."""
         f, bound, lists = self.f, dict[Dim, str](), list[tuple[ListType, str, str]]()
-        self._only(f.value(f"icmp eq i64 %count, {len(types)}"))
+        more = f.value(f"sub i64 %count, {len(types)}")
+        self._only(f.value(f"icmp ule i64 {more}, {int(self._renews)}"))
         places = _places(types)
         tabled = lines_of(types, places)
         if tabled:
@@ -128,7 +151,8 @@ class Entry(Lists):
         places = _places(types)
         tabled = lines_of(types, places, given)
         if tabled:
-            where = table(self.module, "dy2st.entry.results", tabled, read=False)
+            old = dict(self.program.renewed)
+            where = table(self.module, "dy2st.entry.results", tabled, read=False, old=old)
             rows = "ptr %plate", f"ptr {context}", f"ptr {row}", f"ptr {results}"
             self._fine(f.call("i1", f"@{made_function(self._kernels)}", *rows, *where))
         for i in _others(len(types), tabled):
@@ -141,7 +165,7 @@ class Entry(Lists):
             elif isinstance(t, VariantType):
                 made = self._optional_of(t, context, place)
             else:
-                made = self._object(t, context, place)
+                made = self._object(t, context, place, self._old(context, i))
             self._call("i32", "PyList_SetItem", f"ptr {results}", f"i64 {i}", f"ptr {self._sure(made)}")
         return results
 

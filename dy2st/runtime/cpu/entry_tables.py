@@ -3,10 +3,11 @@
 A step of an optimizer takes and gives some hundreds of arrays of which the types know all; written out one by one, they
 would be most of the code of such a Program. A table has a line for each:
 
-    number   place   type    rank   bytes of an element   elements that are registers, 0 in memory   extents...
+    number   place   type    rank   bytes of an element   elements that are registers, 0 in memory   old   extents...
 
 `place` is where the components stand in their row, in bytes; `type` is where the descriptor stands on the plate for
-arrays that are read, NumPy's number of the type for those that are made.
+arrays that are read, NumPy's number of the type for those that are made. `old` is the number of the argument that an
+array may be which is made, or -1.
 
     i1 @dy2st.entry.known(ptr %plate, ptr %arguments, ptr %row, ptr %table, i64 %count, i64 %width)
     i1 @dy2st.entry.made(ptr %plate, ptr %context, ptr %row, ptr %list, ptr %table, i64 %count, i64 %width)
@@ -14,18 +15,19 @@ arrays that are read, NumPy's number of the type for those that are made.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from dy2st.ir.types import TensorType, Type
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.entry_values import API, Values, array_function, is_plain
-from dy2st.runtime.cpu.integers import compare, times
+from dy2st.runtime.cpu.integers import any_of, compare, negation, times
+from dy2st.runtime.cpu.memory import OBJECTS
 from dy2st.runtime.cpu.representation import in_registers, kinds, known_extents
 
 _LEAST = 8
 """So many arrays are worth a table."""
-_NUMBER, _PLACE, _TYPE, _RANK, _BYTES, _REGISTERS, _EXTENTS = range(0, 56, 8)
+_NUMBER, _PLACE, _TYPE, _RANK, _BYTES, _REGISTERS, _OLD, _EXTENTS = range(0, 64, 8)
 _WIDTHS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
@@ -49,14 +51,24 @@ def _is_tabled(t: TensorType) -> bool:
     return not (t.dtype.is_bool and in_registers(t))  # a byte of an array is true that is not 0
 
 
-def table(module: Module, name: str, lines: Sequence[Line], *, read: bool) -> tuple[str, ...]:
+def table(
+    module: Module, name: str, lines: Sequence[Line], *, read: bool, old: Mapping[int, int] | None = None
+) -> tuple[str, ...]:
     """Add a table to a module; return the arguments that say where it is, and how large."""
     width = _EXTENTS // 8 + max(t.rank for _, _, t in lines)
     words: list[int] = []
     for number, place, t in lines:
         shown = API + 8 * api.NAMES.index(t.dtype.name) if read else api.type_number(t.dtype)
-        line = [number, place, shown, t.rank, t.dtype.itemsize, len(kinds(t)) * in_registers(t), *known_extents(t)]
-        words += [*line, *[0] * (width - len(line))]
+        line = [
+            number,
+            place,
+            shown,
+            t.rank,
+            t.dtype.itemsize,
+            len(kinds(t)) * in_registers(t),
+            (old or {}).get(number, -1),
+        ]
+        words += [*line, *known_extents(t), *[0] * (width - len(line) - t.rank)]
     content = ", ".join(f"i64 {word}" for word in words)
     module.add(name, f"@{name} = internal constant [{len(words)} x i64] [{content}]")
     return f"ptr @{name}", f"i64 {len(lines)}", f"i64 {8 * width}"
@@ -149,7 +161,7 @@ class _Made(_Lines):
             memory, registers, on = f.label("memory"), f.label("registers"), f.label("on")
             f.branch(compare(f, "eq", count, 0), memory, registers)
             f.start(memory)
-            given = f"ptr {place}", f"i64 {rank}", f"i64 {self._field(_BYTES)}", f"i32 {number}"
+            given = f"ptr {place}", f"i64 {rank}", f"i64 {self._field(_BYTES)}", f"i32 {number}", f"ptr {self._old()}"
             f.store(
                 "ptr", f.call("ptr", f"@{array_function(self._kernels)}", "ptr %plate", "ptr %context", *given), kept
             )
@@ -165,3 +177,14 @@ class _Made(_Lines):
         f.ret("i1", "true")
         f.start(self.failed)
         f.ret("i1", "false")
+
+    def _old(self) -> str:
+        """Write the argument that an array may be; null where there is none."""
+        f, number = self.f, self._field(_OLD)
+        objects = f.load("ptr", f.offset("%context", OBJECTS))
+        none = any_of(f, compare(f, "slt", number, 0), f.value(f"icmp eq ptr {objects}, null"))
+        old, look = f.slot("ptr"), negation(f, none)
+        f.store("ptr", "null", old)
+        with f.when(look, "old"):
+            f.store("ptr", f.load("ptr", f.offset(objects, number, "ptr")), old)
+        return f.load("ptr", old)

@@ -107,9 +107,12 @@ class Values:
             f.store(kind, component, f.offset(place, 8 * i))
 
     # ---- objects made ----------------------------------------------------------------------------------------------
-    def _object(self, t: Type, context: str, place: str) -> str:
-        """Write an object for a number or tensor whose components stand in a row, and give up what the row holds."""
-        return self._array_of(t, context, place) if isinstance(t, TensorType) else self._object_of(t, place)
+    def _object(self, t: Type, context: str, place: str, old: str = "null") -> str:
+        """Write an object for a number or tensor whose components stand in a row, and give up what the row holds.
+
+        It is the array `old` where the tensor stands in the memory of that.
+        """
+        return self._array_of(t, context, place, old) if isinstance(t, TensorType) else self._object_of(t, place)
 
     def _sure(self, made: str) -> str:
         """Go on where Python has made an object; else its error is set."""
@@ -138,12 +141,12 @@ class Values:
             f"i32 {number}", "ptr null", f"ptr {data}", "i32 0", f"i32 {flags}", "ptr null",
         )  # fmt: skip
 
-    def _array_of(self, t: TensorType, context: str, place: str) -> str:
+    def _array_of(self, t: TensorType, context: str, place: str, old: str) -> str:
         """Write a call of the function that makes arrays (`array_function`)."""
         if in_registers(t):
             return self._array_of_registers(t, place)
         number, size = api.type_number(t.dtype), t.dtype.itemsize
-        given = f"ptr {context}", f"ptr {place}", f"i64 {t.rank}", f"i64 {size}", f"i32 {number}"
+        given = f"ptr {context}", f"ptr {place}", f"i64 {t.rank}", f"i64 {size}", f"i32 {number}", f"ptr {old}"
         return self.f.call("ptr", f"@{array_function(self._kernels)}", "ptr %plate", *given)
 
     def _array_of_registers(self, t: TensorType, place: str) -> str:
@@ -163,15 +166,16 @@ _MAKES_ARRAYS = "dy2st.entry.array"
 
 
 def array_function(kernels: Module) -> str:
-    """Add the function `ptr (plate, context, place, rank, itemsize, type number)` that makes an array; return its name.
+    """Add the function `ptr (plate, context, place, rank, itemsize, type number, old)` that makes an array.
 
     The array is what the row at `place` says: a block, an address and extents, and takes what the row holds. Its memory
-    is the block's where nobody else holds that and it is large. Null where Python could not make it: its error is set.
+    is the block's where nobody else holds that and it is large. Where it stands in the memory of the array `old`, that
+    is returned, held once more. Null where Python could not make it: its error is set.
     """
     if _MAKES_ARRAYS in kernels:
         return _MAKES_ARRAYS
     parameters = [("ptr", "%plate"), ("ptr", "%context"), ("ptr", "%place"), ("i64", "%rank"), ("i64", "%itemsize"),
-                  ("i32", "%number")]  # fmt: skip
+                  ("i32", "%number"), ("ptr", "%old")]  # fmt: skip
     f = Function(_MAKES_ARRAYS, parameters, "ptr", also="nounwind")
     _Arrays(f, kernels).write()
     return kernels.add(_MAKES_ARRAYS, f.text())
@@ -181,6 +185,7 @@ class _Arrays(Values):
     def write(self) -> None:
         f = self.f
         block, data, shape = f.load("ptr", "%place"), f.load("ptr", f.offset("%place", 8)), f.offset("%place", 16)
+        self._old_one(block, data)
         rank, total = f.value("trunc i64 %rank to i32"), f.slot("i64")
         f.store("i64", "%itemsize", total)
         with f.loop("%rank", hint="axes") as axis:
@@ -205,3 +210,15 @@ class _Arrays(Values):
         f.ret("ptr", apart)
         f.start(self.failed)
         f.ret("ptr", "null")
+
+    def _old_one(self, block: str, data: str) -> None:
+        """Write a return of the old array where the tensor is somebody else's memory, and that array's."""
+        f, look, same, new = self.f, self.f.label("look"), self.f.label("same"), self.f.label("new")
+        foreign = f.value(f"icmp eq ptr {block}, null")
+        f.branch(f.value(f"and i1 {foreign}, {f.value('icmp ne ptr %old, null')}"), look, new)
+        f.start(look)
+        f.branch(f.value(f"icmp eq ptr {f.load('ptr', f.offset('%old', api.DATA))}, {data}"), same, new)
+        f.start(same)
+        self._call("void", "Py_IncRef", "ptr %old")
+        f.ret("ptr", "%old")
+        f.start(new)

@@ -12,6 +12,7 @@ from dy2st.runtime.cpu.elements import load_element
 from dy2st.runtime.cpu.elementwise import DRAWN
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus
 from dy2st.runtime.cpu.layout import Layout, layout
+from dy2st.runtime.cpu.overwriting import room_in_place
 from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small, kinds
 from dy2st.runtime.cpu.rules.joins import places_in_joins
@@ -42,8 +43,13 @@ def run_group(
         if turned is not None:
             return [turned]
     run = prepared(w, group, operands, into)
-    w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, run.made)}", *run.arguments)
+    call_kernel(w, run)
     return results(w, run)
+
+
+def call_kernel(w: Writer, run: Run) -> None:
+    """Write a call of the kernel of a group."""
+    w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, run.made)}", *run.arguments)
 
 
 def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[Value, Strided] | None = None) -> Run:
@@ -190,6 +196,9 @@ def _room(
         return ("", f.slot("i8" if t.dtype.is_bool else element_kind(t.dtype)))
     if is_small(t):
         return w.stack_room(t)
+    before, _ = w.overwritten.get(value, (None, 0))
+    if before is not None and _ends_as(made, value, before):
+        return room_in_place(w, value, given[before])
     shape = ["1" if axis is None else extents[axis] for axis in made.group.maps[value]]
     old = next((v for v in whole if _ends_as(made, value, v) and w.takes(v)), None)
     if old is None:

@@ -25,9 +25,9 @@ from dy2st.runtime.cpu.observed import can_raise
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register, is_small
 
-_MOST = 256
+_MOST = 1024
 """How many nests are put together at most: what they take stands on the stack."""
-_NAMES = ("detach", "renew", "expand_dims", "squeeze")
+NAMES = ("detach", "renew", "expand_dims", "squeeze")
 """What gives another name to the same memory."""
 
 
@@ -63,7 +63,7 @@ def joined(steps: Sequence[Operation | Group | Epilogue]) -> list[Step]:
     gathering = _Gathering()
     for step in steps:
         gathering.take(step)
-    gathering.end()
+    gathering.end(last=True)
     return gathering.steps
 
 
@@ -80,13 +80,13 @@ class _Gathering:
 
     def take(self, step: Operation | Group | Epilogue) -> None:
         waits = not self.made.isdisjoint(step.operands)
-        if isinstance(step, Operation) and step.op.name in _NAMES and waits:  # 2
+        if isinstance(step, Operation) and step.op.name in NAMES and waits:  # 2
             self.named.append(step)
             self.made.update(step.results)
             return
         if waits or isinstance(step, Epilogue) or not (isinstance(step, Group) or _is_light(step)):  # 2, 3
             self.end()
-        if isinstance(step, Group) and _may_join(step):
+        if isinstance(step, Group) and may_join(step):
             if len(self.groups) == _MOST:
                 self.end()
             if not self.groups:
@@ -96,16 +96,16 @@ class _Gathering:
         else:
             self.steps.append(step)
 
-    def end(self) -> None:
-        """Let the groups run that wait; a lone one where it stood."""
-        if len(self.groups) == 1:
+    def end(self, last: bool = False) -> None:
+        """Let the groups run that wait; a lone one where it stood, but behind all others where a block ends with it."""
+        if len(self.groups) == 1 and not (last and self.named):
             self.steps[self.first : self.first] = [*self.groups, *self.named]
         elif self.groups:
-            self.steps += [Joint(self.groups), *self.named]
+            self.steps += [Joint(self.groups) if len(self.groups) > 1 else self.groups[0], *self.named]
         self.groups, self.named, self.made = [], [], set()
 
 
-def _may_join(group: Group) -> bool:
+def may_join(group: Group) -> bool:
     """1."""
     if not all(isinstance(e, int) for e in group.space) or group.outer is not None or not group.results:
         return False
@@ -123,7 +123,7 @@ def _is_light(operation: Operation) -> bool:
     """Say whether an operation makes numbers alone, or nothing that takes time."""
     if operation.blocks or operation.op.effect:
         return False
-    if operation.op.name in ("constant", *_NAMES):
+    if operation.op.name in ("constant", *NAMES):
         return True
     types = [v.type for v in operation.results]
     return all(isinstance(t, ScalarType) or in_register(t) or is_small(t) for t in types)

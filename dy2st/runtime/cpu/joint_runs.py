@@ -14,17 +14,20 @@ from typing import cast
 
 from dy2st.ir.program import Value
 from dy2st.runtime.cpu.axis_maps import Group
+from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.epilogue_runs import run_epilogue
 from dy2st.runtime.cpu.epilogues import Epilogue
-from dy2st.runtime.cpu.groups import Run, prepared, results, run_group
+from dy2st.runtime.cpu.groups import Run, call_kernel, prepared, results, run_group
 from dy2st.runtime.cpu.integers import compare, least, minus, most
 from dy2st.runtime.cpu.joint import Joint
 from dy2st.runtime.cpu.layout import lanes_of, layout
+from dy2st.runtime.cpu.overwriting import claim
 from dy2st.runtime.cpu.parts import kernel_of_ranges
 from dy2st.runtime.cpu.representation import Components, Strided
 from dy2st.runtime.cpu.splitting import RANGE_UNIT, element_cost
-from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE
+from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, SHARE
+from dy2st.runtime.cpu.threads.python_lock import LONG_COST
 from dy2st.runtime.cpu.threads.state import MOST
 from dy2st.runtime.cpu.writer import Writer
 
@@ -40,13 +43,18 @@ def run_groups(
     """Write the run of a group, of several that were put together, or of one with a product."""
     if isinstance(step, Epilogue):
         return run_epilogue(w, step, operands)
-    return _run_joint(w, step, operands) if isinstance(step, Joint) else run_group(w, step, operands, into)
+    if isinstance(step, Joint):
+        return _run_joint(w, step, operands)
+    if w.overwritten.keys().isdisjoint(step.results):
+        return run_group(w, step, operands, into)
+    return _run_joint(w, Joint([step]), operands)
 
 
 def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[Components]:
     """Write the run of nests that were put together: as one job where that is worth it, else one after the other.
 
-    One that reads or writes with gaps runs by itself, row by row.
+    One that reads or writes with gaps runs by itself, row by row. Those that overwrite arguments run behind all others,
+    and after the rooms of all of them are there; none of them gives Python's lock away.
     """
     given = dict(zip(joint.operands, operands, strict=True))
     dense = [
@@ -54,21 +62,29 @@ def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[
         if w.joins.keys().isdisjoint(group.results) and not any(isinstance(given[v], Strided) for v in group.operands)
     ]  # fmt: skip
     costs = [_cost(w, group) for group in dense]
-    together = dense if len(dense) > 1 and sum(costs) >= _WORTH else []
+    overwrites = not w.overwritten.keys().isdisjoint(v for group in dense for v in group.results)
+    is_one = (len(dense) > 1 and sum(costs) >= _WORTH) or (overwrites and 2 * max(costs) >= LONG_COST)
+    ready_first = dense if is_one or overwrites else []
     readers = Counter(v for group in joint.groups for v in group.operands)
     dying, left = w.dying, set[Value]()
     runs: dict[Group, Run] = {}
     made: dict[Group, Sequence[Components]] = {}
-    for group in joint.groups:
+    for group in sorted(joint.groups, key=lambda g: g in ready_first):
         mine = [given[v] for v in group.operands]
         w.hold({v for v in group.operands if v in dying and readers[v] == 1})  # another nest may still read it
-        if group in together:
+        if group in ready_first:
+            if overwrites and not runs:
+                claim(w)
             runs[group] = prepared(w, group, mine)
         else:
             made[group] = run_group(w, group, mine)
         left |= w.dying
+    if is_one:
+        _share(w, list(runs.values()), costs, SHARE if overwrites else PARALLEL)
+    else:
+        for run in runs.values():
+            call_kernel(w, run)
     if runs:
-        _share(w, list(runs.values()), costs)
         made.update((group, results(w, run)) for group, run in runs.items())
     w.hold({*left, *(v for v in dying if readers[v] > 1)})
     return [components for group in joint.groups for components in made[group]]
@@ -80,7 +96,7 @@ def _cost(w: Writer, group: Group) -> int:
     return math.prod(cast("tuple[int, ...]", group.space)) * element_cost(made, lanes_of(made, w.unit.target))
 
 
-def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int]) -> None:
+def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int], parallel: Definition) -> None:
     """Write the table, and the job of what stands in it."""
     f, units = w.f, 0
     table = f.slot("i64", _ENTRY // 8 * len(runs))
@@ -93,10 +109,10 @@ def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int]) -> None:
         f.store("ptr", f"@{kernel_of_ranges(w.unit.kernels, w.unit.target, run.made)}", line)
         f.store("ptr", row, f.offset(line, 8))
         f.store("i64", str(units), f.offset(line, 16))
-    w.unit.module.add(PARALLEL.name, PARALLEL.text)
+    w.unit.module.add(parallel.name, parallel.text)
     cost = sum(costs) // max(units, 1)
     body = _lines(w.unit.kernels)
-    f.call("void", f"@{PARALLEL.name}", f"ptr @{body}", f"ptr {table}", f"i64 {units}", f"i64 {cost}", f"i64 {MOST}")
+    f.call("void", f"@{parallel.name}", f"ptr @{body}", f"ptr {table}", f"i64 {units}", f"i64 {cost}", f"i64 {MOST}")
 
 
 def _lines(module: Module) -> str:

@@ -11,7 +11,9 @@ it is never counted, never written into and never freed.
               104 bytes of the blocks that are held  112 the most that were held since the run began
               120 contexts of the parts of a loop (spmd/), which have:  128 the context of their run
               136 whether the thread that called it works on the part;  144 whether parts are to end
-              152... free blocks, one list a size class
+              152 the arguments, and behind them an object that is held as if nobody else held it (overwriting.py)
+              160 the plate (entry.py)
+              168... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
@@ -19,8 +21,8 @@ from __future__ import annotations
 
 HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, LOOKED, ERROR = range(0, 88, 8)
 LIVE, PEAK = ERROR + 24, ERROR + 32
-PARTS, PARENT, CALLER, STOP = range(PEAK + 8, PEAK + 40, 8)
-FREE = STOP + 8
+PARTS, PARENT, CALLER, STOP, OBJECTS, PLATE = range(PEAK + 8, PEAK + 56, 8)
+FREE = PLATE + 8
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 MOST_PARTS = 16

@@ -23,6 +23,7 @@ from dy2st.runtime.cpu.products import Product, kept, made
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
+from dy2st.runtime.handed import Handed
 from dy2st.runtime.kept_programs import fingerprint_of
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.shapes import Shape
@@ -84,6 +85,7 @@ class NativePlan(Locked):
         self._direct: bool = notes["direct"]
         self._code = load(product.binary)
         self._run_rows = self._row_function()
+        self._renews = bool(program.renewed)
         self._arguments = [v.type for v in program.block.arguments]
         self._results = [v.type for v in program.block.results]
         self._width = sum(len(kinds(t)) for t in self._results)
@@ -189,14 +191,14 @@ class NativePlan(Locked):
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        made = self.call(*inputs)
+        made = self.call(*inputs, inputs.alone) if self._renews and type(inputs) is Handed else self.call(*inputs)
         if type(made) is list:
             return made
         return self._by_rows(inputs) if made is False else self.ended(made, inputs)
 
     def attempt(self, inputs: Sequence[Any]) -> list[Any] | None:
         """Run on inputs that the builtin function takes as they are; None, before anything is done, for others."""
-        made = self.call(*inputs)
+        made = self.call(*inputs, inputs.alone) if self._renews and type(inputs) is Handed else self.call(*inputs)
         if type(made) is list:
             return made
         return None if made is False else self.ended(made, inputs)

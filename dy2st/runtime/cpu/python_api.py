@@ -7,6 +7,7 @@ array objects those of `PyArrayObject_fields`; `available` looks at a real array
 from __future__ import annotations
 
 import ctypes
+import datetime
 import functools
 import importlib
 from typing import Any
@@ -16,13 +17,16 @@ import numpy as np
 from dy2st import dtypes
 
 _ARRAY_TYPE, _ARRAY_NEW, _SET_BASE = 2, 93, 282
-DATA, RANK, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
+DATA, RANK, SHAPE, BASE, DESCRIPTOR, FLAGS = 16, 24, 32, 48, 56, 64
 """Where the fields of an array object stand."""
 TYPE = 8
 """Where the type of any object stands."""
+HOLDERS = 0
+"""Where any object counts those who hold it, in four bytes."""
 BEHAVED = 0x1 | 0x100
 """The flags of an array that is in row-major order and aligned."""
-OWN_FLAGS = BEHAVED | 0x400
+OWNS, WRITEABLE = 0x4, 0x400
+OWN_FLAGS = BEHAVED | WRITEABLE
 ELEMENTS = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"),
     *("float16", "complex64", "complex128"),
@@ -32,9 +36,12 @@ ELEMENTS = (
 _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
     "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble", "Py_IncRef",
-    "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem",
+    "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyCapsule_GetDestructor",
 )  # fmt: skip
-_OBJECTS = {"float": float, "int": int, "True": True, "False": False, "None": None, "list": list}
+_OBJECTS = {
+    "float": float, "int": int, "True": True, "False": False, "None": None, "list": list,
+    "capsule": type(datetime.datetime_CAPI),
+}  # fmt: skip
 
 NAMES = (*_PYTHON, *_OBJECTS, "PyArray_Type", "PyArray_New", "PyArray_SetBaseObject", *ELEMENTS)
 """What `addresses` gives, in this order; an element type stands for its descriptor."""
@@ -54,7 +61,9 @@ def available() -> bool:
         and ctypes.c_int.from_address(at + RANK).value == 2
         and _word(_word(at + SHAPE) + 8) == 3
         and _word(at + DESCRIPTOR) == id(np.dtype(np.float32))
-        and ctypes.c_int.from_address(at + FLAGS).value & BEHAVED == BEHAVED
+        and ctypes.c_int.from_address(at + FLAGS).value & OWN_FLAGS == OWN_FLAGS
+        and _word(at + BASE) == id(array.base)
+        and _counts_holders(array)
         and all(hasattr(ctypes.pythonapi, name) for name in _PYTHON)
     )
 
@@ -91,6 +100,14 @@ class _MethodDef(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
     )
+
+
+def _counts_holders(x: Any) -> bool:
+    """Say whether those who hold an object are counted where this module has it."""
+    count = ctypes.c_uint32.from_address(id(x) + HOLDERS)
+    before = count.value
+    holder = [x, x]
+    return count.value == before + len(holder)
 
 
 def _word(address: int) -> int:

@@ -24,6 +24,7 @@ from dy2st.runtime.cpu.joins import joins_of
 from dy2st.runtime.cpu.joint import Joint, Step
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
+from dy2st.runtime.cpu.overwriting import Next, overwritten
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
@@ -61,7 +62,8 @@ class Unit:
     @property
     def takes_long(self) -> bool:
         """Whether some kernel may be split between threads: then it may have given Python's lock away."""
-        return bool(self.library) or "dy2st.parallel" in self.kernels or "dy2st.parallel" in self.module
+        shared = ("dy2st.parallel", "dy2st.share")
+        return bool(self.library) or any(name in module for name in shared for module in (self.kernels, self.module))
 
 
 class NeedsPython(Exception):
@@ -97,6 +99,8 @@ class Writer(Values):
         """What is put by of products that are added after several turns of a loop (rules/later.py)."""
         self.joins: dict[Value, Operation] = {}
         """What loop nests write where it belongs, with what it is joined by (joins.py)."""
+        self.overwritten: Next = {}
+        """What loop nests may write into the memory of arguments (overwriting.py)."""
         self.joined: dict[Operation, Components] = {}
         """The memory of joined tensors whose parts are being written."""
 
@@ -106,6 +110,7 @@ class Writer(Values):
         outer = self._dying, self._used, self.env
         steps = schedule(block, self.ahead)
         self.joins.update(joins_of(steps, block.results))
+        self.overwritten.update(overwritten(self.unit.program, block, steps))
         env, held = self._entering(block.arguments, arguments)
         self.env = env
         self._used = last = _last_uses(steps, block.results)

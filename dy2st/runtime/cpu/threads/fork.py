@@ -26,6 +26,9 @@ RANGE = (("i64", "%from"), ("i64", "%to"), ("i64", "%who"))
 """The last parameters of a body."""
 PARALLEL = Definition("dy2st.parallel", "declare void @dy2st.parallel(ptr, ptr, i64, i64, i64)")
 
+SHARE = Definition("dy2st.share", "declare void @dy2st.share(ptr, ptr, i64, i64, i64)")
+"""The same for what is to keep Python's lock."""
+
 
 def forked(
     f: Function, body: str, arguments: Sequence[Argument], units: str, cost: str | int, most: str | int = MOST

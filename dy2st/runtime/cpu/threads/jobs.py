@@ -69,11 +69,19 @@ define void @dy2st.pool.parallel(ptr %body, ptr %row, i64 %units, i64 %cost, i64
 entry:
   %total = mul i64 %units, %cost
   %long = icmp uge i64 %total, {LONG_COST}
-  br i1 %long, label %give, label %count
+  br i1 %long, label %give, label %go
 give:
   call void @let_python_run()
-  br label %count
-count:
+  br label %go
+go:
+  call void @dy2st.pool.share(ptr %body, ptr %row, i64 %units, i64 %cost, i64 %most)
+  ret void
+}}
+
+; the same by who is to keep Python's lock where it has that
+define void @dy2st.pool.share(ptr %body, ptr %row, i64 %units, i64 %cost, i64 %most) nounwind {{
+entry:
+  %total = mul i64 %units, %cost
   %threads = load atomic i64, ptr {PLACES["threads"]} monotonic, align 8
   %no.more = call i64 @llvm.umin.i64(i64 %most, i64 %units)
   %full = call i64 @llvm.umin.i64(i64 %no.more, i64 %threads)

@@ -50,6 +50,11 @@ give:
 run:
   call void %body(ptr %row, i64 0, i64 %units, i64 0)
   ret void
+}}
+
+define void @dy2st.pool.share(ptr %body, ptr %row, i64 %units, i64 %cost, i64 %most) nounwind {{
+  call void %body(ptr %row, i64 0, i64 %units, i64 0)
+  ret void
 }}"""
 
 

@@ -151,5 +151,5 @@ def _address(name: str) -> int:
     return _ready().address(name)
 
 
-for _name in ("parallel", "take_lock", "threads"):
+for _name in ("parallel", "share", "take_lock", "threads"):
     provide(f"dy2st.{_name}", functools.partial(_address, f"dy2st.pool.{_name}"))
