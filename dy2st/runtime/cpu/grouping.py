@@ -35,9 +35,12 @@ _MOST = 100
 _FILLED = ("full", "zeros_like", "ones_like")
 
 
-def schedule(block: Block, apart: Collection[Operation] = ()) -> list[Step]:
-    """Return the steps of a block in the order in which they run; products `apart` are finished by themselves."""
-    return joined(with_epilogues(_Schedule(block).steps, block.results, apart))
+def schedule(block: Block, apart: Collection[Operation] = (), last: Collection[Value] = ()) -> list[Step]:
+    """Return the steps of a block in the order in which they run.
+
+    Products `apart` are finished by themselves, and what makes one of the values `last` is not put to a product.
+    """
+    return joined(with_epilogues(_Schedule(block).steps, block.results, apart, last))
 
 
 class _Schedule:

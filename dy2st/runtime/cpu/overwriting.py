@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.runtime.cpu import python_api as api
-from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.entry_values import API, Values
 from dy2st.runtime.cpu.integers import compare
@@ -61,7 +60,8 @@ def overwritten(program: Program, block: Block, steps: Sequence[Step]) -> Next:
     groups = groups_of(last)
     if not all(map(may_join, groups)) or not all(isinstance(o, Operation) and o.op.name in NAMES for o in end):  # 1
         return {}
-    found = _last_made(program, block, groups)
+    made = next_values(program, block)
+    found = {v: made[v] for group in groups for v in group.results if v in made and not in_registers(v.type)}
     shown, kept = _shown(block, steps)
     reads = [v for group in groups for v in group.operands]
     for o in end:
@@ -86,15 +86,14 @@ def _named(value: Value) -> Value:
     return value
 
 
-def _last_made(program: Program, block: Block, groups: Sequence[Group]) -> dict[Value, int]:
-    """Return the results of nests that are next values of arguments, under whatever names."""
-    made = {v for group in groups for v in group.results if not in_registers(v.type)}
+def next_values(program: Program, block: Block) -> dict[Value, int]:
+    """Return the values of a block that are next values of arguments, under whatever names, with their numbers."""
     found: dict[Value, int] = {}
-    for result, number in program.renewed:
+    for result, number in program.renewed if block is program.block else ():
         value = block.results[result]
-        while value not in made and value.operation is not None and value.operation.op.name in ("detach", "renew"):
+        while value.operation is not None and value.operation.op.name in ("detach", "renew"):
             value = value.operation.operands[0]
-        if value in made and value.type == block.arguments[number].type:
+        if value.type == block.arguments[number].type and value is not block.arguments[number]:
             found.setdefault(value, number)
     return found
 

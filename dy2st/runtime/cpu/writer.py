@@ -24,7 +24,7 @@ from dy2st.runtime.cpu.joins import joins_of
 from dy2st.runtime.cpu.joint import Joint, Step
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
-from dy2st.runtime.cpu.overwriting import Next, overwritten
+from dy2st.runtime.cpu.overwriting import Next, next_values, overwritten
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
@@ -108,7 +108,7 @@ class Writer(Values):
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
         outer = self._dying, self._used, self.env
-        steps = schedule(block, self.ahead)
+        steps = schedule(block, self.ahead, next_values(self.unit.program, block))
         self.joins.update(joins_of(steps, block.results))
         self.overwritten.update(overwritten(self.unit.program, block, steps))
         env, held = self._entering(block.arguments, arguments)

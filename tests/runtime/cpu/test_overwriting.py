@@ -296,3 +296,14 @@ def test_steps_of_two_threads_at_once_leave_finite_parameters() -> None:
     for thread in threads:
         thread.join()
     assert all(np.isfinite(array).all() for array in training.arrays())
+
+
+def test_a_large_gradient_is_no_part_of_its_product() -> None:
+    training = Training(size=300)
+    training.x = paddle.ones([200, 300])
+    for _ in range(2):
+        training.step(training.x)
+    places = training.places()
+    for _ in range(2):
+        training.step(training.x)
+    assert training.places() == places
