@@ -1,8 +1,6 @@
-"""`while` and `for` on symbolic values: the body is traced once for all turns.
+"""`while` and `for` on symbolic values: the body is traced once for all turns (traced_loop.py).
 
-Which local variables and log entries a loop carries, and with which templates, is found by tracing the body until what
-leaves a turn fits what enters it: what stays the same object is a constant of the loop, everything else becomes as
-general as needed. Loops over Python numbers are rolled likewise, and unrolled where the body needs their values.
+Loops over Python numbers are rolled likewise, and unrolled where the body needs their values.
 """
 
 from __future__ import annotations
@@ -11,33 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError
-from dy2st.ir.builder import Builder
-from dy2st.ir.location import error_at, error_here, user_location
-from dy2st.ir.program import Value
-from dy2st.ir.types import INT, ScalarType
-from dy2st.runtime.backend import expect_loops
-from dy2st.runtime.checkpointing import Policy, loop_attributes
-from dy2st.runtime.contents import CONTAINERS
+from dy2st.errors import NeedsPythonValue, StructureError
+from dy2st.ir.location import error_here
+from dy2st.runtime.checkpointing import Policy
 from dy2st.runtime.convert_access import users_method
-from dy2st.runtime.convert_if import if_, predicate, seen_template
-from dy2st.runtime.faults import refuse_fault
-from dy2st.runtime.log import Key
-from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
-from dy2st.runtime.meeting import meet
+from dy2st.runtime.convert_if import if_
 from dy2st.runtime.pushed import Pushed, loop_over
 from dy2st.runtime.rebinding import carrying_more
-from dy2st.runtime.recasting import by_value
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
-from dy2st.runtime.templates import Const, ListOf, NewList, Number, Template, types_of
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
+from dy2st.runtime.traced_loop import Loop, Thunk
 
-Thunk = Callable[[], Any]
 SHORT = 4
 """Loops over at most so many Python values are unrolled."""
-MOST_ATTEMPTS = 16
 MOST_TURNS = 10_000
 """A `while` whose test stays a Python value is given up after so many turns that all recorded something."""
 
@@ -141,236 +125,3 @@ def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], ge
     if isinstance(items.length, int) and items.length == 0:
         return
     carrying_more(trace, lambda g, s, n: Loop(trace, g, s, n).run_for(items, body, test), get, set, names)
-
-
-class RaisesAlways(Exception):
-    """A turn that raises whenever it runs: the loop is no loop, but an `if` that raises."""
-
-
-class Loop:
-    """One symbolic loop while it is traced."""
-
-    def __init__(self, trace: Any, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
-                 checkpoint: Policy | None = None):  # fmt: skip
-        self.trace, self.get, self.set, self.names = trace, get, set, list(names)
-        self.place = user_location()
-        self.attributes = loop_attributes(checkpoint)
-        self.before = tuple(get())
-        self.keys: list[Key] = []
-        self.known = trace.loans.state()
-        """What is known of loans before the loop."""
-        self.lent: dict[Any, list[Any]] = {}
-        """Who holds by value what a turn leaves in a slot."""
-        self.entering: dict[Any, Any] = dict(enumerate(self.before))
-        self.templates: dict[Any, Template] = {}
-        self.old = old_objects(trace)
-        self.seen: list[dict[Any, Any]] = []
-        """The tensors that the slots held at the beginning and at the end of the last attempt."""
-
-    # ---- the two kinds ---------------------------------------------------------------------------------------------
-    def run_while(self, go: Any, turn: Thunk) -> None:
-        """Emit a `while_loop`: `go` decides the first turn, what `turn` returns each further one."""
-        try:
-            child, after = self._settle(turn)
-        except RaisesAlways:
-            if_(self.trace, go, turn, lambda: None, self.get, self.set, self.names)
-            return
-        pred = predicate(self.trace, go)
-        with self.trace.inside(child, self.writes):
-            last = child.scalar(after) if isinstance(after, bool) else child.use(predicate(self.trace, after))
-            if type(last.type) is not type(pred.type):  # a tensor and a number: both are numbers then
-                last = _as_number(child, last)
-        if type(last.type) is not type(pred.type):
-            pred = _as_number(self.trace.builder, pred)
-        self._finish(child, "while_loop", pred, [last], {}, 0)
-
-    def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> None:
-        """Emit a `counted_while`, or a `while_loop` that counts where the loop can be left early."""
-        trace = self.trace
-        if test is None:
-            index: list[Scalar] = []
-
-            def enter(child: Builder) -> None:
-                index[:] = [Scalar(child.argument(INT, "i"))]
-
-            try:
-                child, _ = self._settle(lambda: body(items.get(index[0])), enter)
-            except RaisesAlways:
-                go = trace.as_scalar(0) < items.length
-                if_(trace, go, lambda: body(items.get(0)), lambda: None, self.get, self.set, self.names)
-                return
-            self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
-            return
-        counter = len(self.before)
-        self.entering[counter], self.templates[counter] = 0, Number("int")
-        self.names.append("the turn")
-        outer_get, outer_set = self.get, self.set
-        position: list[Any] = [0]
-        self.get = lambda: (*outer_get(), position[0])
-
-        def put(values: Any) -> None:
-            position[0] = values[-1]
-            outer_set(values[:-1])
-
-        self.set = put
-        self.before = (*self.before, 0)
-
-        def turn() -> Any:
-            body(items.get(position[0]))
-            position[0] = position[0] + 1
-            return trace.both(trace.as_scalar(position[0]) < items.length, test)
-
-        first = test()
-        start = items.length > 0 if isinstance(items.length, int) else trace.as_scalar(0) < items.length
-        go = trace.both(start, lambda: first)
-        if not trace.is_symbolic(go):
-            if not go:
-                return
-            go = Scalar(trace.builder.scalar(True))
-        self.run_while(go, turn)
-
-    # ---- finding what is carried -----------------------------------------------------------------------------------
-    def _settle(self, turn: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:
-        """Trace the turn until what leaves it fits what enters; return its builder and what it returned."""
-        trace = self.trace
-        expect_loops()
-        for i, x in self.entering.items():
-            if i not in self.templates:  # what changes at every turn is known from the start
-                self.templates[i] = seen_template(trace, None, x)
-        looked_again = False
-        for _ in range(MOST_ATTEMPTS):
-            child = trace.builder.child()
-            if enter is not None:
-                enter(child)
-            mark, written = trace.checkpoint(), trace.aliases.writes
-            try:
-                stable, after = self._attempt(child, turn)
-            except RaisesAlways:
-                trace.rollback(mark)
-                self.set(self.before)
-                raise
-            if stable and (trace.aliases.writes == written or looked_again):
-                return child, after
-            looked_again = stable  # at writes in place, with what is known now of the tensors of later turns
-            trace.rollback(mark)
-        raise self._error("the values that this loop carries do not settle")
-
-    def _attempt(self, child: Builder, turn: Thunk) -> tuple[bool, Any]:
-        trace = self.trace
-        self.writes: dict[Key, Any] = {}
-        self._lend_entering()
-        entries: list[Value] = []
-        objects: dict[Any, Any] = {}
-        with trace.inside(child, self.writes):
-            for slot, template in self.templates.items():
-                values = [child.argument(t) for t in map(child.named, types_of(template))]
-                entries += values
-                objects[slot] = decode(trace, iter(values), template)
-            for key in self.keys:
-                trace.commit_joined(key, objects[key])
-            for slot, owners in self.lent.items():
-                trace.loans.freeze(objects.get(slot), owners, self.old)
-            entered = {slot: trace.held(slot, x) for slot, x in objects.items()}
-            self._are_one_of(entered)
-            self.set(tuple(objects[i] for i in range(len(self.before))))
-            try:
-                with trace.carrying(self.get), trace.loans.turn(child.parent):
-                    after = turn()
-            except (Dy2stError, KeyboardInterrupt):
-                raise
-            except BaseException as error:
-                refuse_fault(error)
-                raise RaisesAlways from None
-            lent = self._owners([*enumerate(self.get()), *(x for x in self.writes.items() if self._is_carried(x[0]))])
-            left = {i: by_value(trace, x, self.old) for i, x in enumerate(self.get())}
-            self.writes.update({k: by_value(trace, x, self.old) for k, x in self.writes.items()})
-            self.seen = [entered, {i: trace.held(i, x) for i, x in [*left.items(), *self.writes.items()]}]
-        self.entries = entries
-        found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
-        for key in found:
-            self.entering[key] = trace.current(key)
-            self.templates[key] = seen_template(trace, key, self.entering[key])
-        self.keys += found
-        left.update({key: self.writes.get(key, self.entering[key]) for key in self.keys})
-        self.left = left
-        stable = not found and lent.keys() <= self.lent.keys()
-        self.lent |= lent
-        for slot, x in left.items():
-            met = self._meet(slot, child, x)
-            if met != self.templates[slot]:
-                self.templates[slot] = met
-                stable = False
-        return stable, after
-
-    def _lend_entering(self) -> None:
-        """Note what enters by value: the elements of a list whose length only the run tells in the loop."""
-        for slot, content in self.entering.items():
-            if isinstance(slot, tuple) and isinstance(content, list) and isinstance(self.templates.get(slot), ListOf):
-                self.trace.loans.freeze(tuple(content), [self.trace.log.owner(slot)])
-
-    def _owners(self, left: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
-        """Return who holds what the slots were left with, where others do."""
-        loans = self.trace.loans
-        return {slot: owners for slot, x in left if (owners := loans.owners_of(x))} if loans.parts else {}
-
-    def _are_one_of(self, made: dict[Any, Any]) -> None:
-        """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
-        with self.trace.loans.quiet():
-            entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}  # before the loop
-        self.trace.aliases.joined(made, entering, *self.seen)
-        self.trace.aliases.keep_distinct(made, entering, *self.seen)
-
-    def _is_carried(self, key: Key) -> bool:
-        """Say whether an entry of the write log is of something that was there before this turn."""
-        return was_there(self.trace, key, self.old)
-
-    def _meet(self, slot: Any, child: Builder, x: Any) -> Template:
-        trace = self.trace
-        with trace.inside(child, self.writes):
-            if isinstance(slot, tuple) and slot[0] in ("items", "tail"):
-                leaving = made_content(trace, x, self.old)
-            else:
-                leaving = made_template(trace, x, self.old)
-                if isinstance(leaving, Const) and isinstance(self.templates[slot], NewList) and type(x) in CONTAINERS:
-                    leaving = NewList(made_content(trace, trace.content(x), self.old))
-        try:
-            return meet(self.templates[slot], leaving, trace)
-        except StructureError as error:
-            name = self.names[slot] if isinstance(slot, int) else str(slot[0])
-            raise self._error(f"`{name}` cannot be carried by this loop: {error.reason}") from None
-
-    def _finish(self, child: Builder, op: str, head: Value, first: list[Value], attributes: Any, offset: int) -> None:
-        """Close the block and emit the loop; the local variables and log entries are its results."""
-        trace = self.trace
-        results = list(first)
-        with trace.inside(child, self.writes):
-            for slot, template in self.templates.items():
-                results += encode(trace, self.left[slot], template)
-        child.block.results = [child.use(v) for v in results]
-        initial: list[Value] = []
-        with trace.loans.at(self.known):
-            for slot, template in self.templates.items():
-                initial += encode(trace, self.entering[slot], template)
-        b: Builder = trace.builder
-        turn = child.block.arguments[:offset]
-        child.block.arguments[:] = [*turn, *self.entries, *child.captures.values()]
-        before, b.location = b.location, self.place
-        operands = [head, *initial, *child.captures]
-        made = b.operation(op, operands, {"carried": len(initial), **attributes, **self.attributes}, [child.block])
-        b.location = before
-        values = iter(made.results)
-        joined = {slot: decode(trace, values, t) for slot, t in self.templates.items()}
-        for key in self.keys:
-            trace.commit_joined(key, joined[key])
-        for slot, owners in self.lent.items():
-            trace.loans.freeze(joined.get(slot), owners, self.old)
-        self._are_one_of({slot: trace.held(slot, x) for slot, x in joined.items()})
-        self.set(tuple(joined[i] for i in range(len(self.before))))
-
-    def _error(self, message: str) -> StructureError:
-        return error_at(StructureError, self.place, message)
-
-
-def _as_number(b: Builder, test: Value) -> Value:
-    """Return a test as a Python bool."""
-    return test if isinstance(test.type, ScalarType) else b.emit("item", [test])

@@ -1,0 +1,173 @@
+"""What a loop was found to carry, kept on disk: a later process begins with it, and traces the body once.
+
+A body is traced until what leaves a turn fits what enters it (traced_loop.py), two or three times where extents or
+numbers turn out to change. What they settled on is kept by the place of the loop and what entered it. That is where the
+next trace begins, no more: it looks whether it would have come to the same from what enters, else it begins anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dy2st.dtypes import DType
+from dy2st.ir.location import Location
+from dy2st.ir.program import Value, tensor_type
+from dy2st.ir.type_text import DTYPES
+from dy2st.ir.types import TensorType
+from dy2st.records import record
+from dy2st.runtime import kept_programs
+from dy2st.runtime.cpu import cache
+from dy2st.runtime.meeting import meet
+from dy2st.runtime.templates import Const, Items, ListOf, Number, Template, TensorLike, number_kind
+from dy2st.shapes import Dim, Extent, substituted
+
+Slot = Any
+"""The number of a local variable, or the key of an entry of the write log."""
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError)
+
+
+@record
+class Settled:
+    """What a loop carries, as an earlier trace found it."""
+
+    templates: dict[Slot, Template]
+    """Of the slots that what entered did not tell."""
+    skipped: int
+    """How many symbols that trace had taken before its last turn; with as many the Program is the same one."""
+
+    def is_confirmed(
+        self,
+        trace: Any,
+        entering: Mapping[Slot, Template],
+        left: Mapping[Slot, Template],
+        arguments: Mapping[Slot, Sequence[Value]],
+    ) -> bool:
+        """Say whether a trace that began with `entering` would have come to these templates.
+
+        `left` is what a turn that began with these left, `arguments` are what it began with.
+        """
+        known: dict[str, Extent] = {}
+        for slot in self.templates:
+            t = entering[slot]
+            if isinstance(t, TensorLike):
+                pairs = zip(tensor_type(arguments[slot][0]).shape, t.type.shape, strict=True)
+                known |= {str(symbol): e for symbol, e in pairs if isinstance(symbol, Dim) and symbol != e}
+        return all(meet(entering[slot], _with(left[slot], known), trace) == t for slot, t in self.templates.items())
+
+
+def _with(t: Template, known: Mapping[str, Extent]) -> Template:
+    """Return a template with extents in place of symbols."""
+    if isinstance(t, TensorLike):
+        return TensorLike(_type(t.type.dtype, [substituted(e, known) for e in t.type.shape]), t.stop_gradient)
+    if isinstance(t, ListOf):
+        return ListOf(_with(t.element, known))
+    return Items(t.kind, tuple(_with(i, known) for i in t.items), t.keys) if isinstance(t, Items) else t
+
+
+def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot, Template]) -> str | None:
+    """Return what stands for a loop in every process; None where nothing is kept."""
+    if place is None or cache.folder() is None:
+        return None
+    enters = [f"{type(t).__name__} {type(t.object).__name__ if isinstance(t, Const) else t}" for t in entering.values()]
+    parts = "loop", kept_programs.maker(), place.file, place.line, place.function, list(names), enters
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
+    """Return what is kept of a loop among these variables; None where nothing is, empty where it does not fit.
+
+    `seen` gives the template of what a slot holds; it is told the list of which a slot is the content.
+    """
+    content = cache.read(key)
+    if content is None:
+        return None
+    try:
+        data, skipped = marshal.loads(content)
+        found = [(*_slot(name, variables), how) for name, how in data]
+        return Settled({slot: _changed(seen(slot, owner), how) for slot, owner, how in found}, int(skipped))
+    except _UNREADABLE:  # written by somebody else, or of a loop in whose place there is another one now
+        return Settled({}, 0)
+
+
+def keep(
+    key: str,
+    entering: Mapping[Slot, Template],
+    found: Mapping[Slot, Template],
+    variables: Mapping[str, Any],
+    skipped: int,
+) -> None:
+    """Keep what a loop settled on, where all of it can be said without objects of this process."""
+    data: list[tuple[Any, Any]] = []
+    for slot, t in found.items():
+        if t != entering[slot] or not isinstance(slot, int):
+            name, how = _name(slot, variables), _difference(entering[slot], t)
+            if name is None or how is None:
+                return
+            data.append((name, how))
+    if data:
+        cache.write(key, marshal.dumps((data, skipped)))
+
+
+def forget(key: str) -> None:
+    """Keep that there is nothing to begin with: what was kept of a loop does not hold any more."""
+    cache.write(key, marshal.dumps(([], 0)))
+
+
+def _name(slot: Slot, variables: Mapping[str, Any]) -> int | str | None:
+    """Return what names a slot in every process: its number, or the variable that holds the list of this content."""
+    if isinstance(slot, int):
+        return slot
+    return next((name for name, x in variables.items() if slot[0] == "items" and id(x) == slot[1]), None)
+
+
+def _slot(name: int | str, variables: Mapping[str, Any]) -> tuple[Slot, list[Any] | None]:
+    """Return a slot by its name, and the list that holds it; KeyError or TypeError where there is none."""
+    if isinstance(name, int):
+        return name, None
+    owner = variables[name]
+    if type(owner) is not list:
+        raise TypeError(f"{name} is no list")
+    return ("items", id(owner)), owner
+
+
+def _difference(entering: Template, t: Template) -> Any:
+    """Return what became of a template, as plain data; None where it cannot be said so."""
+    if t == entering:
+        return ("same",)
+    if isinstance(entering, TensorLike) and isinstance(t, TensorLike):
+        return "open", [extent is None for extent in t.type.shape], t.stop_gradient
+    if isinstance(t, Number) and number_kind(entering) == t.kind:
+        return "number", t.choices
+    if isinstance(t, ListOf) and isinstance(t.element, Number):
+        return "numbers", t.element.kind
+    if isinstance(t, ListOf) and isinstance(t.element, TensorLike):
+        kind = t.element.type
+        shape = [e.terms if isinstance(e, Dim) else e for e in kind.shape]
+        return "tensors", kind.dtype.name, shape, t.element.stop_gradient
+    return None
+
+
+def _changed(entering: Template, how: Any) -> Template:
+    """Return what becomes of a template; ValueError, TypeError or KeyError where the difference is of another one."""
+    match how:
+        case ("same",):
+            return entering
+        case "open", axes, stop if isinstance(entering, TensorLike):
+            shape = [None if is_open else e for e, is_open in zip(entering.type.shape, axes, strict=True)]
+            return TensorLike(_type(entering.type.dtype, shape), stop)
+        case "number", choices if (kind := number_kind(entering)) is not None:
+            return Number(kind, choices)
+        case "numbers", kind if isinstance(entering, (Items, ListOf)):
+            return ListOf(Number(kind))
+        case "tensors", dtype, shape, stop if isinstance(entering, (Items, ListOf)):
+            extents = [Dim(e) if isinstance(e, tuple) else e for e in shape]
+            return ListOf(TensorLike(_type(DTYPES[dtype], extents), stop))
+        case _:
+            raise ValueError(f"{how!r:.60} is nothing that becomes of {entering}")
+
+
+def _type(dtype: DType, shape: Sequence[Any]) -> TensorType:
+    return TensorType(dtype, tuple(shape))

@@ -1,0 +1,206 @@
+"""What loops settled on is kept: a later trace begins with it, comes to the same Program, or begins anew."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.fingerprint import fingerprint
+from dy2st.ir.location import Location
+from dy2st.runtime import settled_loops
+from dy2st.runtime.cpu import cache
+from dy2st.runtime.settled_loops import Settled
+from dy2st.runtime.templates import Const, Items, ListOf, Number
+from dy2st.runtime.traced_loop import Loop
+
+W = np.ones((2, 3), "float32")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Any, monkeypatch: Any) -> Any:
+    monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def attempts(monkeypatch: Any) -> list[int]:
+    """Return a list that grows by one for each trace of a body."""
+    seen: list[int] = []
+    real = Loop._attempt
+    monkeypatch.setattr(Loop, "_attempt", lambda loop, *args: (seen.append(1), real(loop, *args))[1])
+    return seen
+
+
+def traced(function: Any, attempts: list[int]) -> tuple[int, str, Any]:
+    """Trace a function anew; return how often bodies were traced, what stands for the Program, and the results."""
+    attempts.clear()
+    static = paddle.jit.to_static(function, full_graph=True)
+    found = static(paddle.to_tensor(W))
+    program = static.concrete_program.main_program
+    results = [np.asarray(x) for x in (found if isinstance(found, (list, tuple)) else [found])]
+    return len(attempts), f"{fingerprint(program)}", results
+
+
+def counting(x):
+    t, h = 0, x[0]
+    while t < x.shape[0]:
+        h = h + x[t]
+        t += 1
+    return h
+
+
+def growing(x):
+    y = x * 1.0
+    while y.sum() < 50:
+        y = y + paddle.ones([1, 1])
+        y = paddle.concat([y, y])
+    return y
+
+
+def listing(x):
+    found, y, stop = [], x[0], False
+    while not stop:
+        y = y * 2
+        found.append(y)
+        if y.sum() > 20:
+            stop = True
+    return found
+
+
+def in_turns(x):
+    i, total = 0, x[0]
+    while total.sum() < 40:
+        j = 0
+        while j < 2:
+            total = total + x[i]
+            j += 1
+        i = 1 - i
+    return total
+
+
+@pytest.mark.parametrize("function", [counting, growing, listing, in_turns])
+def test_a_later_trace_begins_with_what_loops_settled_on(function, attempts):
+    before, first, results = traced(function, attempts)
+    after, again, same = traced(function, attempts)
+    assert after < before
+    assert again == first
+    assert all(map(np.array_equal, results, same))
+    assert traced(function, attempts)[:2] == (after, first)
+
+
+def keeping(x):
+    y, t = x[0], 0
+    while y.sum() < 40:
+        y = y * 2
+    return y + t
+
+
+def more_than_is_needed(monkeypatch):
+    """Say that every loop settled on open extents."""
+
+    def kept(key, variables, seen):
+        shape = seen(0, None).type.shape
+        return Settled({0: settled_loops._changed(seen(0, None), ("open", [True] * len(shape), True))}, 3)
+
+    monkeypatch.setattr(settled_loops, "kept", kept)
+
+
+def test_what_a_loop_would_not_come_to_by_itself_is_not_taken(monkeypatch, attempts):
+    count, first, _ = traced(keeping, attempts)
+    with monkeypatch.context() as patched:
+        more_than_is_needed(patched)
+        forgotten: list[str] = []
+        patched.setattr(settled_loops, "forget", forgotten.append)
+        more, again, _ = traced(keeping, attempts)
+    assert (count, more, len(forgotten)) == (1, 2, 1)
+    assert again == first  # it carries tensors of the shape that it began with
+
+
+def test_what_was_forgotten_is_neither_taken_nor_kept_again(attempts):
+    before, first, _ = traced(counting, attempts)
+    real = settled_loops.kept
+    keys: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(settled_loops, "kept", lambda key, *args: keys.append(key) or real(key, *args))
+        traced(counting, attempts)
+    settled_loops.forget(keys[0])
+    assert [traced(counting, attempts)[:2] for _ in range(2)] == [(before, first)] * 2
+
+
+def picking(x):
+    parts, i, y = [x, x * 2], 0, x
+    while y.sum() < 40:
+        y = y + parts[i][0]
+        i = 1 - i
+    return y
+
+
+def test_a_number_that_the_body_needs_as_it_is(monkeypatch, attempts):
+    _, first, results = traced(picking, attempts)
+    monkeypatch.setattr(settled_loops, "kept", lambda key, variables, seen: Settled({1: Number("int")}, 0))
+    _, again, same = traced(picking, attempts)
+    assert again == first
+    assert np.array_equal(results[0], same[0])
+
+
+def writing(x):
+    y, t = x * 1.0, 0
+    while t < 2:
+        y[t] = y[t] + t
+        t += 1
+    return y
+
+
+def raising(x):
+    y, t = x * 1.0, 0
+    while y.sum() < 40:
+        y = y + t
+        t += 1
+        if y[0, 0] < 0:
+            raise ValueError("negative")
+    return y
+
+
+@pytest.mark.parametrize("function", [raising, writing])
+def test_loops_that_write_tensors_or_raise_are_traced_as_ever(function, attempts, monkeypatch):
+    kept: list[str] = []
+    monkeypatch.setattr(settled_loops, "keep", lambda *args: kept.append(args[0]))
+    before = traced(function, attempts)
+    assert traced(function, attempts)[:2] == before[:2]
+    assert kept == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"no", settled_loops.marshal.dumps(([(7, ("same",))], 0)),
+                                     settled_loops.marshal.dumps(([("x", ("same",))], 0)),
+                                     settled_loops.marshal.dumps(([(0, ("open", [True], 1))], 0)),
+                                     settled_loops.marshal.dumps(([(0, ("dance",))], 0))])  # fmt: skip
+def test_content_that_does_not_fit_is_as_good_as_nothing(content):
+    cache.write("0" * 64, content)
+    found = settled_loops.kept("0" * 64, {"x": 1}, lambda slot, owner: [Const(3)][slot])
+    assert found is not None
+    assert found.templates == {}
+
+
+def test_without_a_folder_nothing_stands_for_a_loop(monkeypatch):
+    monkeypatch.setenv("DY2ST_CACHE_DIR", "")
+    assert settled_loops.key_of(Location("f.py", 3), ["x"], {0: Const(1)}) is None
+
+
+@pytest.mark.parametrize(
+    ("entering", "t"),
+    [
+        (Const(0), Number("int", (0, 1))),
+        (Const(0), Number("int")),
+        (Items(list, ()), ListOf(Number("float"))),
+        (Number("bool"), Number("bool")),
+    ],
+)
+def test_what_becomes_of_a_template_is_read_back(entering, t):
+    assert settled_loops._changed(entering, settled_loops._difference(entering, t)) == t
+
+
+def test_objects_of_this_process_are_not_kept():
+    settled_loops.keep("1" * 64, {0: Const(None)}, {0: Const("x")}, {}, 0)
+    settled_loops.keep("1" * 64, {("rng",): Number("int")}, {("rng",): Number("int")}, {}, 0)
+    assert not cache.has("1" * 64)
