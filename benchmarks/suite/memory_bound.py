@@ -81,7 +81,10 @@ def row(name: str, title: str, model: Callable[..., Any], weights: bool = False)
     def arrays(random: np.random.Generator, rows: int, width: int) -> Arrays:
         return normal(random, x=(rows, width), **({"w": (width,), "b": (width,)} if weights else {}))
 
-    return Row(name, title, arrays, SIZES, TINY, sides(model), lambda given: model(Numpy(), *given.values()), work)
+    def reference(given: Arrays) -> Any:
+        return model(Numpy(), *given.values())
+
+    return Row(name, title, arrays, SIZES, TINY, sides(model), reference, work, of_copy=0.8)
 
 
 ROWS = (

@@ -69,7 +69,7 @@ def page(results: Results) -> str:
         "## Time of a call\n",
         _times(measured),
         "## Where we are behind\n",
-        _behind(measured),
+        _behind(measured, results.get("ceilings")),
         "## First call, memory, physical limits\n",
         _costs(measured, results.get("ceilings")),
         "## Growth\n",
@@ -107,6 +107,7 @@ def _times(measured: list[tuple[Row, Results]]) -> str:
         sides = result["sides"]
         of_best = ratio(sides)
         bound = f"{row.goal:g}x" + (f", {seconds(row.limit)}" if row.limit else "")
+        bound += f", {row.of_copy:g} of a copy" if row.of_copy else ""
         cells = (_time(sides.get(label), label in row.sides or label == SINGLE) for label in (OURS, *COLUMNS))
         lines.append(_line(row.title, *cells, _two_digits(of_best), bound, _two_digits(processor_ratio(sides))))
     return "\n".join(lines) + "\n\n" + _notes(measured)
@@ -134,7 +135,7 @@ def _notes(measured: list[tuple[Row, Results]]) -> str:
     return "\n".join(["An empty cell: the package has no form of the job.\n", *lines]) + "\n"
 
 
-def _behind(measured: list[tuple[Row, Results]]) -> str:
+def _behind(measured: list[tuple[Row, Results]], ceilings: Results | None) -> str:
     """List the rows whose goal is missed, the worst one first."""
     missed = []
     for row, result in measured:
@@ -150,6 +151,10 @@ def _behind(measured: list[tuple[Row, Results]]) -> str:
             over = sides[OURS]["median"] / row.limit
             text = f"- {row.title}: {seconds(sides[OURS]['median'])}, goal {seconds(row.limit)}"
             missed.append((over, text))
+        elif row.of_copy and ceilings and (share := _of_copy(row, sides[OURS]["median"], ceilings)) < row.of_copy:
+            peer = f"; {of_best:.2f}x the best peer" if of_best else ""
+            text = f"- {row.title}: {share:.2f} of a copy's speed, goal {row.of_copy:g}{peer}"
+            missed.append((row.of_copy / share, text))
     missed.sort(key=lambda item: -item[0])
     calls = (
         "\n".join(text for _, text in missed)
@@ -158,6 +163,11 @@ def _behind(measured: list[tuple[Row, Results]]) -> str:
     )
     late = [_late(measured, "cold", lambda row: row.first_call), _late(measured, "first", _from_disk)]
     return f"{calls}\n\nFirst calls over their goals, with nothing cached: {late[0]}. From the disk cache: {late[1]}.\n"
+
+
+def _of_copy(row: Row, median: float, ceilings: Results) -> float:
+    """Return how fast a row is beside a copy of its operands and results."""
+    return (limit(row.at_least, ceilings) or 0.0) / median
 
 
 def _from_disk(row: Row) -> float:

@@ -58,6 +58,13 @@ def test_the_page_says_where_we_are_behind():
     assert "every row is within its goal" in page(results(jax=measured(4e-6)))
 
 
+def test_the_page_says_what_is_slower_than_the_share_of_a_copy_that_is_asked_for():
+    taken, row = results(jax=measured(1.0)), find("softmax")
+    sides = {**taken["rows"]["cond"]["sides"], "dy2st": measured(2 * row.at_least.bytes / 2e9, cold=0.1)}
+    taken["rows"] = {"softmax": {**taken["rows"]["cond"], "sides": sides}}
+    assert "softmax of 4096x1024: 0.50 of a copy's speed, goal 0.8; 0.03x the best peer" in page(taken)
+
+
 def test_the_page_says_which_first_calls_take_longer_than_their_goal():
     written = page(results(jax=measured(4e-6)))
     assert "with nothing cached: 0 of 1. From the disk cache: 1 of 1 (cond 500 ms)." in written
