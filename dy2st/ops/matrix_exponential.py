@@ -8,8 +8,8 @@ revisited" (2005).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from dy2st.ops.base import Op, Sample
 from dy2st.ops.elementwise import Tangents
 from dy2st.ops.linear_algebra import flipped
 
+T = TypeVar("T")
 _PADE = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
     10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
-_WIDEST = 5.371920351148152
+WIDEST = 5.371920351148152
 """Up to this norm the approximation of order 13 is exact to rounding in float64."""
 
 
@@ -34,18 +35,25 @@ def exponential(xp: Any, a: Any) -> Any:
     if a.size == 0:
         return a
     norm = float(xp.abs(a).sum(-2).max())
-    halvings = max(0, int(np.ceil(np.log2(norm / _WIDEST)))) if np.isfinite(norm) and norm > 0 else 0
+    halvings = max(0, int(np.ceil(np.log2(norm / WIDEST)))) if np.isfinite(norm) and norm > 0 else 0
     a = a / 2.0**halvings
     one = xp.broadcast_to(xp.eye(a.shape[-1]), a.shape)
-    a2 = a @ a
-    a4, b = a2 @ a2, _PADE
-    a6 = a4 @ a2
-    odd = a @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
-    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+    odd, even = approximation(a, one, lambda x, y: x @ y, lambda *terms: sum(c * x for c, x in terms))
     found = xp.linalg.solve(even - odd, even + odd)
     for _ in range(halvings):
         found = found @ found
     return found
+
+
+def approximation(a: T, one: T, product: Callable[[T, T], T], total: Callable[..., T]) -> tuple[T, T]:
+    """Return the odd and the even part of the approximation of order 13; `total` adds up numbers times matrices."""
+    b, a2 = _PADE, product(a, a)
+    a4 = product(a2, a2)
+    a6 = product(a4, a2)
+    high = product(a6, total((b[13], a6), (b[11], a4), (b[9], a2)))
+    odd = product(a, total((1.0, high), (b[7], a6), (b[5], a4), (b[3], a2), (b[1], one)))
+    high = product(a6, total((b[12], a6), (b[10], a4), (b[8], a2)))
+    return odd, total((1.0, high), (b[6], a6), (b[4], a4), (b[2], a2), (b[0], one))
 
 
 class MatrixExponential(Op):
@@ -91,8 +99,8 @@ class MatrixExponentialSlope(Op):
         if da is None:
             return b.matrix_exp_slope(a, de)
         zero = b.zeros_like(a)
-        moved = b.matrix_exp_slope(_blocks(b, a, e, zero), _blocks(b, da, zero if de is None else de, zero))
-        return _upper_right(b, moved, a)
+        moved = b.matrix_exp_slope(blocks(b, a, e, zero), blocks(b, da, zero if de is None else de, zero))
+        return upper_right(b, moved, a)
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   **_: Any) -> Sequence[Value | None]:  # fmt: skip
@@ -102,14 +110,15 @@ class MatrixExponentialSlope(Op):
         yield Sample((rng.normal(size=(2, 2)), rng.normal(size=(2, 2))))
 
 
-def _blocks(b: Builder, a: Any, e: Any, zero: Any) -> Any:
+def blocks(b: Builder, a: Any, e: Any, zero: Any) -> Any:
     """Emit [[a, e], [0, a]]."""
     rank = tensor_type(a).rank
     above, below = b.concat(a, e, axis=rank - 1), b.concat(zero, a, axis=rank - 1)
     return b.concat(above, below, axis=rank - 2)
 
 
-def _upper_right(b: Builder, whole: Any, a: Any) -> Any:
+def upper_right(b: Builder, whole: Any, a: Any) -> Any:
+    """Emit the block that stands above on the right."""
     kind = tensor_type(a)
     batch = (("slice", None, None, None),) * (kind.rank - 2)
     size = kind.shape[-1]

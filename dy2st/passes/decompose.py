@@ -21,6 +21,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.base import Pass
+from dy2st.passes.matrix_exponential import exponential, slope
 from dy2st.passes.polygamma import polygamma
 
 Rule = Callable[[Builder, Operation], Sequence[Value] | None]
@@ -238,4 +239,6 @@ RULES: dict[str, Rule] = {
     "log_softmax": _log_softmax,
     "layer_norm": _layer_norm,
     "polygamma": polygamma,
+    "matrix_exp": exponential,
+    "matrix_exp_slope": slope,
 }

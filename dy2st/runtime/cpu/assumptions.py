@@ -44,6 +44,9 @@ def _met_in(operation: Operation) -> Iterator[Meeting]:
             yield from _trailing(other, operation.operands[0])
     elif name in _SAME_LEADING:
         yield from _leading(operation.operands)
+    elif name in _SQUARE:
+        *_, rows, columns = _shape(operation.operands[0])
+        yield rows, columns
 
 
 _LOOPS = ("while_loop", "counted_while")
@@ -51,6 +54,8 @@ _SAME_TRAILING = frozenset({"layer_norm"})
 """Ops whose operands have the last extents of the first."""
 _SAME_LEADING = frozenset({"softmax_cross_entropy"})
 """Ops whose operands have the same extents, but along one axis."""
+_SQUARE = frozenset({"matrix_exp", "matrix_exp_slope"})
+"""Ops of square matrices that are written as others where the types tell that they are square."""
 
 
 def _trailing(a: Value, b: Value) -> Iterator[Meeting]:
