@@ -19,11 +19,13 @@ to the interpreter.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.base import Pass, each_block
+from dy2st.passes.rebuilding import Now, rebuild
 
 _DTYPES = ("float32", "float64")
 
@@ -45,22 +47,14 @@ def _accumulate(block: Block) -> bool:
     if not fused:
         return False
     dropped = {operation for product, _, chain in fused.values() for operation in (product, *chain)}
-    values: dict[Value, Value] = {}
-    operations, block.operations = block.operations, []
-    b = Builder(block)
-    for operation in operations:
-        if operation in dropped:
-            continue
-        operation.operands = [values.get(v, v) for v in operation.operands]
-        if operation not in fused:
-            b.adopt(operation)
-            continue
+
+    def instead(b: Builder, operation: Operation, now: Now) -> Sequence[Value] | None:
+        if operation in dropped or operation not in fused:
+            return () if operation in dropped else None
         product, total, _ = fused[operation]
-        b.location = operation.location
-        factors = [values.get(v, v) for v in product.operands]
-        made = b.emit("matmul_add", [*factors, total], dict(product.attributes))
-        values[operation.results[0]] = made
-    block.results = [values.get(v, v) for v in block.results]
+        return [b.emit("matmul_add", [*map(now, product.operands), total], dict(product.attributes))]
+
+    rebuild(block, instead)
     return True
 
 

@@ -23,6 +23,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.base import Pass, each_block
+from dy2st.passes.rebuilding import Now, rebuild
 from dy2st.records import record
 
 _WHOLE = ("slice", None, None, None)
@@ -63,19 +64,14 @@ def _cut_block(block: Block) -> bool:
     if not found:
         return False
     of = {by: (operation, cut.axis) for operation, cut in found.items() for by in cut.by}
-    values: dict[Value, Value] = {}
-    operations, block.operations = block.operations, []
-    b = Builder(block)
-    for operation in operations:
-        operation.operands = [values.get(v, v) for v in operation.operands]
+
+    def instead(b: Builder, operation: Operation, now: Now) -> Sequence[Value] | None:
         if operation in of:
-            b.location = operation.location
             source, axis = of[operation]
-            for old, new in zip(operation.results, _parts(b, source, operation, axis), strict=True):
-                values[old] = new
-        elif operation not in found:
-            b.adopt(operation)
-    block.results = [values.get(v, v) for v in block.results]
+            return _parts(b, source, operation, axis)
+        return () if operation in found else None
+
+    rebuild(block, instead)
     return True
 
 

@@ -20,7 +20,7 @@ x + 0.0 is kept: it is 0.0 where x is -0.0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.passes.base import Pass, each_block
+from dy2st.passes.rebuilding import Now, rebuild
 from dy2st.records import record
 
 _WHOLE = ("slice", None, None, None)
@@ -64,17 +65,13 @@ def _join(block: Block) -> bool:
     if not found:
         return False
     dropped = {o for chain in found.values() for o in chain.dropped}
-    values: dict[Value, Value] = {}
-    operations, block.operations = block.operations, []
-    b = Builder(block)
-    for operation in operations:
-        operation.operands = [values.get(v, v) for v in operation.operands]
+
+    def instead(b: Builder, operation: Operation, now: Now) -> Sequence[Value] | None:
         if operation in found:
-            b.location = operation.location
-            values[operation.results[0]] = _joined(b, found[operation], values)
-        elif operation not in dropped:
-            b.adopt(operation)
-    block.results = [values.get(v, v) for v in block.results]
+            return [_joined(b, found[operation], now)]
+        return () if operation in dropped else None
+
+    rebuild(block, instead)
     return True
 
 
@@ -140,14 +137,14 @@ def _is_zeros(operation: Operation) -> bool:
     return not number.tobytes().strip(b"\0")
 
 
-def _joined(b: Builder, chain: _Chain, values: dict[Value, Value]) -> Value:
+def _joined(b: Builder, chain: _Chain, now: Now) -> Value:
     """Emit the parts, each with 0.0 added, one after the other."""
-    number, *dims = (values.get(v, v) for v in chain.zeros.operands)
+    number, *dims = map(now, chain.zeros.operands)
     shape: list[int | None] = list(chain.zeros.attributes["shape"])
     if shape[chain.axis] is None:
         del dims[sum(e is None for e in shape[: chain.axis])]
     made: list[Value] = []
-    for part in (values.get(v, v) for v in chain.parts):
+    for part in map(now, chain.parts):
         length = tensor_type(part).shape[chain.axis]
         own = (*shape[: chain.axis], length, *shape[chain.axis + 1 :])
         made.append(b.emit("add", [part, b.emit("broadcast", [number, *dims], {"shape": own})]))

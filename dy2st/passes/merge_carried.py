@@ -56,7 +56,7 @@ def _merge(block: Block, replacements: Replacements) -> bool:
 
 def _merge_in(loop: Operation, results: set[Value], replacements: Replacements) -> bool:
     (body,), turn = loop.blocks, int(loop.op.name == "counted_while")
-    changed = False
+    instead: dict[Value, Value] = {}
     for i, first in reversed(list(enumerate(_equal(loop, turn)))):
         old, new = loop.results[i], loop.results[first]
         if first == i or ({old, new} <= results and not isinstance(old.type, ScalarType)):  # 2.
@@ -64,14 +64,14 @@ def _merge_in(loop: Operation, results: set[Value], replacements: Replacements) 
         if not replacements.replace(old, new):
             continue
         results.update({new} if old in results else ())
-        argument = body.arguments.pop(turn + i)
-        for operation in body.operations:
-            operation.operands = [body.arguments[turn + first] if v is argument else v for v in operation.operands]
+        instead[body.arguments.pop(turn + i)] = body.arguments[turn + first]
         del body.results[1 - turn + i], loop.operands[1 + i], loop.results[i]
-        body.results = [body.arguments[turn + first] if v is argument else v for v in body.results]
         loop.attributes["carried"] -= 1
-        changed = True
-    return changed
+    if instead:
+        for operation in body.operations:
+            operation.operands = [instead.get(v, v) for v in operation.operands]
+        body.results = [instead.get(v, v) for v in body.results]
+    return bool(instead)
 
 
 def _equal(loop: Operation, turn: int) -> list[int]:

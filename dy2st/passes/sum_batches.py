@@ -13,10 +13,12 @@ Before                                              After
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.passes.base import Pass, each_block
+from dy2st.passes.rebuilding import Now, rebuild
 
 _PLAIN = {"transpose_x": True, "transpose_y": False}
 
@@ -36,22 +38,15 @@ def _sum(block: Block) -> bool:
     if not found:
         return False
     dropped = {operation for chain in found.values() for operation in chain}
-    values: dict[Value, Value] = {}
-    operations, block.operations = block.operations, []
-    b = Builder(block)
-    for operation in operations:
-        operation.operands = [values.get(v, v) for v in operation.operands]
-        if operation in dropped:
-            continue
-        if operation not in found:
-            b.adopt(operation)
-            continue
-        b.location = operation.location
-        left, right = (_rows(b, values.get(v, v)) for v in found[operation][-1].operands)
+
+    def instead(b: Builder, operation: Operation, now: Now) -> Sequence[Value] | None:
+        if operation in dropped or operation not in found:
+            return () if operation in dropped else None
+        left, right = (_rows(b, now(v)) for v in found[operation][-1].operands)
         made = b.emit("matmul", [left, right], _PLAIN)
-        shape = {"shape": operation.attributes["shape"]}
-        values[operation.results[0]] = b.emit("reshape", [made, *operation.operands[1:]], shape)
-    block.results = [values.get(v, v) for v in block.results]
+        return [b.emit("reshape", [made, *operation.operands[1:]], {"shape": operation.attributes["shape"]})]
+
+    rebuild(block, instead)
     return True
 
 

@@ -178,7 +178,7 @@ def call(
         raw = Handed(raw)
     if seeded == () and wrapped is not None:  # what is not wrapped takes no gradient either
         values = compiled.run(raw, xp)
-        results = [*(wrap(tensor, v) for v in values[:wrapped]), *([] if wrapped is None else values[wrapped:])]
+        results = [*(wrap(tensor, v) for v in values[:wrapped]), *values[wrapped:]]
         for i in freed_results:
             freed(results[i])
         return results

@@ -1,0 +1,33 @@
+"""Blocks that are made anew: what takes the place of an operation, what is left out, what stays."""
+
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Operation, Program, Value
+from dy2st.ir.verifier import verify
+from dy2st.passes.rebuilding import Now, rebuild
+from tests.autodiff.building import VECTOR
+
+
+def test_operations_are_replaced_left_out_and_kept() -> None:
+    b = Builder()
+    x = b.argument(VECTOR)
+    y = b.exp(x)
+    z = b.tanh(y)
+    unread = b.sin(z)
+    b.block.results = [b.add(z, x), z]
+    made: dict[str, Value] = {}
+
+    def instead(b: Builder, operation: Operation, now: Now) -> list[Value] | None:
+        if operation is unread.operation:
+            return []
+        if operation is not y.operation and operation is not z.operation:
+            return None
+        assert operation.operands == [made.get("exp", x)]  # as they are by now
+        made[operation.name] = b.cos(operation.operands[0])
+        assert now(x) is x
+        return [made[operation.name]]
+
+    rebuild(b.block, instead)
+    verify(Program({"main": b.block}))
+    assert [o.name for o in b.block.operations] == ["cos", "cos", "add"]
+    assert b.block.operations[2].operands == [made["tanh"], x]
+    assert b.block.results[1] is made["tanh"]
