@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,17 @@ class Guarded:
         self.address = self._base + start
         self.array = np.frombuffer(self._map, array.dtype, array.size, start).reshape(array.shape)
         self.array[...] = array
+
+
+def thread_counts(*counts: int) -> Iterator[int]:
+    """Let 1, 2 and 4 threads run what the loop over this runs, or so many; then as many as before."""
+    before = paddle.get_num_threads()
+    try:
+        for count in counts or (1, 2, 4):
+            paddle.set_num_threads(count)
+            yield count
+    finally:
+        paddle.set_num_threads(before)
 
 
 def same_natively(function: Callable[..., Any], *inputs: Any, calls: tuple[str, ...] | None = (), exact: bool = True,

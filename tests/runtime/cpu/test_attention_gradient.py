@@ -11,7 +11,17 @@ from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import host_target
 from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.attention import CAUSAL, LESSER, MASKED, numbers_of, scratch_of
-from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, TARGETS, Guarded, callable_of, compiled, runnable
+from tests.runtime.cpu.native import (
+    DTYPES,
+    INTEGER,
+    POINTER,
+    TARGETS,
+    Guarded,
+    callable_of,
+    compiled,
+    runnable,
+    thread_counts,
+)
 from tests.runtime.cpu.test_attention import native_names
 from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
 
@@ -108,13 +118,7 @@ def test_special_values(special, rng):
 def test_any_number_of_threads_gives_the_same_bits(rng):
     x = rng.normal(size=(4, 130, 24)).astype("float32")
     plan = NativePlan(program_of(slope, x))
-    runs, before = [], paddle.get_num_threads()
-    try:
-        for count in (1, 2, 4):
-            paddle.set_num_threads(count)
-            runs.append(plan.run([x])[0].tobytes())
-    finally:
-        paddle.set_num_threads(before)
+    runs = [plan.run([x])[0].tobytes() for _ in thread_counts()]
     assert len(set(runs)) == 1
 
 

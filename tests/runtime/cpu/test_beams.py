@@ -5,7 +5,7 @@ import pytest
 import dy2st as paddle
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable
+from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
 from tests.runtime.cpu.test_same_as_interpreter import SIZES, compare, program_of
 
 
@@ -60,10 +60,5 @@ def test_every_cpu(rng, monkeypatch):
 def test_any_number_of_threads(rng):
     inputs = tree(rng, (50, 300, 8))
     native, plan = plans(*inputs)
-    before = paddle.get_num_threads()
-    try:
-        for count in (1, 2, 4):
-            paddle.set_num_threads(count)
-            compare(native.run(list(inputs)), plan.run(list(inputs)), exact=True)
-    finally:
-        paddle.set_num_threads(before)
+    for _ in thread_counts():
+        compare(native.run(list(inputs)), plan.run(list(inputs)), exact=True)

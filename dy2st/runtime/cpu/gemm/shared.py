@@ -106,6 +106,13 @@ def _whole(f: Function, tile: Tile, wide: str, columns: str) -> str:
     return f.value(f"select i1 {wide}, i64 {of_row}, i64 {of_panel}")
 
 
+def _between(f: Function, width: Integer, whole: str) -> tuple[str, str]:
+    """Write the first column and the end of a range of groups so wide; the last whole one has what is left over."""
+    first = times(f, "%from", width)
+    last = compare(f, "sge", "%to", whole)
+    return first, f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
+
+
 @functools.cache
 def _columns(tile: Tile) -> Definition:
     """Return the function that multiplies all rows with a range of the columns."""
@@ -113,10 +120,7 @@ def _columns(tile: Tile) -> Definition:
     f = Function(f"dy2st.gemm.{tile.dtype}.columns", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
     wide = _is_wide(f)
     width = f.value(f"select i1 {wide}, i64 {WIDE * tile.lanes}, i64 {tile.vectors * tile.lanes}")
-    first = times(f, "%from", width)
-    last = compare(f, "sge", "%to", _whole(f, tile, wide, "%n"))
-    stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
-    _multiply(f, tile, by_panels, ("0", "%m"), (first, stop))
+    _multiply(f, tile, by_panels, ("0", "%m"), _between(f, width, _whole(f, tile, wide, "%n")))
     f.ret()
     return Definition(f.name, f.text(), (by_panels,))
 
@@ -138,9 +142,7 @@ def _packed_panels(tile: Tile, transposed: bool) -> Definition:
     """Return the function that packs a range of the panels; the last one of B has what columns are left over."""
     pack, width = packing(tile, transposed), tile.vectors * tile.lanes
     f = Function(f"{pack.name}.panels", (*PACKING, *RANGE), linkage="internal", also="nounwind")
-    first = times(f, "%from", width)
-    last = compare(f, "sge", "%to", f.value(f"sdiv i64 %n, {width}"))
-    stop = f.value(f"select i1 {last}, i64 %n, i64 {times(f, '%to', width)}")
+    first, stop = _between(f, width, f.value(f"sdiv i64 %n, {width}"))
     column = "%b_row" if transposed else tile.size
     given = {register: f"{kind} {register}" for kind, register in PACKING}
     given["%b"] = f"ptr {f.offset('%b', times(f, first, column))}"
