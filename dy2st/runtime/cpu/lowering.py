@@ -30,7 +30,7 @@ from dy2st.runtime.cpu.joint_runs import run_groups
 from dy2st.runtime.cpu.math.better import better_definitions
 from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.cpu.representation import kinds
-from dy2st.runtime.cpu.rules import AS_THEY_ARE, RULES, STRIDED
+from dy2st.runtime.cpu.rules import AS_THEY_ARE, STRIDED, rule_of
 from dy2st.runtime.cpu.rules.small import small
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.writer import Unit, Writer
@@ -53,7 +53,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
 
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
-    unit = Unit(program, target, RULES, STRIDED, AS_THEY_ARE, run_groups, small)
+    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small)
     unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():

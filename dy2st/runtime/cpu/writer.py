@@ -42,7 +42,8 @@ class Unit:
 
     program: Program
     target: Target
-    rules: dict[str, Rule]
+    rule_of: Callable[[str], Rule | None]
+    """Gives the rule of an op; None where its `eval` is called."""
     strided: frozenset[str]
     """The ops whose rules read tensors with gaps."""
     as_they_are: frozenset[str]
@@ -157,10 +158,12 @@ class Writer(Values):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
             made = self.unit.small_rule(self, step, operands)
-        elif step.op.name in self.unit.as_they_are or step.op.name not in self.unit.rules:
-            made = self.unit.rules.get(step.op.name, host_rule)(self, step, operands)
         else:
-            made = self._step_in_memory(step, operands)
+            rule = self.unit.rule_of(step.op.name)
+            if rule is None or step.op.name in self.unit.as_they_are:
+                made = (rule or host_rule)(self, step, operands)
+            else:
+                made = self._step_in_memory(rule, step, operands)
         made = [self.fitted(v.type, c) for v, c in zip(step.results, made, strict=True)]
         for value, components in zip(step.results, made, strict=True):
             if len(components) != len(kinds(value.type)):
@@ -170,9 +173,8 @@ class Writer(Values):
                 self.release(value.type, components)
         return made
 
-    def _step_in_memory(self, step: Operation, operands: list[Components]) -> Sequence[Components]:
+    def _step_in_memory(self, rule: Rule, step: Operation, operands: list[Components]) -> Sequence[Components]:
         """Write an operation by a rule that knows tensors in memory, on copies of small tensors there."""
-        rule = self.unit.rules[step.op.name]
         small = {v: c for v, c in zip(step.operands, operands, strict=True) if isinstance(c, Registers)}
         if not small:
             return rule(self, step, operands)

@@ -1,44 +1,5 @@
 """How operations become native code, a file a family. An op without a rule is a call of its `eval`."""
 
-from dy2st.runtime.cpu.rules import (
-    along_axis,
-    attention,
-    beams,
-    brackets,
-    broadcasts,
-    cells,
-    classes,
-    control,
-    creation,
-    draws,
-    elimination,
-    extremes,
-    fourier,
-    joins,
-    linear_algebra,
-    list_forms,
-    list_joins,
-    list_tensors,
-    lists,
-    number_functions,
-    numbers,
-    optionals,
-    places,
-    products,
-    rearranged,
-    reductions,
-    scans,
-    selected,
-    slots,
-    sorting,
-    tensors,
-    tuples,
-    variants,
-    views,
-    windows,
-    writes,
-    zero_rank,
-)
-from dy2st.runtime.cpu.rules.registry import AS_THEY_ARE, RULES, STRIDED
+from dy2st.runtime.cpu.rules.registry import AS_THEY_ARE, STRIDED, rule_of
 
-__all__ = ["AS_THEY_ARE", "RULES", "STRIDED"]
+__all__ = ["AS_THEY_ARE", "STRIDED", "rule_of"]

@@ -1,12 +1,65 @@
-"""The table of rules: which function writes which operation."""
+"""The table of rules: which function writes which operation.
+
+A file of rules is loaded with the first of its operations that is written: a Program has few families of them, and all
+files take 10 ms to load.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 from dy2st.runtime.cpu.writer import Rule
 
-RULES: dict[str, Rule] = {}
+FAMILIES = {
+    "along_axis": "take_along_axis put_along_axis combine_along_axis last_writer",
+    "attention": "attention attention_grad attention_mask_grad",
+    "beams": "gather_tree",
+    "brackets": "index index_set index_add index_last",
+    "broadcasts": "broadcast sum_to",
+    "cells": "adaptive_max_pool",
+    "classes": "class_places keep_at",
+    "control": "cond while_loop counted_while call try assert",
+    "creation": "arange linspace eye one_hot diagonal_embed",
+    "draws": "random_uniform random_normal random_exponential random_int random_bernoulli random_permutation",
+    "elimination": "lu",
+    "extremes": "argmax argmin",
+    "fourier": "fft",
+    "joins": "concat stack",
+    "linear_algebra": "inverse solve det slogdet cholesky eigh svd eig qr",
+    "list_forms": (
+        "list_extend list_insert list_spread list_remove list_bounds list_part slots_part list_reverse "
+        "slots_reverse slots_extend"
+    ),
+    "list_joins": "list_stack list_concat list_extents list_unstack list_split",
+    "list_tensors": "list_popped list_to_tensor list_stack_tangent",
+    "lists": "list_new list_len list_append list_index list_get list_pop list_set",
+    "number_functions": "scalar_pow scalar_round",
+    "numbers": (
+        "scalar_constant scalar_add scalar_sub scalar_mul scalar_truediv scalar_floordiv scalar_mod scalar_lt "
+        "scalar_le scalar_eq scalar_ne scalar_gt scalar_ge scalar_min scalar_max scalar_and scalar_or scalar_xor "
+        "scalar_neg scalar_abs scalar_bool scalar_not scalar_int scalar_float scalar_to_tensor broadcast_extent"
+    ),
+    "optionals": "optional_add",
+    "places": "take take_add",
+    "products": "matmul matmul_add",
+    "rearranged": "flip diagonal tril triu bitcast roll pad",
+    "reductions": "sum mean max min prod all any",
+    "scans": "cumsum cumprod linear_scan cummax cummin",
+    "selected": "gather_nd scatter_nd_add masked_select nonzero",
+    "slots": "list_take list_clear list_put list_accumulate",
+    "sorting": "sort argsort topk",
+    "tensors": "constant dim item detach renew full expand_dims squeeze reshape",
+    "tuples": "tuple_new tuple_get",
+    "variants": "variant_new variant_tag variant_get variant_ct variant_wrap variant_cast variant_or_zeros",
+    "views": "transpose split",
+    "windows": (
+        "conv conv_input_grad conv_weight_grad max_pool avg_pool avg_pool_grad adaptive_avg_pool adaptive_avg_pool_grad"
+    ),
+}
+"""The ops that a file of this folder has rules for; other elementwise ones are written by zero_rank.py."""
+FILES = {name: file for file, names in FAMILIES.items() for name in names.split()}
+_rules: dict[str, Rule] = {}
 STRIDED = frozenset(
     {
         "dim",
@@ -40,10 +93,27 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     """Enter a function as the rule of these ops."""
 
     def enter(function: Rule) -> Rule:
+        file = function.__module__.rpartition(".")[2]
         for name in names:
-            if name in RULES:
+            if FILES.get(name) != file:
+                raise ValueError(f"FAMILIES in rules/registry.py does not say that {file}.py has the rule of {name!r}")
+            if name in _rules:
                 raise ValueError(f"two rules write {name!r}")
-            RULES[name] = function
+            _rules[name] = function
         return function
 
     return enter
+
+
+def rule_of(name: str) -> Rule | None:
+    """Return the function that writes an op; None for an op whose `eval` is called.
+
+    >>> rule_of("matmul").__name__, rule_of("tanh").__name__, rule_of("print")
+    ('matmul', 'write', None)
+    """
+    file = FILES.get(name)
+    if file is None:
+        return importlib.import_module("dy2st.runtime.cpu.rules.zero_rank").rule_of_elementwise(name)
+    if name not in _rules:
+        importlib.import_module(f"dy2st.runtime.cpu.rules.{file}")
+    return _rules[name]

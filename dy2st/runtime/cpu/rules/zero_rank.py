@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation
@@ -10,8 +10,7 @@ from dy2st.runtime.cpu.elementwise import compute, computes
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import Components, in_register
 from dy2st.runtime.cpu.rules.complex_numbers import computes_with_complex, elementwise
-from dy2st.runtime.cpu.rules.registry import RULES
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.writer import Rule, Writer, host_rule
 
 
 def write(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
@@ -23,16 +22,7 @@ def write(w: Writer, operation: Operation, operands: list[Components]) -> Sequen
     return [(compute(Lanes(w.f, w.module, 1), operation, [c[0] for c in operands]),)]
 
 
-def enter(names: Sequence[str], function: Callable[..., Sequence[Components]] = write) -> None:
-    """Enter the rule of every elementwise op that has no other one."""
-    for name in names:
-        RULES.setdefault(name, function)
-
-
-enter(
-    [
-        name
-        for name, op in REGISTRY.items()
-        if getattr(op, "elementwise", False) or name in ("renew", "zeros_like", "ones_like")
-    ]
-)
+def rule_of_elementwise(name: str) -> Rule | None:
+    """Return the rule of an op that no other file has one for; None for an op that is not elementwise."""
+    is_elementwise = getattr(REGISTRY.get(name), "elementwise", False) or name in ("zeros_like", "ones_like")
+    return write if is_elementwise else None
