@@ -191,7 +191,8 @@ class VariantCast(Op):
                   *, type: VariantType, tags: tuple[int, ...]) -> Sequence[Value | None]:  # fmt: skip
         back = [0] * len(type.alternatives)
         for old, new in enumerate(tags):
-            back[new] = old
+            if new:  # what the variant cannot be became unset
+                back[new] = old
         return [b.emit("variant_cast", [cts[0]], {"type": operands[0].type, "tags": tuple(back)})]  # type: ignore[list-item]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

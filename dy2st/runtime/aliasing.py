@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dy2st.records import record
-from dy2st.runtime.templates import Const
+from dy2st.runtime.templates import Const, Items, NewList, NewObject, Template
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -54,8 +54,9 @@ class Aliases:
     def joined(self, made: Any, *sources: Any) -> None:
         """Note that `made` is one of `sources` in a run; in tuples, lists and dicts, item by item."""
         if isinstance(made, (Tensor, Variant)):
-            parts = [x for x in sources if not (isinstance(x, Held) and _names(made, x.container))]
-            self.same([made, *tensors_in(parts)])
+            named = {id(x) for t in getattr(made, "alternatives", ()) for x in named_in(t)}
+            parts = [x for x in sources if not (isinstance(x, Held) and id(x.container) in named)]
+            self.same([made, *(x for x in tensors_in(parts) if id(x) not in named)])
             return
         if isinstance(made, Held):
             self.same([made.container, *(x.container for x in sources if isinstance(x, Held))])
@@ -103,9 +104,14 @@ def tensors_in(x: Any) -> Iterator[Any]:
             yield from tensors_in(item)
 
 
-def _names(made: Any, container: Any) -> bool:
-    """Say whether an alternative of a variant is this very container."""
-    return isinstance(made, Variant) and any(isinstance(a, Const) and a.object is container for a in made.alternatives)
+def named_in(t: Template) -> Iterator[Any]:
+    """Give the objects that a template names: what changes them is seen through it too."""
+    if isinstance(t, Const):
+        yield t.object
+    for item in t.items if isinstance(t, (Items, NewObject)) else ():
+        yield from named_in(item)
+    if isinstance(t, NewList):
+        yield from named_in(t.content)
 
 
 def _differ(things: list[Any]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.location import error_here, is_user_frame
 from dy2st.ir.program import Value
-from dy2st.runtime.aliasing import root
+from dy2st.runtime.aliasing import named_in, root
 from dy2st.runtime.attributes import attributes, slots_of
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING, Key
@@ -131,6 +131,8 @@ def old_objects(trace: Any) -> set[int]:
         if isinstance(x, (*CONTAINERS, tuple)):
             content = trace.log.get(("items", id(x))) if isinstance(x, CONTAINERS) else x
             content = x if content is MISSING else content
+            if isinstance(content, Variant):
+                content = [i for t in content.alternatives for i in named_in(t)]
             items = content.values() if isinstance(content, dict) else content
             waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
         elif is_plain_object(x):

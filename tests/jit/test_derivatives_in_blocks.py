@@ -74,3 +74,27 @@ def test_backward(t):
         grad = function(paddle.to_tensor([1.0, -0.5], stop_gradient=False), paddle.to_tensor(t))
         found.append(None if grad is None else grad.numpy().tolist())
     assert found[1] == found[0] == ([8.0, -4.0] if t else None)
+
+
+def lists_under_keys_of_the_run(x, c):
+    found = {"a": [x], "n": {}}
+    for i in range(3):
+        if c > i:
+            found["n"][i] = x * i
+            found[f"k{i}"] = found["a"]
+        found["a"].append(x * i)
+    return sum((v * v * v).sum() for v in found["a"]) + found["n"].get(1, x).sum() * x.sum()
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+def test_a_variant_with_fewer_alternatives_has_cotangents_of_its_own(backend, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    static = paddle.jit.to_static(lists_under_keys_of_the_run, full_graph=True)
+    for c in (-1.0, 1.0, 2.0):
+        seconds = []
+        for f in (lists_under_keys_of_the_run, static):
+            x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+            (slope,) = paddle.grad(f(x, paddle.to_tensor(c)), x, create_graph=True)
+            (second,) = paddle.grad((slope * slope).sum(), x)
+            seconds.append((slope.tolist(), second.tolist()))
+        assert seconds[0] == seconds[1]

@@ -395,3 +395,28 @@ def while_list_not_empty(x, k):
     while stack:
         total = total + stack.pop()
     return total
+
+
+@case((POS, n(1)), (NEG, n(1)))
+def a_list_in_a_dict_that_may_have_gained_a_key(x, k):
+    found = {"log": []}
+    if x.sum() > 0:
+        found["done"] = k
+    log = found["log"]
+    log.append(x)
+    if k > 0:
+        found["last"] = log
+    log.append(x * 2)
+    return found, log
+
+
+@case((POS, n(5)), (NEG, n(5)), (POS, n(0)))
+def a_state_that_a_loop_leaves_early(x, k):
+    state = {"at": x.sum() * 0, "log": []}
+    for i in range(k):
+        state["at"] = state["at"] + x.sum()
+        state["log"].append(state["at"])
+        if state["at"] > 4:
+            state["done"] = i
+            break
+    return state["log"], state.get("done")
