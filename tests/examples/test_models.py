@@ -80,6 +80,9 @@ CASES = {
 HEAVY = ("resnet18", "resnet50", "mobilenet_v2")
 LONG_TO_COMPILE = (*HEAVY, "lenet", "tagger", "seq2seq", "translation", "bert", "reinforce", "yolo")
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name in HEAVY else ()) for name in CASES]
+of_one_tier = pytest.mark.one_tier("Adam makes whole steps of gradients that are nothing but rounding")
+"""Keys have a bias that moves no weight, and so has a convolution in front of a batch norm: its gradient is zero. With
+float64 the tiers agree to 1e-10; losses are compared in tests/runtime/cpu/test_models_natively.py."""
 FEW = 2
 """Steps; the second one and those after it run as native code."""
 
@@ -110,6 +113,7 @@ def assert_close(got, want, tolerance=1e-5):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
+@of_one_tier
 @pytest.mark.parametrize(
     "name",
     [
@@ -125,6 +129,7 @@ def test_the_loss_falls(name, example):
     assert np.mean(losses[-fifth:]) < case.falls_to * np.mean(losses[:fifth])
 
 
+@of_one_tier
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG_TO_COMPILE else ()) for name in CASES]
 )
@@ -175,6 +180,7 @@ PROGRAMS = {
 }
 
 
+@of_one_tier
 @pytest.mark.slow
 @pytest.mark.parametrize("file", PROGRAMS)
 def test_the_example_runs(file, example, monkeypatch, capsys):
