@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.ir.program import Value
 from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.gemm.after import COST, FUNCTION, OPERANDS
 from dy2st.runtime.cpu.groups import Run, prepared, results
@@ -12,6 +11,7 @@ from dy2st.runtime.cpu.layout import lanes_of
 from dy2st.runtime.cpu.parts import kernel_of_parts
 from dy2st.runtime.cpu.representation import Components
 from dy2st.runtime.cpu.rules.products import multiplied
+from dy2st.runtime.cpu.rules.windows import convolved
 from dy2st.runtime.cpu.splitting import element_cost
 from dy2st.runtime.cpu.writer import Writer
 
@@ -29,9 +29,10 @@ def run_epilogue(w: Writer, step: Epilogue, operands: Sequence[Components]) -> S
         given[value] = made
         w.hold(set() if value in step.results else {value})
         runs.append(prepared(w, group, [given[v] for v in group.operands]))
-        return _row(w, runs[0], value)
+        return _row(w, runs[0])
 
-    multiplied(w, product, [given[v] for v in product.operands], after)
+    write = multiplied if product.op.name == "matmul" else convolved
+    write(w, product, [given[v] for v in product.operands], after)
     made = dict(zip(group.results, results(w, runs[0]), strict=True))
     if value in w.dying:
         w.release(value.type, given[value])
@@ -39,11 +40,11 @@ def run_epilogue(w: Writer, step: Epilogue, operands: Sequence[Components]) -> S
     return [made[v] if v in made else given[v] for v in step.results]
 
 
-def _row(w: Writer, run: Run, near: Value) -> str:
+def _row(w: Writer, run: Run) -> str:
     """Write the row of memory with the nest's function and what it takes; return its address."""
     f, unit = w.f, w.unit
     row = f.slot("i64", OPERANDS // 8 + len(run.arguments))
-    f.store("ptr", f"@{kernel_of_parts(unit.kernels, unit.target, run.made, near)}", f.offset(row, FUNCTION))
+    f.store("ptr", f"@{kernel_of_parts(unit.kernels, unit.target, run.made)}", f.offset(row, FUNCTION))
     f.store("i64", str(element_cost(run.made, lanes_of(run.made, unit.target))), f.offset(row, COST))
     for i, argument in enumerate(run.arguments):
         kind, _, register = argument.partition(" ")

@@ -4,7 +4,8 @@
     %y = relu(%z + %b)          becomes
 
 1. The nest is elementwise: a row of it is one of the product, and operands vary along whole rows or not at all. Those
-   of a convolution are the places of a channel.
+   of a convolution are the places of a channel. No other operand is as large as the product: parts of one that comes
+   from memory are read more slowly than all of it.
 2. The product runs where its nest does, so nobody between them reads it, or would see that it does not raise.
 3. What is known to be small stays in cache anyhow.
 4. Next values of parameters are made by the last nests, which write them into the memory of the values before
@@ -28,7 +29,7 @@ _SMALL = 1 << 14
 """So many elements are in cache when the product is done."""
 _LEAST_ROW = 16
 """Shorter rows are not worth a function that runs row by row."""
-_OUTER = {"matmul": -1}
+_OUTER = {"matmul": -1, "conv": 2}
 """Which axes of a product stand outside of its rows."""
 
 
@@ -105,8 +106,12 @@ def _follows(group: Group, product: Operation) -> bool:
         return False
     if len(known) == rank and math.prod(known) <= _SMALL:
         return False
-    fits = group.maps[value] == tuple(range(rank)) and all(even(m, outer, t.shape) for m in group.maps.values())
-    return fits and not any(group.maps[v] != group.maps[value] for v in group.results)
+    whole = tuple(range(rank))
+    if group.maps[value] != whole or any(group.maps[v] != whole for v in group.results):
+        return False
+    if any(group.maps.get(v) == whole for v in group.operands if v is not value):
+        return False
+    return all(even(m, outer, t.shape) for m in group.maps.values())
 
 
 def _may_wait(

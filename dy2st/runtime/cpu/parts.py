@@ -20,7 +20,6 @@ from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, lanes_of
 from dy2st.runtime.cpu.likeness import likeness
 from dy2st.runtime.cpu.past_caches import LARGE, LEAST_VECTOR, fence, goes_past
-from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.reductions import combined, finished
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.splitting import (
@@ -39,9 +38,6 @@ from dy2st.runtime.cpu.splitting import (
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, by_row, forked
 from dy2st.runtime.cpu.threads.state import MOST
-
-_LINE = 64
-"""The bytes of a cache's line."""
 
 
 def kernel(module: Module, target: Target, made: Layout) -> str:
@@ -68,12 +64,12 @@ def _known(module: Module, form: str, made: Layout, write: Callable[[], str]) ->
     return module.names[key]
 
 
-def kernel_of_parts(module: Module, target: Target, made: Layout, near: Value) -> str:
+def kernel_of_parts(module: Module, target: Target, made: Layout) -> str:
     """Return the name of the function that runs parts of a nest: some rows, some columns (gemm/after.py).
 
-    The nest is one sweep without sums. What is `near`, in cache, is not asked for ahead.
+    The nest is one sweep without sums.
     """
-    return _named(module, _Kernel(module, target, made).parts(near))
+    return _named(module, _Kernel(module, target, made).parts())
 
 
 def _named(module: Module, text: str) -> str:
@@ -139,7 +135,7 @@ class _Kernel(Nest):
         public = by_row("dy2st.kernel", part.name, [kind for kind, _ in self.parameters], linkage="")
         return f"{public.text}\n\n{part.text()}"
 
-    def parts(self, near: Value) -> str:
+    def parts(self) -> str:
         """Write the function that runs some rows and columns, which reads what it takes from a row of memory."""
         numbers = [("i64", f"%{name}") for name in ("upper", "lower", "left", "right")]
         public = Function("dy2st.kernel", [("ptr", "%row"), *numbers], also="nounwind")
@@ -154,24 +150,9 @@ class _Kernel(Nest):
         self.begin(part)
         self.first, self.stop = "%left", "%right"
         with part.loop("%lower", start="%upper", hint="row") as number:
-            self._ask_for(self._counters(plus(part, number, 1)), near)
             self.row_of(self._counters(number))
         part.ret()
         return f"{public.text()}\n\n{part.text()}"
-
-    def _ask_for(self, counters: list[str], near: Value) -> None:
-        """Write that the columns of another row are asked for: rows of parts are too short for a CPU to look ahead."""
-        maps, outer = self.group.maps, self.made.outer
-        far = [
-            v for v in self.reading
-            if v is not near and v not in self.strides and not self.made.is_row(v) and {*maps[v]} & {*range(outer)}
-        ]  # fmt: skip
-        for value in far:
-            self.module.add(PREFETCH.name, PREFETCH.text)
-            size = _dtype(value).itemsize
-            start = self._row_address(value, counters, self.reading[value])
-            with self.f.loop(self.stop, _LINE // size, self.first, hint="ask") as i:
-                prefetch(self.f, self.f.offset(start, times(self.f, i, size)))
 
     def _counters(self, number: str) -> list[str]:
         """Write the places along the outer axes of a row of which this is the number."""

@@ -25,21 +25,21 @@ ON_PARTS = "matmul -> {}, and on parts of it"
 def program(forms=(False, False), dtype=paddle.float32, batch=(), own=False, after=lambda b, z, bias, r: b.relu(z)):
     """Return the Program of a product (of a batch with a matrix each, where `own`) and what is done with it."""
     b = Builder()
-    shapes = [(K, M) if forms[0] else (M, K), (N, K) if forms[1] else (K, N), (N,), (M, N)]
+    shapes = [(K, M) if forms[0] else (M, K), (N, K) if forms[1] else (K, N), (N,), (M, 1)]
     lead = [batch, batch if own or not batch else (), (), batch]
     x, w, bias, r = (b.argument(TensorType(dtype, (*e, *s))) for e, s in zip(lead, shapes, strict=True))
     if batch and not own:
         w = b.broadcast(w, b.dim(x, axis=0), *(b.dim(w, axis=i) for i in (0, 1)), shape=(None, None, None))
     z = b.matmul(x, w, transpose_x=forms[0], transpose_y=forms[1])
-    rows = [b.dim(r, axis=i) for i in range(len(batch) + 2)]
-    spread = b.broadcast(bias, *rows, shape=(None,) * len(rows))
-    made = after(b, b.add(z, spread), z, r)
+    rows = [*(b.dim(r, axis=i) for i in range(len(batch) + 1)), b.dim(bias, axis=0)]
+    bias, r = (b.broadcast(v, *rows, shape=(None,) * len(rows)) for v in (bias, r))
+    made = after(b, b.add(z, bias), z, r)
     b.block.results = [*made] if isinstance(made, (list, tuple)) else [made]
     return Program({"main": b.block})
 
 
 def arrays(rng, m, n, k, forms=(False, False), dtype="float32", batch=(), own=False):
-    shapes = [(k, m) if forms[0] else (m, k), (n, k) if forms[1] else (k, n), (n,), (m, n)]
+    shapes = [(k, m) if forms[0] else (m, k), (n, k) if forms[1] else (k, n), (n,), (m, 1)]
     lead = [batch, batch if own else (), (), batch]
     return [rng.normal(size=(*e, *s)).astype(dtype) for e, s in zip(lead, shapes, strict=True)]
 
@@ -52,8 +52,8 @@ def compare(found, wanted):
         np.testing.assert_allclose(one, other, rtol=2e-5 if single else 1e-12, atol=1e-4 if single else 1e-12)
 
 
-def with_residual(b, sum_, z, r):
-    return b.add(b.gelu(sum_, approximate=False), r)
+def scaled(b, sum_, z, r):
+    return b.mul(b.gelu(sum_, approximate=False), r)
 
 
 def test_stages_show_it():
@@ -65,7 +65,7 @@ def test_stages_show_it():
 
 @pytest.mark.parametrize("forms", FORMS)
 def test_every_size(forms, rng, guarded):
-    made = program(forms, after=with_residual)
+    made = program(forms, after=scaled)
     native, plan = NativePlan(made), compile_plan(made)
     for m, n, k in [*zip(SIZES, reversed(SIZES), SIZES, strict=True), *((m, n, 3) for m in SIZES for n in SIZES)]:
         given = arrays(rng, m, n, k, forms)
@@ -79,7 +79,7 @@ def test_every_cpu(cpu, dtype, rng, monkeypatch):
     if not runnable(cpu):
         pytest.skip(f"this CPU does not run {cpu}")
     monkeypatch.setenv("DY2ST_CPU", cpu)
-    made = program(dtype=getattr(paddle, dtype), after=with_residual)
+    made = program(dtype=getattr(paddle, dtype), after=scaled)
     native, plan = NativePlan(made), compile_plan(made)
     for m, n, k in [(1, 50, 7), (3, 33, 1), (9, 500, 300), (140, 801, 5), (2, 7, 0)]:
         given = arrays(rng, m, n, k, dtype=dtype)
@@ -88,7 +88,7 @@ def test_every_cpu(cpu, dtype, rng, monkeypatch):
 
 @pytest.mark.parametrize("forms", FORMS)
 def test_any_number_of_threads_gives_the_same_bits(forms, rng):
-    native, before = NativePlan(program(forms, after=with_residual)), paddle.get_num_threads()
+    native, before = NativePlan(program(forms, after=scaled)), paddle.get_num_threads()
     for m, n, k in [(300, 1000, 40), (700, 500, 600), (13, 3000, 100), (1, 5000, 300), (301, 1, 4000)]:
         given, made = arrays(rng, m, n, k, forms), []
         for count in (1, 2, 4):
@@ -101,7 +101,7 @@ def test_any_number_of_threads_gives_the_same_bits(forms, rng):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_batches(own, rng, guarded):
-    made = program(batch=(B,), own=own, after=with_residual)
+    made = program(batch=(B,), own=own, after=scaled)
     assert ON_PARTS.format("float32[b, m, n]") in stage(made, "fused")
     native, plan = NativePlan(made), compile_plan(made)
     for b, m, n, k in [(3, 5, 40, 7), (40, 17, 33, 16), (0, 3, 4, 5), (1, 200, 100, 64)]:
@@ -132,14 +132,18 @@ def test_an_operand_of_the_product_is_not_written_over(rng):
     compare(Versions(made).run([x, w]), compile_plan(made).run([x, w]))
 
 
-def test_what_reads_or_reduces_between_stays_apart():
+def test_what_reads_or_reduces_between_or_reads_as_much_stays_apart():
     def reduces(b, sum_, z, r):
         return b.sum(sum_, axis=(1,), keepdim=False)
 
     def reads(b, sum_, z, r):
         return b.matmul(z, r, transpose_x=False, transpose_y=True), sum_
 
-    for after in (reduces, reads):
+    def reads_as_much(b, sum_, z, r):
+        large = b.argument(z.type)
+        return b.add(sum_, large)
+
+    for after in (reduces, reads, reads_as_much):
         assert "and on parts of it" not in stage(program(after=after), "fused")
 
 
@@ -187,5 +191,97 @@ def test_gradients(rng):
 def test_numbers_that_are_none_stay_in_their_rows_and_columns(rng):
     given = arrays(rng, 150, 450, 20)
     given[0][7, 3], given[1][2, 5] = np.nan, np.inf
-    made = program(after=with_residual)
+    made = program(after=scaled)
     compare(NativePlan(made).run(given), compile_plan(made).run(given))
+
+
+WAYS = {
+    "vectors of places": ((2, 5, 20, 21), (9, 5, 3, 3), 1),
+    "two groups": ((2, 8, 12, 12), (16, 4, 3, 3), 2),
+    "tiles": ((2, 32, 14, 15), (33, 32, 3, 3), 1),
+    "mixed images": ((9, 4, 5, 5), (5, 4, 3, 3), 1),
+    "mixed tiles": ((9, 32, 5, 6), (32, 32, 3, 3), 1),
+    "few places": ((1, 16, 4, 4), (20, 16, 3, 3), 1),
+    "depthwise": ((3, 6, 12, 13), (6, 1, 3, 3), 6),
+    "of one place": ((3, 8, 9, 11), (20, 8, 1, 1), 1),
+    "of one place, two groups": ((3, 8, 9, 11), (20, 4, 1, 1), 2),
+    "one axis": ((4, 6, 40), (7, 6, 3), 1),
+    "three axes": ((2, 3, 7, 8, 9), (5, 3, 3, 3, 3), 1),
+    "no images": ((0, 5, 20, 21), (9, 5, 3, 3), 1),
+    "no channels": ((2, 0, 20, 21), (9, 0, 3, 3), 1),
+}
+
+
+def convolution(x, filters, groups, dtype=paddle.float32):
+    """Return the Program of a convolution of unknown extents, and of what is done with its channels."""
+    b, axes = Builder(), len(x) - 2
+    kernel, lengths = filters[2:], [symbol(f"h{i}") for i in range(axes)]
+    image = b.argument(TensorType(dtype, (B, symbol("c"), *lengths)))
+    w = b.argument(TensorType(dtype, (symbol("f"), symbol("g"), *kernel)))
+    how = {"stride": (1,) * axes, "dilation": (1,) * axes, "groups": groups}
+    z = b.conv(image, w, padding=((1, 1) if kernel[0] > 1 else (0, 0),) * axes, **how)
+    bias = b.argument(TensorType(dtype, (z.type.shape[1], *(1,) * axes)))
+    mask = b.argument(TensorType(dtype, (z.type.shape[0], 1, *z.type.shape[2:])))
+    extents = [b.dim(bias if i == 1 else mask, axis=0 if i == 1 else i) for i in range(axes + 2)]
+    bias, mask = (b.broadcast(v, *extents, shape=(None,) * (axes + 2)) for v in (bias, mask))
+    b.block.results = [b.mul(b.relu(b.add(z, bias)), mask)]
+    made = Program({"main": b.block})
+    assert f"conv -> {z.type}, and on parts of it" in stage(made, "fused")
+    return made
+
+
+def images(rng, x, filters, dtype="float32"):
+    shapes = (x, filters, (filters[0], *(1 for _ in x[2:])), (x[0], 1, *x[2:]))
+    return [rng.normal(size=s).astype(dtype) for s in shapes]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_a_convolution(way, rng, guarded):
+    made, before = convolution(*WAYS[way]), paddle.get_num_threads()
+    native, given, found = NativePlan(made), images(rng, *WAYS[way][:2]), []
+    for count in (1, 2, 4):
+        paddle.set_num_threads(count)
+        found.append(native.run(given)[0])
+    paddle.set_num_threads(before)
+    compare(found[:1], compile_plan(made).run(given))
+    assert all(np.array_equal(found[0], other) for other in found)
+    assert native.elsewhere == 0
+
+
+@pytest.mark.parametrize("cpu", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_convolutions_on_every_cpu(cpu, dtype, rng, monkeypatch):
+    if not runnable(cpu):
+        pytest.skip(f"this CPU does not run {cpu}")
+    monkeypatch.setenv("DY2ST_CPU", cpu)
+    for way in ("vectors of places", "two groups", "depthwise", "of one place", "few places"):
+        made = convolution(*WAYS[way], getattr(paddle, dtype))
+        given = images(rng, *WAYS[way][:2], dtype)
+        compare(NativePlan(made).run(given), compile_plan(made).run(given))
+
+
+@pytest.mark.parametrize("way", ["tiles", "mixed tiles"])
+def test_tiles_that_are_computed_again_are_finished_again(way, rng):
+    made, given = convolution(*WAYS[way]), images(rng, *WAYS[way][:2])
+    given[0][0, 3, 2, 2] = np.inf
+    compare(NativePlan(made).run(given), compile_plan(made).run(given))
+
+
+def test_images_whose_channels_differ_are_the_convolutions_error(rng):
+    native = NativePlan(convolution(*WAYS["tiles"]))
+    x, w, bias, mask = images(rng, *WAYS["tiles"][:2])
+    with pytest.raises(ValueError, match="conv"):
+        native.run([x[:, :30], w, bias, mask])
+
+
+def test_gradients_of_a_convolution(rng):
+    def f(x, w, b):
+        for t in (x, w, b):
+            t.stop_gradient = False
+        y = paddle.nn.functional.gelu(paddle.nn.functional.conv2d(x, w, b, padding=1))
+        return y, *paddle.grad((y * y).sum(), [x, w, b])
+
+    given = [rng.normal(size=s).astype("float32") / 4 for s in ((3, 4, 15, 16), (5, 4, 3, 3), (5,))]
+    made = program_of(f, *given)
+    for found, wanted in zip(Versions(made).run(given), compile_plan(made).run(given), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)

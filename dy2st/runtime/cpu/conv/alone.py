@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, copy_elements
 from dy2st.runtime.cpu.conv.filling import fill_channels
+from dy2st.runtime.cpu.conv.finishing import what_follows
 from dy2st.runtime.cpu.conv.planes import Planes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.gemm.after import finished
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, masked_memory, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
 from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, rounded_up, times
@@ -117,6 +119,8 @@ def _groups(tile: Tile) -> Definition:
             with f.loop(extents.shape["out1"]) as y:
                 here = f.offset(line, times(f, y, planes.width), t)
                 copy_elements(f, tile, here, f.offset(c, times(f, y, across), t), across)
+        channels = times(f, number, extents.filters), times(f, plus(f, number, 1), extents.filters)
+        finished(f, channels, ("0", extents.places), what_follows(f), "0")
     f.ret()
     return Definition(f.name, f.text(), (fill, run, *(masked_memory(tile) if tile.lanes > 1 else ())))
 

@@ -21,6 +21,7 @@ from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.direct_weights import direct_weights, many_places
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, each_group, fill_zeros
 from dy2st.runtime.cpu.conv.few import few, few_places, few_scratch
+from dy2st.runtime.cpu.conv.finishing import call_finish, finish, what_follows
 from dy2st.runtime.cpu.conv.mixed import mixed, mixed_scratch, mixes, mixes_tiles
 from dy2st.runtime.cpu.conv.places import permutes
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
@@ -51,23 +52,32 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
     multiply, whole, windows = panels(t), matmul_kernel(dtype, False, False, target), gather(t)
     side_by_side, by_windows, by_lines = together(t), few(t), alone(t)
     ways = [direct(t), mixed(t), winograd(t)] if permutes(target) else [sliding_images(t, sliding(t))]
+    channels = times(f, extents.images, extents.shape["filters"])
+
+    def at_the_end(condition: str, way: Definition) -> None:
+        with f.when(condition):
+            f.call("void", f"@{way.name}", *(f"ptr {register}" for _, register in PARAMETERS))
+            call_finish(f, "0", channels, extents.places)
+            f.ret()
+
     whole_image = _takes_every_element(f, extents.shape)
     laid_out = negation(f, whole_image)
     _instead(f, stands_alone(f, t, extents), by_lines)
-    _instead(f, few_places(f, extents), by_windows)
+    at_the_end(few_places(f, extents), by_windows)
     if permutes(target):
         _instead(f, mixes_tiles(f, t), ways[1])
         _instead(f, tiles_pay(f, t, extents, tiles_row(f)), ways[2])
         _instead(f, all_of(f, applies(f, t, extents), laid_out), ways[0])
         _instead(f, mixes(f, t), ways[1])
-    _small_images(f, t, extents, side_by_side)
+    at_the_end(_small_images(f, t, extents), side_by_side)
     if not permutes(target):
-        _instead(f, all_of(f, slides(f, extents.shape), laid_out), ways[0])
-    with each_group(f, t, extents) as (x, w, c):
+        at_the_end(all_of(f, slides(f, extents.shape), laid_out), ways[0])
+    with each_group(f, t, extents) as (x, w, c, number):
         with f.when(whole_image):
             f.call("void", f"@{whole.name}", f"ptr {w}", f"i64 {extents.depth}", f"ptr {x}", f"i64 {extents.places}",
                    f"ptr {c}", f"i64 {extents.places}", f"i64 {extents.filters}", f"i64 {extents.places}",
-                   f"i64 {extents.depth}", "ptr %scratch", "i1 false", NOTHING)  # fmt: skip
+                   f"i64 {extents.depth}", "ptr %scratch", "i1 false", f"ptr {what_follows(f)}",
+                   f"i64 {times(f, number, extents.filters)}")  # fmt: skip
         with f.when(laid_out):
             with _blocks(f, t, extents) as (j, columns, p, steps):
                 _call_windows(f, windows, x, extents, (p, steps, j, columns))
@@ -79,8 +89,10 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
                        f"i64 {extents.filters}", f"i64 {columns}", f"i64 {steps}", f"i1 {later}",
                        "i1 false")  # fmt: skip
             _zero_without_steps(f, t, extents, c)
+    with f.when(laid_out):
+        call_finish(f, "0", channels, extents.places)
     f.ret()
-    needs = (multiply, whole, windows, side_by_side, by_windows, by_lines, *ways)
+    needs = (multiply, whole, windows, side_by_side, by_windows, by_lines, *ways, finish())
     return Definition(f.name, f.text(), needs)
 
 
@@ -101,14 +113,14 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
             f, t, extents, winograd(t), lambda row: tiles_pay(f, t, Extents(f, t, row), tiles_row(f, row))
         )
         ways += write_turned(f, t, extents, direct(t), lambda row: _pays_to_turn(f, t, Extents(f, t, row)))
-        _small_images(f, t, extents, side_by_side)
+        _instead(f, _small_images(f, t, extents), side_by_side)
     else:
-        _small_images(f, t, extents, side_by_side)
+        _instead(f, _small_images(f, t, extents), side_by_side)
         ways = write_turned(f, t, extents, sliding_images(t, sliding(t)), lambda _: "true")
     pixels = times(f, extents.batch, extents.groups, extents.image)
     fill_zeros(f, t, "%x", pixels)
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
-    with each_group(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
+    with each_group(f, t, extents) as (x, w, c, _), _blocks(f, t, extents) as (j, columns, p, steps):
         f.call("void", f"@{multiply.name}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
                f"ptr {f.offset(c, j, t.element)}", f"i64 {extents.places}", "ptr %scratch",
                f"i64 {extents.row_bytes // t.size}", f"i64 {steps}", f"i64 {columns}", f"i64 {extents.filters}",
@@ -133,11 +145,11 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     _instead(f, stands_alone(f, t, extents), by_lines)
     if permutes(target):
         _instead(f, all_of(f, applies(f, t, extents), many_places(f, t, extents)), way)
-    _small_images(f, t, extents, side_by_side)
+    _instead(f, _small_images(f, t, extents), side_by_side)
     if not permutes(target):
         _instead(f, all_of(f, slides(f, extents.shape), dots_pay(f, t, extents)), way)
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
-    with each_group(f, t, extents) as (x, w, c), _blocks(f, t, extents) as (j, columns, p, steps):
+    with each_group(f, t, extents) as (x, w, c, _), _blocks(f, t, extents) as (j, columns, p, steps):
         _call_windows(f, windows, x, extents, (p, steps, j, columns))
         f.call("void", f"@{multiply.name}", f"ptr {f.offset(c, j, t.element)}", f"i64 {extents.places}", "ptr %scratch",
                f"i64 {extents.row_bytes // t.size}", f"ptr {f.offset(w, p, t.element)}", f"i64 {extents.depth}",
@@ -215,11 +227,11 @@ def _instead(f: Function, condition: str, way: Definition) -> None:
         f.ret()
 
 
-def _small_images(f: Function, t: Tile, extents: Extents, side_by_side: Definition) -> None:
-    """Write the case of several images with few places each."""
+def _small_images(f: Function, t: Tile, extents: Extents) -> str:
+    """Write whether there are several images with few places each."""
     few = compare(f, "sle", extents.places, small_places(t))
     several, some = compare(f, "sgt", extents.batch, 1), compare(f, "sgt", extents.depth, 0)
-    _instead(f, all_of(f, few, several, some), side_by_side)
+    return all_of(f, few, several, some)
 
 
 def _zero_without_steps(f: Function, t: Tile, extents: Extents, c: str) -> None:

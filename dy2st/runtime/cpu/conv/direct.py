@@ -10,13 +10,14 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_planes
+from dy2st.runtime.cpu.conv.finishing import call_finish, finish
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Places, Vector, describe_vectors, permutation
 from dy2st.runtime.cpu.conv.planes import Planes
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
@@ -70,9 +71,15 @@ class Layout:
         self.bytes = plus(f, self.planes.taps_bytes, described, times(f, self.images, image), margin)
 
     @contextmanager
-    def chunks(self, fill: Definition, describe: Definition) -> Iterator[tuple[str, str, str, str]]:
-        """Write loops over groups and as many images as are laid out together: x, w, c and how many vectors."""
+    def chunks(
+        self, fill: Definition, describe: Definition, finishes: bool = False
+    ) -> Iterator[tuple[str, str, str, str]]:
+        """Write loops over groups and as many images as are laid out together: x, w, c and how many vectors.
+
+        Where the result `finishes`, what follows is done with it, chunk by chunk if there is one group.
+        """
         f, extents, t = self._f, self._extents, self._tile.element
+        one = compare(f, "eq", extents.groups, 1)
         self.planes.write_taps(self.taps)
         f.call("void", f"@{describe.name}", f"ptr {self.lanes}", f"ptr {self.vectors}", f"i64 {self.images}",
                "ptr %shape")  # fmt: skip
@@ -87,6 +94,14 @@ class Layout:
             f.call("void", f"@{fill.name}", f"ptr {x}", f"ptr {self.data}", f"i64 {apart}",
                    f"i64 {minus(f, extents.images, before)}", "ptr %shape", f"i64 {images}")  # fmt: skip
             yield x, w, c, times(f, images, self.places.vectors)
+            if finishes:
+                with f.when(one):
+                    first, count = times(f, b, extents.filters), times(f, images, extents.filters)
+                    call_finish(f, first, count, extents.places)
+        if finishes:
+            with f.when(negation(f, one)):
+                channels = times(f, extents.batch, extents.groups, extents.filters)
+                call_finish(f, "0", channels, extents.places)
 
 
 def direct(tile: Tile) -> Definition:
@@ -96,8 +111,8 @@ def direct(tile: Tile) -> Definition:
     layout, fill, describe = Layout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
     body, step = _groups(tile), tile.vectors
     w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
-    needs: list[Definition] = [fill, describe, body]
-    with layout.chunks(fill, describe) as (_, w, c, count):
+    needs: list[Definition] = [fill, describe, body, finish()]
+    with layout.chunks(fill, describe, finishes=True) as (_, w, c, count):
         groups = f.value(f"udiv i64 {plus(f, count, step - 1)}, {step}")
         block, blocks = filter_blocks(f, extents.filters, groups, _BLOCK, _UNITS)
         arguments = (

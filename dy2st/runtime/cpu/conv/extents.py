@@ -38,14 +38,14 @@ class Extents:
 
 
 @contextmanager
-def each_group(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str]]:
-    """Write loops over batch and groups: gives the addresses of image, filters and result."""
+def each_group(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str, str]]:
+    """Write loops over batch and groups: gives the addresses of image, filters and result, and which one it is."""
     with f.loop(extents.batch) as b, f.loop(extents.groups) as g:
         number = plus(f, times(f, b, extents.groups), g)
         x = f.offset("%x", times(f, number, extents.image), t.element)
         w = f.offset("%w", times(f, g, extents.group_filters), t.element)
         c = f.offset("%c", times(f, number, extents.group_result), t.element)
-        yield x, w, c
+        yield x, w, c, number
 
 
 def fill_zeros(f: Function, t: Tile, address: str, count: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.direct import applies, direct, direct_scratch
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
+from dy2st.runtime.cpu.conv.finishing import call_finish, finish
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.conv.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
 from dy2st.runtime.cpu.definition import Definition
@@ -53,8 +54,10 @@ def mixed(tile: Tile) -> Definition:
     result = times(f, extents.group_result, extents.groups)
     arguments = (("ptr", "%c"), ("ptr", "%scratch"), ("i64", result))
     part = forked(f, apart.name, arguments, extents.images, times(f, result, _COST))
+    single = Extents(f, tile)
+    call_finish(f, "0", times(f, single.images, single.shape["filters"]), single.places)
     f.ret()
-    return Definition(f.name, f.text(), (by_places, by_tiles, apart, part))
+    return Definition(f.name, f.text(), (by_places, by_tiles, apart, part, finish()))
 
 
 def mixed_scratch(tile: Tile) -> Definition:
@@ -82,7 +85,8 @@ def _mixed_row(f: Function, row: str) -> str:
     made = f.slot("i64", len(FIELDS))
     for at, name in enumerate(FIELDS):
         value = f.load("i64", f.offset(row, 8 * at))
-        f.store("i64", times(f, value, _MIXED) if name in ("out2", "mixed") else value, f.offset(made, 8 * at))
+        own = times(f, value, _MIXED) if name in ("out2", "mixed") else "0" if name == "after" else value
+        f.store("i64", own, f.offset(made, 8 * at))
     return made
 
 

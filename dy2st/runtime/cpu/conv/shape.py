@@ -10,11 +10,12 @@ from dy2st.runtime.cpu.integers import compare, minus, plus, times
 FIELDS = (
     "batch", "channels", "filters", "groups",
     *(f"{name}{axis}" for name in ("in", "kernel", "out", "stride", "low", "dilation", "high")
-      for axis in range(3)), "mixed",
+      for axis in range(3)), "mixed", "after",
 )  # fmt: skip
 """What stands in the row, as int64; `low` and `high` are the padding before and behind, the latter for pooling.
 
-`mixed` says how many images' elements lie by turns in planes and results (mixed.py), which is 1 for callers.
+`mixed` says how many images' elements lie by turns in planes and results (mixed.py), which is 1 for callers; `after` is
+the address of what is done with the channels of results (gemm/after.py), 0 for nothing.
 """
 
 _FILL = {"in": 1, "kernel": 1, "out": 1, "stride": 1, "low": 0, "dilation": 1, "high": 0}
@@ -24,13 +25,13 @@ def shape_row(batch: int, channels: int, filters: int, groups: int, **axes: Sequ
     """Return the row for 1 to 3 spatial axes; missing ones, in front, have extent 1, as have missing numbers.
 
     >>> shape_row(8, 3, 2, 1, **{"in": (5,), "kernel": (3,), "out": (3,)})
-    [8, 3, 2, 1, 1, 1, 5, 1, 1, 3, 1, 1, 3, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
+    [8, 3, 2, 1, 1, 1, 5, 1, 1, 3, 1, 1, 3, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0]
     """
     row = [batch, channels, filters, groups]
     for name, fill in _FILL.items():
         given = axes.get(name, ())
         row += [fill] * (3 - len(given)) + list(given)
-    return [*row, 1]
+    return [*row, 1, 0]
 
 
 class Shape:

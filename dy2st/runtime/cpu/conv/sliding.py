@@ -81,7 +81,7 @@ def sliding_images(tile: Tile, one: Definition) -> Definition:
     """Return the function of a batch that calls `one` (`sliding`, `sliding_weights`) for each group of an image."""
     f = Function(f"{one.name}.images", PARAMETERS, linkage="internal", also="noinline nounwind")
     extents = Extents(f, tile)
-    with each_group(f, tile, extents) as (x, w, c):
+    with each_group(f, tile, extents) as (x, w, c, _):
         f.call("void", f"@{one.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch", *_operands(extents))
     f.ret()
     return Definition(f.name, f.text(), (one,))

@@ -67,7 +67,7 @@ def _turned_row(f: Function, extents: Extents) -> str:
             reach = times(f, minus(f, shape[f"kernel{name[-1]}"], 1), shape[f"dilation{name[-1]}"])
             value = minus(f, reach, shape[name])
         else:
-            value = "0" if name.startswith("high") else shape[swapped.get(name, name)]
+            value = "0" if name.startswith(("high", "after")) else shape[swapped.get(name, name)]
         f.store("i64", value, f.offset(row, 8 * at))
     return row
 

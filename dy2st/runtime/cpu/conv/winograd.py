@@ -5,7 +5,8 @@
 
 Tiles move by 2 over windows of 4 by 4, so they are the places of a convolution of stride 2, which planes.py and
 places.py lay out. Sums of elements stand where single elements did: an infinity or a NaN, or what comes near the
-largest number, spreads to the rest of its tile. Where a result is not finite, all is computed again without tiles.
+largest number, spreads to the rest of its tile. Where a result is not finite, all is computed again without tiles, and
+what follows it is done again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from dy2st.runtime.cpu.conv.direct import Layout, applies, direct, even_share, filter_blocks
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_planes
+from dy2st.runtime.cpu.conv.finishing import call_finish, finish
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, describe_vectors
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.conv.winograd_parts import GROUP, PARTS, filters_part, images_part, part_bytes, results_part
@@ -82,7 +84,7 @@ def winograd(tile: Tile) -> Definition:
     )
     rooms = f.offset("%scratch", sizes.filters)
     layout = Layout(f, tile, extents, f.offset(rooms, times(f, sizes.room, _TEAM)))
-    needs = [fill, describe, body, again, part]
+    needs = [fill, describe, body, again, part, finish()]
     arguments = (("ptr", "%w"), ("ptr", "%scratch"), ("i64", extents.filters), ("i64", extents.channels))
     needs.append(forked(f, part.name, arguments, extents.filters, times(f, extents.channels, _FILTER_COST)))
     with f.loop(str(_TEAM)) as who:
@@ -90,7 +92,8 @@ def winograd(tile: Tile) -> Definition:
     layout.planes.write_taps(layout.taps)
     f.call("void", f"@{describe.name}", f"ptr {layout.lanes}", f"ptr {layout.vectors}", f"i64 {layout.images}",
            f"ptr {row}")  # fmt: skip
-    result = times(f, extents.filters, *Extents(f, tile).shape.axes("out"))
+    places = Extents(f, tile).places
+    result = times(f, extents.filters, places)
     with f.loop(extents.batch, step=layout.images) as b:
         before = times(f, b, layout.planes.mixed)
         x = f.offset("%x", times(f, before, extents.image), tile.element)
@@ -107,6 +110,7 @@ def winograd(tile: Tile) -> Definition:
         )  # fmt: skip
         cost = times(f, block, extents.channels, GROUP * PARTS * _COST)
         needs.append(forked(f, body.name, arguments, times(f, groups, blocks), cost, _TEAM))
+        call_finish(f, times(f, b, extents.filters), times(f, images, extents.filters), places)
     with f.loop(str(_TEAM)) as who:
         infinite = f.load("i64", f.offset(rooms, times(f, who, sizes.room)))
         with f.when(compare(f, "ne", infinite, 0)):

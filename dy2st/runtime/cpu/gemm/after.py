@@ -21,16 +21,19 @@ FUNCTION, COST, OPERANDS = 0, 8, 16
 """Where they stand in the row."""
 
 
-def is_wanted(f: Function) -> str:
+def is_wanted(f: Function, after: str = "%after") -> str:
     """Write whether anything is to be done."""
-    return f.value("icmp ne ptr %after, null")
+    return f.value(f"icmp ne ptr {after}, null")
 
 
-def finished(f: Function, rows: tuple[Integer, Integer], columns: tuple[Integer, Integer]) -> None:
+def finished(
+    f: Function, rows: tuple[Integer, Integer], columns: tuple[Integer, Integer], after: str = "%after",
+    top: str = "%top",
+) -> None:  # fmt: skip
     """Write that a part is finished: from the first row to the last, from the first column to the last."""
-    with f.when(is_wanted(f), "finished"):
-        numbers = [plus(f, "%top", n) for n in rows] + [str(n) for n in columns]
-        f.call("void", f.load("ptr", "%after"), "ptr %after", *(f"i64 {n}" for n in numbers))
+    with f.when(is_wanted(f, after), "finished"):
+        numbers = [plus(f, top, n) for n in rows] + [str(n) for n in columns]
+        f.call("void", f.load("ptr", f.offset(after, FUNCTION)), f"ptr {after}", *(f"i64 {n}" for n in numbers))
 
 
 def cost_after(f: Function) -> str:

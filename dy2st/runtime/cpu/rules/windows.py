@@ -9,6 +9,7 @@ from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.rules.products import After
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -20,7 +21,7 @@ _FLOATS = {"float32": "f32", "float64": "f64"}
 def _row(w: Writer, **fields: Sequence[str | int]) -> str:
     """Write a row of extents as the kernels read it; missing spatial axes stand in front."""
     row = w.f.slot("i64", len(FIELDS))
-    fill = {"low": "0", "high": "0"}
+    fill = {"low": "0", "high": "0", "after": "0"}
     for at, name in enumerate(FIELDS):
         base, axis = (name[:-1], int(name[-1])) if name[-1].isdigit() else (name, 0)
         given = list(fields.get(base, ()))
@@ -74,6 +75,11 @@ def convolution(w: Writer, operation: Operation, operands: list[Components]) -> 
     """Write a convolution."""
     if not _fits(operation):
         return host_rule(w, operation, operands)
+    return convolved(w, operation, operands)
+
+
+def convolved(w: Writer, operation: Operation, operands: list[Components], after: After | None = None) -> Made:
+    """Write a convolution of numbers, and what is done with its channels."""
     x, filters = (extents(v, c) for v, c in zip(operation.operands, operands, strict=True))
     attributes, f = operation.attributes, w.f
     counts, fine = _counts(w, x[2:], filters[2:], attributes)
@@ -85,10 +91,17 @@ def convolution(w: Writer, operation: Operation, operands: list[Components]) -> 
     def fast() -> Made:
         made = allocate(w, tensor_type(operation.operands[0]).dtype, [x[0], filters[0], *counts])
         row = _shape(w, x, filters, counts, attributes)
+        if after is not None:
+            f.store("ptr", after(made), f.offset(row, 8 * FIELDS.index("after")))
         _run(w, "conv", operation, row, (operands[0][1], operands[1][1], made[1]))
         return [made]
 
-    return w.guarded(operation, operands, fine, fast)
+    if after is None:
+        return w.guarded(operation, operands, fine, fast)
+    with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
+        host_rule(w, operation, operands)
+        w.demand("false")
+    return fast()
 
 
 @rule("conv_input_grad", "conv_weight_grad")
