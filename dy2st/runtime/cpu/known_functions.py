@@ -23,8 +23,9 @@ from dy2st.runtime.cpu.threads.usable import usable_cpus
 _NAME = re.compile(r"@([\w.$-]+)")
 _MOST = 256
 """How many batches are held in memory; those before are still in the cache."""
-_LARGE = 20_000
-"""A text of fewer letters is not worth being compiled in parts at the same time."""
+_LARGE = {True: 150_000, False: 20_000}
+"""A text of fewer letters is not worth being compiled in parts at the same time, by whether it is to be quick: parts
+have functions in common, and where LLVM has little to do with each, the glue and the library take a thread as well."""
 
 
 @record(frozen=True)
@@ -92,7 +93,7 @@ class Batches:
 
     def _parts(self, names: Sequence[str]) -> list[list[str]]:
         """Return names in parts that take about as long to compile."""
-        count = usable_cpus() if sum(len(self._texts[n]) for n in names) > _LARGE else 1
+        count = usable_cpus() if sum(len(self._texts[n]) for n in names) > _LARGE[self._quick] else 1
         parts: list[list[str]] = [[] for _ in range(count)]
         sizes = [0] * count
         for name in sorted(names, key=lambda n: -len(self._texts[n])):

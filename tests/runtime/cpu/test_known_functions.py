@@ -125,7 +125,7 @@ m:
 
 def test_large_texts_are_compiled_in_parts(monkeypatch):
     monkeypatch.setattr(known_functions, "usable_cpus", lambda: 3)
-    monkeypatch.setattr(known_functions, "_LARGE", 10)
+    monkeypatch.setattr(known_functions, "_LARGE", {True: 10, False: 10})
     batches = compiled(*((f"f{i}", i, *([f"f{i - 1}"] if i else [])) for i in range(7)))
     assert len(batches.jobs) == 3
     assert results(batches, "f6", "f3") == [21, 6]
