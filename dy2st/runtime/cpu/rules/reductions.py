@@ -16,6 +16,7 @@ from dy2st.runtime.cpu.integers import all_of, compare
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined, identity
 from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.rules.complex_products import is_complex, whole
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scans import Scan, run_scan
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
@@ -29,6 +30,9 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a reduction, run after run; `eval` refuses the largest of nothing."""
     (value,), f, name = operation.operands, w.f, operation.op.name
     t, made = value.type, tensor_type(operation.results[0])
+    if name == "prod" and operation.attributes["axis"] and is_complex(value):
+        axes = sorted({a % tensor_type(value).rank for a in operation.attributes["axis"]})
+        return [whole(w, value, operands[0], axes, _left(operation, extents(value, operands[0]), axes))]
     if not isinstance(t, TensorType) or not is_native(t.dtype) or not is_native(made.dtype):
         return host_rule(w, operation, operands)
     if in_register(t):
@@ -37,9 +41,7 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return host_rule(w, operation, operands)
     shape = extents(value, operands[0])
     axes = sorted({a % t.rank for a in operation.attributes["axis"]})
-    kept = [e for i, e in enumerate(shape) if i not in axes]
-    if operation.attributes["keepdim"]:
-        kept = ["1" if i in axes else e for i, e in enumerate(shape)]
+    kept = _left(operation, shape, axes)
 
     def fast() -> Made:
         dtype, components, block = t.dtype, operands[0], "null"
@@ -61,6 +63,13 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return fast()
     fine = all_of(f, "true", *(compare(f, "sgt", shape[i], 0) for i in axes))
     return w.guarded(operation, operands, fine, fast)
+
+
+def _left(operation: Operation, shape: Sequence[str], axes: Sequence[int]) -> list[str]:
+    """Return the extents of what is left of a shape without axes."""
+    if operation.attributes["keepdim"]:
+        return ["1" if i in axes else e for i, e in enumerate(shape)]
+    return [e for i, e in enumerate(shape) if i not in axes]
 
 
 def _runs(axes: Sequence[int]) -> list[range]:

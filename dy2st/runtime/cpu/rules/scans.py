@@ -136,7 +136,7 @@ def _is_plain(operation: Operation) -> bool:
     return all(is_native(t.dtype) and not in_register(t) and t.shape == types[0].shape for t in types)
 
 
-@rule("cumsum", "cumprod")
+@rule("cumsum")
 def cumulative(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write running sums or products, in the order in which NumPy adds; `exclusive` ones are those before."""
     if not _is_plain(operation):
