@@ -42,44 +42,64 @@ def fingerprint(program: Program) -> str | None:
 class _Writer:
     def __init__(self) -> None:
         self.words: list[str] = []
-        self._numbers: dict[Value, int] = {}
+        self._numbers: dict[Value, str] = {}
         self._types: dict[int, str] = {}
         """The texts of types by identity: the Program keeps them alive, and many values share one."""
 
     def block(self, block: Block) -> None:
-        self.words.append(f"({self._made(block.arguments)}")
-        number = self._numbers
+        words, number = self.words, self._numbers
+        words.append(f"({self._made(block.arguments)}")
         for operation in block.operations:
-            used = ",".join([str(number.get(v, "?")) for v in operation.operands])
+            used = ",".join([number.get(v, "?") for v in operation.operands])
             said = _text(operation.attributes) if operation.attributes else ""
-            self.words.append(f"{operation.op.name} {used} {said} {self._made(operation.results)}")
+            words.append(f"{operation.op.name} {used} {said} {self._made(operation.results)}")
             for inner in operation.blocks:
                 self.block(inner)
-        self.words.append(",".join([str(number.get(v, "?")) for v in block.results]) + ")")
+        words.append(",".join([number.get(v, "?") for v in block.results]) + ")")
 
     def _made(self, values: list[Value]) -> str:
         """Number values; return their types."""
-        types: list[str] = []
+        number, types = self._numbers, self._types
+        made: list[str] = []
         for value in values:
-            self._numbers[value] = len(self._numbers)
-            found = self._types.get(id(value.type))
+            number[value] = str(len(number))
+            kind = value.type
+            found = types.get(id(kind))
             if found is None:
-                found = self._types[id(value.type)] = str(value.type)
-            types.append(found)
-        return ";".join(types)
+                found = types[id(kind)] = str(kind)
+            made.append(found)
+        return ";".join(made)
+
+
+_PLAIN = frozenset((type(None), bool, int, float, complex, str))
+_SHORT = 64
+"""Arrays of so many bytes stand in the text themselves."""
 
 
 def _text(value: Any) -> str:
     """Return a text that differs for attributes that differ."""
-    if value is None or isinstance(value, (str, int, float, complex)):
-        return f"{type(value).__name__} {value!r}"
-    if isinstance(value, (tuple, list)):
-        return f"[{','.join(map(_text, cast(list[Any], value)))}]"
-    if isinstance(value, Mapping):
-        pairs = cast(Mapping[str, Any], value).items()
+    kind = cast("type[Any]", type(value))
+    if kind in _PLAIN:
+        return f"{kind.__name__} {value!r}"
+    if kind is dict:
+        pairs = cast("dict[str, Any]", value).items()
         return f"{{{','.join([f'{key!r}:{_text(item)}' for key, item in pairs])}}}"
+    if kind is tuple or kind is list:
+        return f"[{','.join([_text(item) for item in cast('list[Any]', value)])}]"
+    return _rare_text(value)
+
+
+def _rare_text(value: Any) -> str:
     if is_array(value) and not value.dtype.hasobject:
-        return f"{value.dtype.str}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+        content = value.tobytes()
+        said = content.hex() if len(content) <= _SHORT else hashlib.sha256(content).hexdigest()
+        return f"{value.dtype.str}{value.shape}{said}"
     if isinstance(value, (Type, Dim, DType)):
         return f"{type(value).__name__} {value}"
+    if isinstance(value, (str, int, float, complex)):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, (tuple, list)):
+        return f"[{','.join(map(_text, cast('list[Any]', value)))}]"
+    if isinstance(value, Mapping):
+        return _text(dict(cast(Mapping[str, Any], value)))
     raise _NoText

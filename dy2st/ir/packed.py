@@ -5,12 +5,14 @@ process keeps for a later one of the same version, where only the same user can 
 
 A Program that was derived from another one has that one's places (its user's lines, and the calls that led there). So
 they are kept as numbers of operations of the source.
+
+What native code was kept for is run without its operations: so these are read when they are asked for.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -46,6 +48,45 @@ def places_of(program: Program) -> list[Location | None]:
     return [operation.location for operation in program.walk()]
 
 
+class LateProgram(Program):
+    """A Program whose operations are read when they are asked for; what it takes and gives is known."""
+
+    def __init__(self, entry: str, signature: tuple[list[Type], list[Type], int], read: Callable[[], dict[str, Block]]):
+        # `functions` is not set: the first one to ask for it reads them
+        self.entry, self.renewed, self.made_as = entry, (), None
+        self._signature, self._read = signature, read
+        self._places: Places = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "functions":
+            functions = self._read()
+            self._places = places_of(Program(functions, self.entry))
+            return self.__dict__.setdefault("functions", functions)  # all threads have the same
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def places(self) -> Places:
+        """Return the place of every operation, in order, as they were read."""
+        self.functions  # noqa: B018 (reads)
+        return self._places
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody has asked for the operations, and may have changed them."""
+        return "functions" in self.__dict__
+
+    @property
+    def argument_types(self) -> list[Type]:
+        return super().argument_types if self.is_read else self._signature[0]
+
+    @property
+    def result_types(self) -> list[Type]:
+        return super().result_types if self.is_read else self._signature[1]
+
+    @property
+    def count(self) -> int:
+        return super().count if self.is_read else self._signature[2]
+
+
 def numbered(places: Places) -> dict[int, int]:
     """Return the number of the first operation at each place, by the identity of the place."""
     first: dict[int, int] = {}
@@ -57,21 +98,22 @@ def numbered(places: Places) -> dict[int, int]:
 def pack(programs: Sequence[Program], notes: Sequence[int], places: Places) -> bytes:
     """Return Programs and numbers as bytes; CannotPack where they hold objects, or have other places than these."""
     packer = _Packer(numbered(places))
-    made = [
-        (p.entry, [(name, packer.block(block)) for name, block in p.functions.items()], p.renewed) for p in programs
-    ]
+    made: list[Any] = []
+    for p in programs:
+        functions = marshal.dumps([(name, packer.block(block)) for name, block in p.functions.items()])
+        signature = [packer.kind(t) for t in p.argument_types], [packer.kind(t) for t in p.result_types], p.count
+        made.append((p.entry, signature, p.renewed, functions))
     return marshal.dumps((packer.kinds, made, tuple(notes)))
 
 
-def unpack(data: bytes, places: Places) -> tuple[list[Program], tuple[int, ...]]:
-    """Return what `pack` was given; ValueError, TypeError, KeyError, IndexError or EOFError for other bytes."""
+def unpack(data: bytes, places: Callable[[], Places]) -> tuple[list[Program], tuple[int, ...]]:
+    """Return what `pack` was given; ValueError, TypeError, KeyError, IndexError or EOFError for other bytes.
+
+    The Programs ask for `places` when they read their operations.
+    """
     kinds, made, notes = marshal.loads(data)
-    reader = _Reader([_type(kind) for kind in kinds], places)
-    programs: list[Program] = []
-    for entry, functions, renewed in made:
-        programs.append(Program({n: reader.block(block) for n, block in functions}, entry))
-        programs[-1].renewed = renewed
-    return programs, notes
+    reader = _Reader(kinds, places)
+    return [reader.late(*one) for one in made], notes
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -105,11 +147,15 @@ class _Packer:
 
     def _defined(self, value: Value, numbers: dict[Value, int]) -> tuple[int, str | None]:
         numbers[value] = len(numbers)
-        kind = self._numbers.get(value.type)
-        if kind is None:
-            kind = self._numbers[value.type] = len(self.kinds)
-            self.kinds.append(_type_data(value.type))
-        return kind, value.name
+        return self.kind(value.type), value.name
+
+    def kind(self, t: Type) -> int:
+        """Return the number of a type among `kinds`."""
+        found = self._numbers.get(t)
+        if found is None:
+            found = self._numbers[t] = len(self.kinds)
+            self.kinds.append(_type_data(t))
+        return found
 
 
 def _attributes(attributes: Mapping[str, Any]) -> Any:
@@ -168,9 +214,22 @@ def _extent_data(extent: Extent | None) -> Any:
 
 # ---- reading -------------------------------------------------------------------------------------------------------
 class _Reader:
-    def __init__(self, kinds: Sequence[Type], places: Places):
-        self._kinds: Any = kinds  # their numbers come from data, of which nothing is known
-        self._places: Any = places
+    def __init__(self, kinds: Sequence[Any], places: Callable[[], Places]):
+        self._kinds: Any = _Kinds(kinds)  # numbers come from data, of which nothing is known
+        self._ask = places
+        self._places: Any = ()
+
+    def late(self, entry: str, signature: Any, renewed: Any, functions: bytes) -> LateProgram:
+        taken, given, count = signature
+        types = [self._kinds[kind] for kind in taken], [self._kinds[kind] for kind in given]
+        made = LateProgram(entry, (*types, int(count)), lambda: self.functions(functions))
+        made.renewed = renewed
+        return made
+
+    def functions(self, data: bytes) -> dict[str, Block]:
+        """Return the functions of a Program."""
+        self._places = self._ask()
+        return {name: self.block(block) for name, block in marshal.loads(data)}
 
     def block(self, data: Any) -> Block:
         arguments, operations, results = data
@@ -190,6 +249,18 @@ class _Reader:
             block.operations.append(operation)
         block.results = [values[number] for number in results]
         return block
+
+
+class _Kinds(dict[int, Type]):
+    """Types by their numbers, made of their data when they are asked for."""
+
+    def __init__(self, data: Any):
+        super().__init__()
+        self._data = data
+
+    def __missing__(self, number: int) -> Type:
+        found = self[number] = _type(self._data[number])
+        return found
 
 
 def _decoded_attributes(data: Any) -> dict[str, Any]:

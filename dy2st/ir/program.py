@@ -117,6 +117,21 @@ class Program:
         """The entry function's block."""
         return self.functions[self.entry]
 
+    @property
+    def argument_types(self) -> list[Type]:
+        """The types of what the entry function takes."""
+        return [v.type for v in self.block.arguments]
+
+    @property
+    def result_types(self) -> list[Type]:
+        """The types of what the entry function gives."""
+        return [v.type for v in self.block.results]
+
+    @property
+    def count(self) -> int:
+        """How many operations there are, those of sub-blocks included."""
+        return sum(1 for _ in self.walk())
+
     def walk(self) -> Iterator[Operation]:
         for block in self.functions.values():
             yield from block.walk()

@@ -46,7 +46,8 @@ def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str,
 def _slot(trace: Any, name: str, shape: tuple[int, ...], dtype: dtypes.DType, fill: float, p: Tensor) -> Tensor:
     if trace is not None and hasattr(trace, "create_state"):
         return trace.create_state(name, shape, dtype, fill)
-    made = Tensor(namespace(p.place).full(shape, fill, dtype.numpy))
+    xp = namespace(p.place)
+    made = Tensor(xp.full(shape, fill, dtype.numpy) if fill else xp.zeros(shape, dtype.numpy))
     made.name = name
     return made
 

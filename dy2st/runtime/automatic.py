@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from dy2st.forks import Locked
+from dy2st.ir.packed import LateProgram
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
@@ -199,8 +200,12 @@ class Automatic(Locked):
 
     def _made(self, inputs: Sequence[Any]) -> Native | None:
         """Return native code; None where the interpreter is to make this run."""
-        if self._runs == 1 and not self._always and not self._takes_long(inputs):
-            return cpu.kept_code(self.program, inputs)  # 2.
+        if self._runs == 1 and not self._always:
+            expected = isinstance(self.program, LateProgram)  # an earlier process has kept it, so likely its code too
+            if expected or not self._takes_long(inputs):
+                kept = cpu.kept_code(self.program, inputs)  # 2.
+                if kept is not None or not expected or not self._takes_long(inputs):
+                    return kept
         with apart(), rarely():
             return cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
 

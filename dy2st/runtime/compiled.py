@@ -21,7 +21,7 @@ from dy2st.passes.silence import silenced
 from dy2st.records import record
 from dy2st.runtime.automatic import Automatic, Runnable
 from dy2st.runtime.backend import ready
-from dy2st.runtime.kept_programs import Derived, derivation, derived
+from dy2st.runtime.kept_programs import Derived, answered, derivation, derived
 from dy2st.runtime.plan import compile_plan
 from dy2st.runtime.report import Report
 
@@ -60,7 +60,7 @@ class Compiled(Locked):
     def differentiable(self) -> Program:
         """The same Program, as derivatives are made of it: without `try`."""
         program = self.optimised
-        if not has_attempts(program):
+        if not answered(program, "attempts", partial(has_attempts, program)):
             return program
         with self._lock:
             if self._unwound is None:

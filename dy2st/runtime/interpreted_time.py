@@ -79,8 +79,7 @@ def elements(shape: Shape, known: Mapping[str, int]) -> int:
 def bindings(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
     """Return what the symbols are in these inputs; None where they are not what the argument types say."""
     found: dict[str, int] = {}
-    for argument, value in zip(program.block.arguments, inputs, strict=True):
-        t = argument.type
+    for t, value in zip(program.argument_types, inputs, strict=True):
         if isinstance(t, ScalarType) and t.extent is not None:
             wanted, given = (t.extent,), (value,)
         elif isinstance(t, TensorType):

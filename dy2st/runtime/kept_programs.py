@@ -7,14 +7,16 @@ What was made knows from what and how (`made_as`), so what follows from it in tu
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import marshal
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from dy2st.ir.fingerprint import fingerprint
-from dy2st.ir.location import Location
-from dy2st.ir.packed import CannotPack, numbered, pack, places_of, unpack
+from dy2st.ir.packed import CannotPack, LateProgram, Places, numbered, pack, places_of, unpack
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.cpu import cache, identity
 
@@ -41,7 +43,7 @@ def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derive
     key = _key(source, how) if cache.folder() is not None else None
     if key is None:
         return make()
-    places = places_of(source)
+    places = _places_of(source)
     kept = _read(key, places)
     made = make() if kept is None else kept
     for number, program in enumerate(made[0]):
@@ -49,7 +51,7 @@ def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derive
     if kept is not None:
         return kept
     try:
-        packed = pack(*made, places)
+        packed = pack(*made, places())
     except CannotPack:
         return made
     if len(packed) <= _MOST_BYTES:
@@ -71,7 +73,32 @@ def fingerprint_of(program: Program) -> str | None:
     return known
 
 
-def _read(key: str, places: list[Location | None]) -> Derived | None:
+def _places_of(source: Program) -> Callable[[], Places]:
+    """Return what gives the places of a Program's operations; one that was kept is not read for that."""
+    if isinstance(source, LateProgram) and source.made_as is not None:
+        return source.places
+    places = places_of(source)
+    return lambda: places
+
+
+def answered(program: Program, question: str, ask: Callable[[], Any]) -> Any:
+    """Return what `ask` says of a Program that was kept or is kept now; an earlier process may have kept the answer.
+
+    An answer is what `marshal` writes: numbers, text, and tuples, lists and dicts of these.
+    """
+    if program.made_as is None or cache.folder() is None:
+        return ask()
+    key = _hash("answer", question, program.made_as)
+    kept = cache.read(key)
+    if kept is not None:
+        with contextlib.suppress(*_UNREADABLE):
+            return marshal.loads(kept)
+    found = ask()
+    cache.write(key, marshal.dumps(found))
+    return found
+
+
+def _read(key: str, places: Callable[[], Places]) -> Derived | None:
     """Return what is kept under a key; None where there is nothing, or nothing that can be read."""
     data = cache.read(key)
     try:
@@ -82,14 +109,14 @@ def _read(key: str, places: list[Location | None]) -> Derived | None:
 
 def _key(source: Program, how: str) -> str | None:
     """Return a text that differs where other Programs follow; None where none is to be kept."""
-    places = places_of(source)
-    if len(places) < _LEAST:
+    if source.count < _LEAST:
         return None
     if source.made_as is not None:
         return _hash(how, source.made_as)
     known = fingerprint(source)
     if known is None:
         return None
+    places = places_of(source)
     first = numbered(places)
     pattern = [first[id(place)] for place in places]
     names = [name for block in source.functions.values() for name in _names(block)]

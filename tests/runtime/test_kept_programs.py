@@ -1,5 +1,8 @@
 """What is made of a Program is read where an earlier process has kept it, and never taken for another one's."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -174,3 +177,108 @@ def test_what_was_kept_names_the_lines_of_now(tmp_path):
         last = caught.traceback[-1]
         lines.append((str(last.path), last.lineno + 1))
     assert lines == [(str(tmp_path / "users.py"), 4), (str(tmp_path / "users.py"), 6)]
+
+
+# ---- operations that are read when they are asked for ---------------------------------------------------------------
+def late(how="optimised"):
+    """Return a Program that was kept, and the one that it was made as."""
+    first = derived(program_of(), how, lambda: optimise(program_of()))
+    return derived(program_of(), how, never), first
+
+
+def test_what_a_kept_program_takes_and_gives_is_known_without_reading_it():
+    again, first = late()
+    assert again.argument_types == first.argument_types
+    assert again.result_types == first.result_types
+    assert again.count == first.count
+    assert not again.is_read
+    assert str(again) == str(first)
+    assert again.is_read
+    assert (again.argument_types, again.count) == (first.argument_types, first.count)
+
+
+def test_what_follows_from_a_kept_program_is_found_without_reading_either():
+    first = late()[0]
+    derived(first, "again", lambda: optimise(first))
+    source = late()[0]
+    made = derived(source, "again", never)
+    assert not source.is_read
+    assert str(made) == str(first)
+    assert source.is_read
+    places = {id(operation.location) for operation in source.walk()}
+    assert all(id(operation.location) in places for operation in made.walk())
+
+
+def test_a_kept_program_that_a_pass_has_changed_has_other_places():
+    class Shorten(Pass):
+        name = "shorten"
+
+        def apply(self, program):
+            return bool(program.block.operations.pop(0))
+
+    source = late()[0]
+    count = source.count
+    run_pipeline(source, (Shorten(),))
+    assert source.made_as is None
+    assert len(kept_programs._places_of(source)()) == source.count == count - 1
+
+
+def test_a_name_that_no_program_has_is_refused():
+    with pytest.raises(AttributeError, match="'LateProgram' object has no attribute 'operations'"):
+        _ = late()[0].operations
+
+
+def test_answers_are_kept():
+    again, first = late()
+    assert kept_programs.answered(first, "how many", lambda: {"count": 3, "terms": ((("n",), 1),)})["count"] == 3
+    assert kept_programs.answered(again, "how many", never) == {"count": 3, "terms": ((("n",), 1),)}
+    assert kept_programs.answered(again, "something else", lambda: 1) == 1
+    again.made_as = None
+    assert kept_programs.answered(again, "how many", lambda: 5) == 5
+
+
+def test_a_damaged_answer_is_asked_for_again():
+    again, _ = late()
+    cache.write(kept_programs._hash("answer", "how many", again.made_as), b"")
+    assert kept_programs.answered(again, "how many", lambda: 2) == 2
+    assert kept_programs.answered(again, "how many", never) == 2
+
+
+_STEP = """
+import dy2st as paddle
+from dy2st.ir import packed
+read = []
+functions = packed._Reader.functions
+packed._Reader.functions = lambda self, data: read.append(1) or functions(self, data)
+paddle.seed(3)
+net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.Tanh(), paddle.nn.Linear(8, 1))
+optimizer = paddle.optimizer.Adam(parameters=net.parameters())
+
+@paddle.jit.to_static(full_graph=True)
+def step(x):
+    loss = (net(x) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad(set_to_zero=False)
+    return loss
+
+def run(rows):
+    return float(step(paddle.ones([rows, 4])))
+
+first = run(3)
+print(len(read), first, run(3), run(5), "kept from before" in str(step.explain()))
+"""
+
+
+def test_a_later_process_runs_a_train_step_without_reading_its_operations(folder):
+    script, said = folder / "step.py", []
+    script.write_text(_STEP)
+    here = os.environ | {"PYTHONPATH": str(Path(paddle.__file__).parents[1]), "DY2ST_BACKEND": "auto"}
+    command = [sys.executable, str(script)]
+    for _ in range(2):
+        done = subprocess.run(command, timeout=60, check=False, capture_output=True, text=True, env=here)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.split())
+    assert said[-1][0] == "0"
+    assert said[-1][4] == "True"
+    np.testing.assert_allclose(*[[float(x) for x in one[1:4]] for one in said], rtol=1e-5)

@@ -67,7 +67,7 @@ class NativePlan(Locked):
         *,
         strict: bool = False,
         quick: bool = False,
-        haste: Haste = "none",
+        haste: Haste | Callable[[], Haste] = "none",
         only_kept: bool = False,
     ):
         began = time.perf_counter()
@@ -78,7 +78,7 @@ class NativePlan(Locked):
         found = kept(self._recipe)
         self.is_quick = quick and found is None
         """Whether this is code that was made in a hurry, which `improve` replaces."""
-        self._haste: Haste = haste if self.is_quick else "none"
+        self._haste: Haste = "none" if not self.is_quick else haste() if callable(haste) else haste
         product, self.was_kept = self._product(only_kept) if found is None else (found, True)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
@@ -86,8 +86,7 @@ class NativePlan(Locked):
         self._code = load(product.binary)
         self._run_rows = self._row_function()
         self._renews = bool(program.renewed)
-        self._arguments = [v.type for v in program.block.arguments]
-        self._results = [v.type for v in program.block.results]
+        self._arguments, self._results = program.argument_types, program.result_types
         self._width = sum(len(kinds(t)) for t in self._results)
         self._constants = _words([array.ctypes.data for array in self._arrays])
         self._library = _words(self._kernels(notes))
@@ -287,8 +286,8 @@ def _takes_nothing(*_: Any) -> bool:
 
 def refuse_another_count(program: Program, inputs: Sequence[Any]) -> None:
     """Raise ValueError for more or fewer inputs than a Program takes."""
-    names = [v.name for v in program.block.arguments]
-    if len(inputs) != len(names):
+    if len(inputs) != len(program.argument_types):
+        names = [v.name for v in program.block.arguments]
         raise ValueError(f"the Program takes {len(names)} inputs {names}, not {len(inputs)}")
 
 

@@ -8,6 +8,7 @@ code looks. Where they do not, another version is made, and after a few of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dy2st.forks import Locked
@@ -23,8 +24,8 @@ from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
 from dy2st.runtime.interpreted_time import bindings
-from dy2st.runtime.kept_programs import derived
-from dy2st.shapes import Extent
+from dy2st.runtime.kept_programs import answered, derived
+from dy2st.shapes import Dim, Extent, Terms
 
 _MOST = 4
 """How many versions a Program has at most, the one for all apart."""
@@ -40,12 +41,32 @@ def native_code(
     Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets. NotKept
     where there is none and it is to come from an earlier process only.
     """
-    if strict or not is_asked_for(program):
-        haste = haste_of_library(program, bindings(program, inputs) or {}) if quick else "none"
+    bound = None if strict else _bound(program, inputs)
+    known = None if strict else _first_known(program, bound)
+    if known is None:
+        haste = partial(haste_of_library, program, bindings(program, inputs) or {})
         return NativePlan(program, strict=strict, quick=quick, haste=haste, only_kept=only_kept)
     made = Versions(program, quick=quick)
-    made.version(inputs, only_kept=only_kept)
+    made.version_for(bound, known, only_kept=only_kept)
     return made
+
+
+def _bound(program: Program, inputs: Sequence[Any]) -> dict[str, int] | None:
+    refuse_another_count(program, inputs)
+    return bindings(program, inputs)
+
+
+def _first_known(program: Program, bound: dict[str, int] | None) -> dict[str, Extent] | None:
+    """Return the `assumptions` of the first call; None where code does not depend on extents of inputs."""
+
+    def ask() -> dict[str, int | Terms] | None:
+        if not is_asked_for(program):
+            return None
+        known = {} if bound is None else assumptions(program, bound)
+        return {name: extent.terms if isinstance(extent, Dim) else extent for name, extent in known.items()}
+
+    said = answered(program, f"extents {None if bound is None else sorted(bound.items())}", ask)
+    return None if said is None else {name: Dim(e) if isinstance(e, tuple) else e for name, e in said.items()}
 
 
 def kept_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions | None:
@@ -112,14 +133,19 @@ class Versions(Locked):
 
     def version(self, inputs: Sequence[Any], *, only_kept: bool = False) -> NativePlan:
         """Return the version for these inputs, made where there is none; NotKept where it is to have been kept."""
-        refuse_another_count(self.program, inputs)
-        bound = bindings(self.program, inputs)
+        return self.version_for(_bound(self.program, inputs), only_kept=only_kept)
+
+    def version_for(
+        self, bound: dict[str, int] | None, known: dict[str, Extent] | None = None, *, only_kept: bool = False
+    ) -> NativePlan:
+        """Return the version for inputs in which symbols are `bound`, of which this is `known`."""
         extents = tuple((bound or {}).items())
         with self._lock:
             if extents not in self._chosen:
                 if len(self._chosen) > _NOTED:
                     self._chosen.clear()
-                known = {} if bound is None else assumptions(self.program, bound, self._first)
+                if known is None:
+                    known = {} if bound is None else assumptions(self.program, bound, self._first)
                 self._first = bound if self._first is None else self._first
                 self._chosen[extents] = self._choose(known, bound or {}, only_kept)
             return self._chosen[extents]
@@ -139,7 +165,7 @@ class Versions(Locked):
         if program is self.program:
             key = ()
         if key not in self._made:
-            haste = haste_of_library(program, bound) if self._quick else "none"
+            haste = partial(haste_of_library, program, bound)
             self._made[key] = NativePlan(program, quick=self._quick, haste=haste, only_kept=only_kept)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
