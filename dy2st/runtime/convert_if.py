@@ -305,10 +305,28 @@ def _switch(trace: Any, variant: Variant, candidates: Sequence[int], use: Callab
     tag, rest = candidates[0], candidates[1:]
     if not rest:
         return use(alternative(trace, variant, tag))
-    is_tag = Scalar(trace.emit("scalar_eq", [trace.emit("variant_tag", [variant.value]), trace.scalar(tag)]))
     return if_exp(
         trace,
-        is_tag,
+        _is_tag(trace, variant, tag),
         lambda: use(alternative(trace, variant, tag)),
         lambda: _switch(trace, variant, rest, use),
     )
+
+
+def switch_statements(trace: Any, variant: Variant, run: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+                      names: Sequence[str]) -> None:  # fmt: skip
+    """Trace statements once for each alternative that a variant may be; `get` and `set` are of what they assign."""
+
+    def one_of(tags: Sequence[int]) -> None:
+        tag, rest = tags[0], tags[1:]
+        if not rest:
+            run(alternative(trace, variant, tag))
+            return
+        if_(trace, _is_tag(trace, variant, tag), lambda: run(alternative(trace, variant, tag)), lambda: one_of(rest),
+            get, set, names)  # fmt: skip
+
+    one_of(range(1, len(variant.alternatives)))
+
+
+def _is_tag(trace: Any, variant: Variant, tag: int) -> Scalar:
+    return Scalar(trace.emit("scalar_eq", [trace.emit("variant_tag", [variant.value]), trace.scalar(tag)]))

@@ -13,12 +13,13 @@ from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.checkpointing import Policy
 from dy2st.runtime.convert_access import users_method
-from dy2st.runtime.convert_if import if_
+from dy2st.runtime.convert_if import if_, switch_statements
 from dy2st.runtime.pushed import Pushed, loop_over
 from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
 from dy2st.runtime.traced_loop import Loop, Thunk
+from dy2st.runtime.variant import Variant
 
 SHORT = 4
 """Loops over at most so many Python values are unrolled."""
@@ -52,6 +53,9 @@ def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any]
 def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
          names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     """Run a `for` statement; `test` is False once it was left by `break`."""
+    if isinstance(iterable, Variant):
+        switch_statements(trace, iterable, lambda x: for_(trace, x, body, get, set, names, test), get, set, names)
+        return
     symbolic = iterable_of(trace, iterable)
     if symbolic is None and (own := users_method(trace, iterable, "__iter__")) is not None:
         iterable = own()

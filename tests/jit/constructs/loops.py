@@ -411,3 +411,29 @@ def unrolled_with_break(x, limit):
         if x.sum() > limit:
             break
     return x, seen
+
+
+@case((POS,), (NEG,), holds="cond")
+def over_one_of_two_things(x):
+    items = [x, x * 2, x * 3] if x.sum() > 0 else (x * 5,)
+    total, count = x * 0, 0
+    for v in items:
+        total = total * 0.5 + v
+        count += 1
+        if total.sum() > 20:
+            break
+    return total, count
+
+
+@case((POS,), (NEG,))
+def over_nothing_or_something(x):
+    found = None
+    if x.sum() > 0:
+        found = x
+    total = x.sum() * 0
+    if found is not None:
+        for v in found:
+            total = total * 0.5 + v
+    for v in found if found is not None else "ab":
+        total = total + (1 if v == "a" else 2)
+    return total
