@@ -31,7 +31,7 @@ from dy2st.forks import Gate
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.automatic import Automatic, Runnable
-from dy2st.runtime.cpu.products import is_kept, named_recipe
+from dy2st.runtime.cpu.products import is_first
 from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.llvm import has_llvm
 from dy2st.runtime.plan import compile_plan
@@ -66,7 +66,7 @@ def expect_loops() -> None:
 
     It takes effect once in a process, where no earlier one has kept what is made.
     """
-    if backend() == "interpreter" or is_kept(named_recipe("signals")):  # the last thing that is made
+    if backend() == "interpreter" or not is_first():
         return
     if usable_cpus() > 1 and has_llvm():
         threading.Thread(target=_begin, name="dy2st compile").start()

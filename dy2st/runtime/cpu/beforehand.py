@@ -17,7 +17,7 @@ from dy2st.records import record
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import library_addresses, signals, support
 from dy2st.runtime.cpu.hurry import Haste
-from dy2st.runtime.cpu.products import is_kept, named_recipe
+from dy2st.runtime.cpu.products import is_first
 from dy2st.runtime.cpu.representation import in_registers
 from dy2st.runtime.cpu.threads import pool
 from dy2st.runtime.cpu.threads.usable import usable_cpus
@@ -70,7 +70,7 @@ def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterato
 @contextmanager
 def where_nothing_is_kept(program: Program, haste: Haste) -> Iterator[None]:
     """Compile beside from now on, before it is known whether code is kept for a Program, where none is for others."""
-    if is_kept(named_recipe("pool")):
+    if not is_first():
         yield
         return
     with compiled_beforehand(program, False, haste):

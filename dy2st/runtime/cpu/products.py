@@ -6,6 +6,7 @@ it (identity.py). So a later process that has the recipe makes no text, and does
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -78,6 +79,16 @@ def named_recipe(name: str) -> str:
 def is_kept(recipe: str) -> bool:
     """Say whether there is a file for a recipe; what is in it is not looked at."""
     return cache.has(_key(recipe))
+
+
+def is_first() -> bool:
+    """Say whether no earlier process had kept what every Program calls, so that there was nothing else either."""
+    return _is_first(cache.folder())
+
+
+@functools.cache
+def _is_first(_: str | None) -> bool:
+    return not is_kept(named_recipe("support"))
 
 
 def kept(recipe: str | None) -> Product | None:

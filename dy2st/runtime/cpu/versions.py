@@ -23,6 +23,7 @@ from dy2st.runtime import cpu
 from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
+from dy2st.runtime.cpu.products import is_first
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.kept_programs import answered, derived
 from dy2st.shapes import Dim, Extent, Terms
@@ -154,7 +155,7 @@ class Versions(Locked):
         key = tuple(sorted(known.items()))
         if key in self._made:
             return self._made[key]
-        if only_kept or not self._quick:
+        if only_kept or not self._quick or not is_first():
             return self._version(key, bound, only_kept)
         with cpu.where_nothing_is_kept(self.program, haste_of_library(self.program, bound)):
             return self._version(key, bound, only_kept)

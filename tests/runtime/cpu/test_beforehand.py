@@ -159,7 +159,7 @@ def test_before_a_program_is_looked_for_only_where_nothing_is_kept(monkeypatch, 
     monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(engine, "_shared", {})
     if was_kept:
-        pool.product()
+        support.product()
     begun = threading.Event()
     monkeypatch.setattr(beforehand, "likely", lambda *_: iter([begun.set]))
     monkeypatch.setattr(beforehand, "usable_cpus", lambda: 2)
