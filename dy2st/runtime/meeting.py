@@ -18,6 +18,7 @@ from dy2st.ir.types import (
 from dy2st.ops.control import join
 from dy2st.runtime.templates import (
     MOST_ALTERNATIVES,
+    MOST_CONSTANTS,
     Const,
     Items,
     ListOf,
@@ -115,8 +116,9 @@ def _one_of(a: Template, b: Template, trace: Any) -> Template:
     for one in (a, b):
         for alternative in one.alternatives if isinstance(one, OneOf) else (one,):
             _add_alternative(found, alternative, trace)
-    if len(found) > MOST_ALTERNATIVES:
-        raise StructureError(f"a value would be one of more than {MOST_ALTERNATIVES - 1} different things")
+    most = MOST_CONSTANTS if all(isinstance(t, (Unset, Const)) for t in found) else MOST_ALTERNATIVES
+    if len(found) > most:
+        raise StructureError(f"a value would be one of more than {most - 1} different things")
     unset = [t.alternatives[0] if isinstance(t, OneOf) else t for t in (a, b)]
     names = [t.name for t in unset if isinstance(t, Unset) and t.name]
     found[0] = Unset(names[0] if names else "")

@@ -35,6 +35,8 @@ from dy2st.runtime.variant import SymbolicList, Variant
 
 MOST_ALTERNATIVES = 9
 """Alternatives of one variant, "unset" included."""
+MOST_CONSTANTS = 65
+"""The same where all of them are constants, which take no room."""
 
 
 class Template:

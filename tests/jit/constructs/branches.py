@@ -461,3 +461,14 @@ def assigned_in_both_and_read_in_the_other(x):
             a = (a + a) + (a + a)
     a = x + x
     return a
+
+
+@case((f(3.5),), (f(-1),), (f(90),))
+def one_of_many_constants(x):
+    kind = "none"
+    for i, name in enumerate("abcdefghijklmnop"):
+        if x.sum() > i:
+            kind = name
+    if kind == "d":
+        x = x * 2
+    return x, kind, kind in ("p", "none")
