@@ -14,13 +14,13 @@ from contextlib import contextmanager
 
 from dy2st.forks import Locked
 
-RARE = 200_000
+RARE = 1_000_000
 """After how many objects more the collector looks at young ones meanwhile: what a trace leaves in cycles is no leak."""
 _MEANWHILE = RARE, 1000, 1000
 """The thresholds meanwhile: older objects are looked at after so many times more."""
 _MANY = 10_000
 """From so many young objects on a pass over them takes a millisecond and more."""
-_MOST = 400_000
+_MOST = 1_000_000
 """So many of them are taken for old between two full passes: what of them is garbage waits for the next."""
 
 

@@ -94,7 +94,7 @@ with rarely():
     made = [[number] for number in range(50_000)]
 again = [[number] for number in range(500)]
 assert not passes, passes
-for _ in range(20):  # more than may be taken for old
+for _ in range(30):  # more than may be taken for old
     with rarely():
         made += [[number] for number in range(50_000)]
     again = [[number] for number in range(1_000)]

@@ -43,7 +43,7 @@ def test_assembly_language_can_be_read():
     ("text", "message"),
     [
         ("define i32 @f(", "LLVM IR parsing error"),
-        ("define i32 @f(i32 %x) {\n  %y = add i32 %y, 1\n  ret i32 %y\n}\n", "Only PHI nodes may reference their own value"),
+        ("define i32 @f(i32 %x) {\n  %y = add i32 %y, 1\n  ret i32 %y\n}\n", "Only PHI nodes may reference"),
     ],
 )
 def test_wrong_text_is_an_error_and_the_next_one_is_compiled(text, message, machines):
