@@ -65,8 +65,8 @@ def _fits(t: Type, shape: Shape) -> bool:
 def again(b: Builder, segment: Segment, inputs: Sequence[Value], shape: Shape) -> Mapping[Value, Value]:
     """Append a segment's operations to `b`, on `inputs` in the place of its own; return what stands for its values.
 
-    An input of the segment's shape stands for one of `shape`, with as many axes, which are known; others have the
-    types of those that they stand for.
+    An input of the segment's shape stands for one of `shape`, which is known and not that of a 0-D tensor; others have
+    the types of those that they stand for.
     """
     values = {old: b.use(new) for old, new in zip(segment.inputs, inputs, strict=True)}
     types: dict[int, Type] = {}

@@ -44,7 +44,7 @@ class Alike:
         """
         trace, b = self._trace, self._trace.builder
         shape = _shape(given["p"])
-        key = (key, id(b), len(shape), *(self._kind(name, t, shape) for name, t in given.items()))
+        key = (key, id(b), bool(shape), *(self._kind(name, t, shape) for name, t in given.items()))
         known = self._recorded.get(key)
         if known is not None:
             inputs = [trace.value_of(given[name]) for name in known.inputs]

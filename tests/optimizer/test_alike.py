@@ -8,7 +8,7 @@ from dy2st.optimizer.optimizer import Optimizer
 
 RULES = ["SGD", "Momentum", "ASGD", "Rprop", "Adadelta", "Adagrad", "RMSProp", "Adam", "AdamW", "Adamax", "Lamb",
          "NAdam", "RAdam"]  # fmt: skip
-SHAPES = [3, 4], [4], [5, 2], [6], [2, 1]
+SHAPES = [3, 4], [4], [5, 2, 3], [6], [2, 1]
 
 
 def _text(make, dtype="float32") -> str:
@@ -46,13 +46,13 @@ def _agrees(monkeypatch, make, dtype="float32") -> int:
 @pytest.mark.parametrize("name", RULES)
 def test_programs_are_the_same(monkeypatch, name):
     made = _agrees(monkeypatch, lambda weights: getattr(paddle.optimizer, name)(0.1, parameters=weights))
-    assert made == (len(SHAPES) if name in ("ASGD", "Lamb") else 2)
+    assert made == (len(SHAPES) if name in ("ASGD", "Lamb") else 1)
 
 
 @pytest.mark.parametrize("options", [{"amsgrad": True}, {"weight_decay": 0.1}, {"multi_precision": True}])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_options_and_dtypes(monkeypatch, options, dtype):
-    assert _agrees(monkeypatch, lambda weights: paddle.optimizer.Adam(0.1, parameters=weights, **options), dtype) == 2
+    assert _agrees(monkeypatch, lambda weights: paddle.optimizer.Adam(0.1, parameters=weights, **options), dtype) == 1
 
 
 def test_groups_with_a_rate_of_their_own(monkeypatch):
@@ -61,7 +61,7 @@ def test_groups_with_a_rate_of_their_own(monkeypatch):
         weights[4].regularizer = paddle.regularizer.L1Decay(0.1)
         return paddle.optimizer.Adam(0.1, parameters=weights, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))
 
-    assert _agrees(monkeypatch, make) == 4
+    assert _agrees(monkeypatch, make) == 3
 
 
 def test_what_functions_of_the_user_say_is_asked_for_each_parameter(monkeypatch):
@@ -71,7 +71,7 @@ def test_what_functions_of_the_user_say_is_asked_for_each_parameter(monkeypatch)
             lr_ratio=lambda p: 0.5 if p.name == "w2" else 1.0,
         )  # fmt: skip
 
-    assert _agrees(monkeypatch, make) == 4
+    assert _agrees(monkeypatch, make) == 3
 
 
 def test_a_rule_of_the_user_is_called_for_each_parameter(monkeypatch):
@@ -107,3 +107,17 @@ def test_one_tensor_as_several_gradients(monkeypatch):
     step(paddle.to_tensor([1.0, -1.0]))
     for weight, old in zip(weights, before, strict=True):
         np.testing.assert_allclose(weight.numpy() - old, [-0.1, 0.1], rtol=1e-4)
+
+
+def test_a_parameter_of_no_axes_is_not_like_others():
+    weights = [paddle.create_parameter([2], "float32"), paddle.create_parameter([], "float32")]
+    optimizer = paddle.optimizer.SGD(0.5, parameters=weights)
+    before = [weight.numpy() for weight in weights]
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(g):
+        optimizer.apply_gradients([(weights[0], g), (weights[1], g.sum())])
+
+    step(paddle.to_tensor([2.0, 4.0]))
+    for weight, old, moved in zip(weights, before, ([1.0, 2.0], 3.0), strict=True):
+        np.testing.assert_allclose(old - weight.numpy(), moved, rtol=1e-5)
