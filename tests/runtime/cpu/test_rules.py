@@ -19,7 +19,7 @@ from dy2st.runtime.cpu.making import lowered
 from tests.runtime.programs import program_of
 import numpy as np
 lowered(program_of(lambda x: paddle.sort(x + 1), np.ones((3, 4), "float32")))
-print(sorted(name for name in ("control", "reductions", "sorting", "windows") if f"RULES.{name}" in sys.modules))
+print(sorted(name for name in ("control", "reductions", "sorting", "variants") if f"RULES.{name}" in sys.modules))
 """
 
 
