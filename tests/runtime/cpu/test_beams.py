@@ -3,10 +3,10 @@
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
-from tests.runtime.cpu.test_same_as_interpreter import SIZES, compare, program_of
+from tests.runtime.cpu.test_same_as_interpreter import SIZES, compare, plans
+
+gather_tree = paddle.nn.functional.gather_tree
 
 
 def tree(rng, shape, words="int64", links="int64"):
@@ -15,16 +15,9 @@ def tree(rng, shape, words="int64", links="int64"):
     return rng.integers(0, 99, shape).astype(words), rng.integers(-beams, beams, shape).astype(links)
 
 
-def plans(*inputs):
-    program = program_of(paddle.nn.functional.gather_tree, *inputs)
-    native = NativePlan(program)
-    assert [call.name for call in native.host_calls if not call.rare] == []
-    return native, compile_plan(program)
-
-
 @pytest.mark.parametrize(("words", "links"), [("int64", "int64"), ("int32", "int32"), ("uint8", "int16")])
 def test_every_size(words, links, rng, guarded):
-    native, plan = plans(*tree(rng, (4, 2, 3), words, links))
+    native, plan = plans(gather_tree, *tree(rng, (4, 2, 3), words, links))
     for size in SIZES:
         for shape in ((size, 2, 3), (3, size, 2), (3, 2, min(size, 17))):
             inputs = tree(rng, shape, words, links)
@@ -35,7 +28,7 @@ def test_every_size(words, links, rng, guarded):
 @pytest.mark.parametrize("parent", [3, -4, 2**40])
 def test_a_parent_outside_is_evals_error(parent, rng):
     ids, parents = tree(rng, (4, 2, 3))
-    native, plan = plans(ids, parents)
+    native, plan = plans(gather_tree, ids, parents)
     parents[0, 1, 2] = parent
     for run in (native.run, plan.run):
         with pytest.raises(IndexError, match=f"gather_tree: index {parent} is out of range for axis 2 of extent 3"):
@@ -43,7 +36,7 @@ def test_a_parent_outside_is_evals_error(parent, rng):
 
 
 def test_other_extents_are_evals_error(rng):
-    native, plan = plans(*tree(rng, (4, 2, 3)))
+    native, plan = plans(gather_tree, *tree(rng, (4, 2, 3)))
     for run in (native.run, plan.run):
         with pytest.raises(ValueError, match="gather_tree needs ids and parents of one shape of 3 axes, not"):
             run([tree(rng, (4, 2, 3))[0], tree(rng, (4, 1, 3))[1]])
@@ -53,12 +46,12 @@ def test_every_cpu(rng, monkeypatch):
     inputs = tree(rng, (5, 17, 4))
     for cpu in filter(runnable, TARGETS):
         monkeypatch.setenv("DY2ST_CPU", cpu)
-        native, plan = plans(*inputs)
+        native, plan = plans(gather_tree, *inputs)
         compare(native.run(list(inputs)), plan.run(list(inputs)), exact=True)
 
 
 def test_any_number_of_threads(rng):
     inputs = tree(rng, (50, 300, 8))
-    native, plan = plans(*inputs)
+    native, plan = plans(gather_tree, *inputs)
     for _ in thread_counts():
         compare(native.run(list(inputs)), plan.run(list(inputs)), exact=True)

@@ -4,19 +4,10 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
-from tests.runtime.cpu.test_same_as_interpreter import SIZES, compare, program_of
+from tests.runtime.cpu.test_same_as_interpreter import SIZES, compare, plans
 
 F = paddle.nn.functional
-
-
-def plans(function, x):
-    program = program_of(function, x)
-    native = NativePlan(program)
-    assert [call.name for call in native.host_calls if not call.rare] == []
-    return native, compile_plan(program)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

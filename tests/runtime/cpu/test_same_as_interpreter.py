@@ -39,6 +39,14 @@ def program_of(f, *inputs):
     return static.concrete_program.main_program
 
 
+def plans(function, *inputs):
+    """Return native code that needs no Python, and what runs the same Program on the interpreter."""
+    program = program_of(function, *inputs)
+    native = NativePlan(program)
+    assert [call.name for call in native.host_calls if not call.rare] == []
+    return native, compile_plan(program)
+
+
 @pytest.mark.parametrize(("op", "sample"), cases())
 @pytest.mark.parametrize("symbolic", [True, False], ids=["symbolic", "known"])
 def test_every_op(op, sample, symbolic, guarded):
