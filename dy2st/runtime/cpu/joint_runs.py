@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.emit import Function, Module
@@ -23,9 +23,9 @@ from dy2st.runtime.cpu.integers import compare, least, minus, most
 from dy2st.runtime.cpu.joint import Joint
 from dy2st.runtime.cpu.layout import lanes_of, layout
 from dy2st.runtime.cpu.overwriting import claim
-from dy2st.runtime.cpu.parts import kernel_of_ranges
-from dy2st.runtime.cpu.representation import Components, Strided
-from dy2st.runtime.cpu.splitting import RANGE_UNIT, element_cost
+from dy2st.runtime.cpu.parts import kernel_of_blocks, kernel_of_ranges, kernel_of_totals
+from dy2st.runtime.cpu.representation import Components, Strided, element_kind
+from dy2st.runtime.cpu.splitting import MOST_BLOCKS, RANGE_UNIT, element_cost, known_blocks
 from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, SHARE
 from dy2st.runtime.cpu.threads.python_lock import LONG_COST
 from dy2st.runtime.cpu.threads.state import MOST
@@ -98,21 +98,33 @@ def _cost(w: Writer, group: Group) -> int:
 
 def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int], parallel: Definition) -> None:
     """Write the table, and the job of what stands in it."""
-    f, units = w.f, 0
+    f, units, where = w.f, 0, (w.unit.kernels, w.unit.target)
     table = f.slot("i64", _ENTRY // 8 * len(runs))
+    ends: list[tuple[str, list[str]]] = []
+    """Calls that add up what blocks have."""
     for number, run in enumerate(runs):
-        row, line = f.slot("i64", len(run.arguments)), f.offset(table, number * _ENTRY)
-        for i, argument in enumerate(run.arguments):
+        arguments, line = run.arguments, f.offset(table, number * _ENTRY)
+        length, sums = math.prod(cast("tuple[int, ...]", run.made.group.space)), run.made.work(0).ends
+        if sums:
+            count, size = known_blocks(length)
+            rooms = [f"ptr {f.slot(element_kind(tensor_type(o.results[0]).dtype), MOST_BLOCKS)}" for o in sums]
+            ends.append((kernel_of_totals(*where, run.made), [*arguments, *rooms, f"i64 {count}"]))
+            function, arguments = kernel_of_blocks(*where, run.made), [*arguments, *rooms, f"i64 {size}"]
+        else:
+            count, function = -(-length // RANGE_UNIT), kernel_of_ranges(*where, run.made)
+        row, units = f.slot("i64", len(arguments)), units + count
+        for i, argument in enumerate(arguments):
             kind, _, value = argument.partition(" ")
             f.store(kind, value, f.offset(row, 8 * i))
-        units += -(-math.prod(cast("tuple[int, ...]", run.made.group.space)) // RANGE_UNIT)
-        f.store("ptr", f"@{kernel_of_ranges(w.unit.kernels, w.unit.target, run.made)}", line)
+        f.store("ptr", f"@{function}", line)
         f.store("ptr", row, f.offset(line, 8))
         f.store("i64", str(units), f.offset(line, 16))
     w.unit.module.add(parallel.name, parallel.text)
     cost = sum(costs) // max(units, 1)
     body = _lines(w.unit.kernels)
     f.call("void", f"@{parallel.name}", f"ptr @{body}", f"ptr {table}", f"i64 {units}", f"i64 {cost}", f"i64 {MOST}")
+    for function, arguments in ends:
+        f.call("void", f"@{function}", *arguments)
 
 
 def _lines(module: Module) -> str:

@@ -7,11 +7,12 @@ ranges of the nest.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.column_sums import add_up
+from dy2st.runtime.cpu.elements import Place
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.gemm.after import OPERANDS
 from dy2st.runtime.cpu.integers import compare, least, plus, times
@@ -51,6 +52,20 @@ def kernel_of_ranges(module: Module, target: Target, made: Layout) -> str:
     The nest is one sweep without sums, and nothing stands outside of it.
     """
     return _known(module, "ranges", made, lambda: _Kernel(module, target, made).ranges())
+
+
+def kernel_of_blocks(module: Module, target: Target, made: Layout) -> str:
+    """Return the name of the function that adds up blocks of a row, from what a row of memory holds.
+
+    The nest is one sweep, and nothing stands outside of it. Behind its arguments come rooms for what each sum is by
+    blocks, and how many elements a block has.
+    """
+    return _known(module, "blocks", made, lambda: _Kernel(module, target, made).sums())
+
+
+def kernel_of_totals(module: Module, target: Target, made: Layout) -> str:
+    """Return the name of the function that adds up what blocks have: it takes these rooms, and how many blocks."""
+    return _known(module, "totals", made, lambda: _Kernel(module, target, made).totals())
 
 
 def _known(module: Module, form: str, made: Layout, write: Callable[[], str]) -> str:
@@ -161,6 +176,32 @@ class _Kernel(Nest):
             counters.insert(0, self.f.value(f"urem i64 {number}, {self._extent(axis)}"))
             number = self.f.value(f"udiv i64 {number}, {self._extent(axis)}")
         return [number, *counters]
+
+    def sums(self) -> str:
+        """Write the function that runs blocks of a sweep that adds up, which reads what it takes from memory."""
+        slots = self._block_rooms()
+        part = self._part([*slots, ("i64", "%size")])
+        self.way = "blocks"
+        self.row_of([])
+        self._end_stores(part)
+        part.ret()
+        kinds = [kind for kind, _ in (*self.parameters, *slots)]
+        public = by_row("dy2st.kernel", part.name, [*kinds, "i64"], linkage="")
+        return f"{public.text}\n\n{part.text()}"
+
+    def totals(self) -> str:
+        """Write the function that adds up what blocks have, in their order."""
+        slots = self._block_rooms()
+        self.begin(Function("dy2st.kernel", [*self.parameters, *slots, ("i64", "%count")], also="nounwind"))
+        for o, (_, slot) in zip(self.made.work(0).ends, slots, strict=True):
+            value = o.results[0]
+            total = finished(self.f, o, self._added_up(o, slot, "%count"), self.length)
+            self._one().store(Place(self.writing[value], "0", _dtype(value)), total)
+        self.f.ret()
+        return self.f.text()
+
+    def _block_rooms(self) -> list[tuple[str, str]]:
+        return [("ptr", f"%u{i}") for i in range(len(self.made.work(0).ends))]
 
     def _part(self, more: list[tuple[str, str]]) -> Function:
         """Begin a function that runs a range; as one of its own it is not compiled for one thread and for several."""
@@ -279,6 +320,9 @@ class _Kernel(Nest):
     def sweep(self, sweep: int) -> None:
         """Write one run through the row."""
         work = self.made.work(sweep)
+        if self.way == "blocks":
+            self._run_blocks(self.f, work, self._block_rooms())
+            return
         if self.way != "sweeps" or not work:
             super().sweep(sweep)
             return
@@ -295,12 +339,7 @@ class _Kernel(Nest):
         self.row = {v: r for v, r in row.items() if v not in self.makers and in_register(v.type)}
         self.row.update({v: register for (v, _), (_, register) in zip(known, passed, strict=True)})
         if work.ends:
-            with part.loop("%to", start="%from", hint="block") as number:
-                self.first, self.stop = bounds(part, self.length, "%size", number, plus(part, number, 1))
-                sums = self.run_through(work)
-                for o, (_, slot) in zip(work.ends, slots, strict=True):
-                    kind = _kind(o.results[0])
-                    part.store(kind, sums[o.results[0]].partial(), part.offset(slot, number, kind))
+            self._run_blocks(part, work, slots)
         else:
             self.first, self.stop = bounds(part, self.length, RANGE_UNIT, "%from", "%to")
             self.run_through(work)
@@ -308,6 +347,15 @@ class _Kernel(Nest):
         self.row = row
         for o, (_, slot) in zip(work.ends, totals, strict=True):
             self.row[o.results[0]] = finished(main, o, self._added_up(o, slot, count), self.length)
+
+    def _run_blocks(self, part: Function, work: Work, slots: Sequence[tuple[str, str]]) -> None:
+        """Write a run through blocks of the row, each of which leaves its sums in the rooms for that."""
+        with part.loop("%to", start="%from", hint="block") as number:
+            self.first, self.stop = bounds(part, self.length, "%size", number, plus(part, number, 1))
+            sums = self.run_through(work)
+            for o, (_, slot) in zip(work.ends, slots, strict=True):
+                kind = _kind(o.results[0])
+                part.store(kind, sums[o.results[0]].partial(), part.offset(slot, number, kind))
 
     def _added_up(self, operation: Operation, slot: str, count: str) -> str:
         """Write the result of a reduction whose blocks are done, in their order."""

@@ -5,6 +5,7 @@
 "sweeps"    there is one row: each sweep is split into ranges of it, one sweep after the other; so are its sums, by
             blocks
 "whole"     it is not: too small
+"blocks"    blocks of its sums are run by who has put it together with others (joint_runs.py)
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dy2st.runtime.cpu.layout import Layout
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.threads.jobs import LEAST_COST
 
-Way = Literal["rows", "sweeps", "whole"]
+Way = Literal["rows", "sweeps", "whole", "blocks"]
 
 ROW_COST = 5_000
 """Picoseconds that a row takes beyond those of its elements."""
@@ -84,6 +85,12 @@ def blocks(f: Function, length: str) -> tuple[str, str]:
     size = f.value(f"and i64 {plus(f, f.value(f'lshr i64 {length}, 6'), _BLOCK)}, {-_BLOCK}")
     count = f.value(f"udiv i64 {plus(f, length, minus(f, size, 1))}, {size}")
     return most(f, count, 1), size
+
+
+def known_blocks(length: int) -> tuple[int, int]:
+    """Return the same for a length that is known."""
+    size = ((length >> 6) + _BLOCK) & -_BLOCK
+    return max(-(-length // size), 1), size
 
 
 def column_blocks(f: Function, count: str, cost: str, length: str) -> tuple[str, str, str]:

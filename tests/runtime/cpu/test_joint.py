@@ -173,3 +173,71 @@ def test_what_two_nests_read_none_of_them_overwrites(rng: np.random.Generator) -
     )
     assert 2 in steps(p)
     check(p, [np.asarray(rng.normal(size=(400, 400)) / 20, "float32")])
+
+
+def norms(sizes: tuple[int, ...], dtype: str = "float32") -> Program:
+    """Return a Program that scales arrays by the norm of all of their elements."""
+    arguments, lines, made, total = [], [], [], "%zero"
+    for i, n in enumerate(sizes):
+        t = f"{dtype}[{n}]"
+        arguments.append(f"%g{i}: {t}")
+        lines += [
+            f"%s{i}: {t} = mul(%g{i}, %g{i})", f"%n{i}: {dtype}[] = sum(%s{i}) {{axis=(0,), keepdim=false}}",
+            f"%t{i}: {dtype}[] = add({total}, %n{i})",
+        ]  # fmt: skip
+        total = f"%t{i}"
+    lines.append(f"%f: {dtype}[] = rsqrt({total})")
+    for i, n in enumerate(sizes):
+        t = f"{dtype}[{n}]"
+        lines += [f"%r{i}: {t} = broadcast(%f) {{shape=({n},)}}", f"%y{i}: {t} = mul(%g{i}, %r{i})"]
+        made.append(f"%y{i}")
+    head = ", ".join([f"%zero: {dtype}[]", *arguments])
+    return program(head, "\n".join([*lines, f"return {', '.join(made)}"]))
+
+
+def test_norms_are_one_job_and_what_reads_their_sum_is_another() -> None:
+    found = steps(norms((300, 40_000, 17)))
+    assert [s for s in found if isinstance(s, int)] == [3, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_norms_on_every_cpu(target: str, dtype: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not runnable(target):
+        pytest.skip("this CPU does not run such code")
+    monkeypatch.setenv("DY2ST_CPU", target)
+    p = norms((0, 1, 17, 4096, 4097, 500_001, 1_000_000), dtype)
+    assert "dy2st.joint" in lower(prepared(p), current_target()).kernels
+    check(p, inputs(p, rng))
+
+
+def test_norms_within_their_memory(rng: np.random.Generator, guarded: None) -> None:
+    p = norms((1, 15, 16, 17, 255, 300_001, 700_000))
+    given = inputs(p, rng)
+    check(p, given)
+    given[3][5] = np.nan
+    check(p, given)
+
+
+def test_norms_are_the_same_bits_for_any_number_of_threads(rng: np.random.Generator) -> None:
+    p = norms((17, 4097, 500_001, 1_000_000))
+    given, found = inputs(p, rng), list[list[np.ndarray]]()
+    for count in (1, 2, 4):
+        paddle.set_num_threads(count)
+        found += [check(p, given) for _ in range(3)]
+    for other in found[1:]:
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(found[0], other, strict=True))
+
+
+def test_each_norm_and_then_what_reads_it() -> None:
+    lines = []
+    for i in range(3):
+        t = "float32[400, 500]"
+        lines += [
+            f"%s{i}: {t} = mul(%g{i}, %g{i})", f"%n{i}: float32[] = sum(%s{i}) {{axis=(0, 1), keepdim=false}}",
+            f"%f{i}: float32[] = rsqrt(%n{i})", f"%r{i}: {t} = broadcast(%f{i}) {{shape=(400, 500)}}",
+            f"%y{i}: {t} = mul(%g{i}, %r{i})",
+        ]  # fmt: skip
+    p = program(", ".join(f"%g{i}: float32[400, 500]" for i in range(3)), "\n".join([*lines, "return %y0, %y1, %y2"]))
+    assert [s for s in steps(p) if isinstance(s, int)] == [3, 3]
+    check(p, inputs(p, np.random.default_rng(0)))
