@@ -8,6 +8,7 @@ import pytest
 import dy2st as paddle
 from dy2st.dtypes import float32
 from dy2st.ir.builder import Builder
+from dy2st.ir.clone import clone_program
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.location import Location
 from dy2st.ir.opdef import REGISTRY
@@ -118,3 +119,15 @@ def test_data_of_another_form_are_refused():
         _decoded(7)
     with pytest.raises(ValueError, match="no type: 'int'"):
         _type("int")
+
+
+def test_which_results_are_next_values_comes_back():
+    b = Builder()
+    x = b.argument(TensorType(float32, (3,)))
+    b.block.results = [b.emit("neg", [x])]
+    program = Program({"main": b.block})
+    before = fingerprint(program)
+    program.renewed = ((0, 0),)
+    places = places_of(program)
+    assert unpack(pack([program], (), places), places)[0][0].renewed == clone_program(program).renewed == ((0, 0),)
+    assert fingerprint(program) != before
