@@ -1,6 +1,7 @@
 """Loop nests that run on parts of a product while these are in cache: as the nest alone, on any CPU, by any threads."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -285,3 +286,25 @@ def test_gradients_of_a_convolution(rng):
     made = program_of(f, *given)
     for found, wanted in zip(Versions(made).run(given), compile_plan(made).run(given), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_results_that_are_joined_to_others(axis, rng):
+    b = Builder()
+    shapes = ((40, 30), (30, 600), (600,))
+    x, w, bias = (b.argument(TensorType(paddle.float32, s)) for s in shapes)
+    rows = b.broadcast(bias, shape=(40, 600))
+    made = b.relu(b.add(b.matmul(x, w, transpose_x=False, transpose_y=False), rows))
+    b.block.results = [b.concat(made, b.sin(rows), axis=axis)]
+    joined = Program({"main": b.block})
+    assert ON_PARTS.format("float32[40, 600]") in stage(joined, "fused")
+    given = [rng.normal(size=s).astype("float32") for s in shapes]
+    compare(NativePlan(joined).run(given), compile_plan(joined).run(given))
+
+
+def test_several_python_threads_at_once(rng):
+    native, given = NativePlan(program(after=scaled)), arrays(rng, 200, 700, 30)
+    (wanted,) = native.run(given)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: native.run([x.copy() for x in given])[0], range(64)))
+    assert all(np.array_equal(one, wanted) for one in found)
