@@ -31,6 +31,8 @@ WIDEST = 5.371920351148152
 
 def exponential(xp: Any, a: Any) -> Any:
     """Return the exponentials of matrices, in float64."""
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"matrix_exp needs square matrices, not {list(a.shape)}")
     a = a.astype(xp.float64)
     if a.size == 0:
         return a

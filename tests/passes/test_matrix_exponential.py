@@ -64,6 +64,16 @@ def test_the_slope(kind, rng):
     np.testing.assert_allclose(plan.run(given)[0], scipy.linalg.expm_frechet(*given)[1], rtol=1e-10)
 
 
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_matrices_that_are_not_square_are_refused_as_in_eager_mode(backend, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    static = paddle.jit.to_static(lambda x: paddle.linalg.matrix_exp(x), full_graph=True)
+    static(paddle.ones([3, 3]))
+    for f in (paddle.linalg.matrix_exp, static):
+        with pytest.raises(ValueError, match=r"matrix_exp needs square matrices, not \[3, 4\]"):
+            f(paddle.ones([3, 4]))
+
+
 def test_a_gradient_through_it_is_that_of_eager_mode(rng, monkeypatch):
     monkeypatch.setenv("DY2ST_BACKEND", "native")
 
