@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError
+from dy2st.errors import Dy2stError, StructureError, TraceError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_at, user_frame, user_location
 from dy2st.ir.program import Value
@@ -194,7 +194,7 @@ class Loop:
             stable = stable and trace.aliases.writes == written
             if stable and settled.is_confirmed(trace, entering, self.leaving, self.arguments):
                 return child, after
-        except (NeedsPythonValue, StructureError, RaisesAlways):
+        except (TraceError, RaisesAlways):
             pass  # what was kept is of another loop, or the next trace finds the same
         trace.rollback(mark)
         self.templates = {slot: t for slot, t in entering.items() if slot not in keys}
