@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from dy2st.autodiff.activity import active_carried
+from dy2st.autodiff.activity import active_carried, active_values
 from dy2st.autodiff.control import behind, define, new_result, put_before, read_extents
 from dy2st.autodiff.cotangents import Cotangents, accumulate, as_optional, enter, may_miss, missing
 from dy2st.autodiff.residuals import BackwardBuilder
@@ -29,7 +29,7 @@ from dy2st.autodiff.segments import cut
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
-from dy2st.ir.program import Operation, Value
+from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import INT, ListType, TensorType, Type, optional, tangent_type
 from dy2st.ops.cotangent import zeros_of
 from dy2st.records import record
@@ -155,9 +155,14 @@ def _settle(
     on += [v in frontier.active for v in operands[len(on) :]]
     forms = [form_of(ct, v) for ct, v in zip(cts, operands, strict=False)]
     forms += [Form.DENSE if on[i] and _is_list(operands[i]) else Form.ABSENT for i in range(carried, len(operands))]
-    for _ in range(2 * len(forms) + 2):
+    told, forms = forms, _expected(operation, forms, on)
+    guessed = [i for i, form in enumerate(forms) if form is not told[i]]
+    for _ in range(2 * len(forms) + 3):
         spare = clone_block(operation.blocks[0])
         turn = _backward_turn(frontier.b, operation, forms, on)
+        if any(turn.found[i] is None for i in guessed):  # a rule gives no cotangent where one could flow
+            operation.blocks[0], forms, guessed = spare, told, []
+            continue
         after = [_next(form, ct, v) for form, ct, v in zip(forms[:carried], turn.found, operands, strict=False)]
         after += [
             _sum_form(frontier.b, operation, turn, i, so_far.get(i)) if forms[i] is Form.ABSENT else forms[i]
@@ -168,6 +173,36 @@ def _settle(
         operation.blocks[0] = spare  # the other one was extended for a backward body that is thrown away
         forms = after
     raise AutodiffError("the cotangents that a loop carries do not settle")
+
+
+def _expected(operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> list[Form]:
+    """Return the forms with carried tensors added that cotangents reach from turn to turn, as far as values tell.
+
+    So the body of most loops is pulled back once.
+    """
+    body, taken, leaving = _ends(operation)
+    active = active_values(body, [a for a, flag in zip(taken, on, strict=True) if flag])
+    made = list(forms)
+    while True:
+        reached = {v for v, form in zip(leaving, made, strict=False) if form is not Form.ABSENT}
+        for one in reversed(body.operations):
+            if not reached.isdisjoint(one.results):
+                reached.update(v for v in one.operands if v in active)
+        grown = [
+            Form.OPTIONAL if form is Form.ABSENT and a in reached and isinstance(a.type, TensorType) else form
+            for form, a in zip(made[: len(leaving)], taken, strict=False)
+        ]
+        if grown == made[: len(leaving)]:
+            return made
+        made[: len(leaving)] = grown
+
+
+def _ends(operation: Operation) -> tuple[Block, list[Value], list[Value]]:
+    """Return the body of a loop, what each turn takes (the count apart), and what leaves it as carried."""
+    body = operation.blocks[0]
+    if operation.name == "counted_while":
+        return body, body.arguments[1:], body.results
+    return body, list(body.arguments), body.results[1:]
 
 
 def _next(form: Form, ct: Value | None, like: Value) -> Form:
@@ -192,10 +227,8 @@ def _is_list(value: Value) -> bool:
 
 def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> Turn:
     """Pull the body back once, the cotangents of its results in these forms."""
-    body, carried = operation.blocks[0], int(operation.attributes["carried"])
+    (body, taken, leaving), carried = _ends(operation), int(operation.attributes["carried"])
     counted = operation.name == "counted_while"
-    taken = body.arguments[1:] if counted else list(body.arguments)
-    leaving = body.results if counted else body.results[1:]
     fixed = dict(zip(taken[carried:], operation.operands[1 + carried :], strict=True))
     side = BackwardBuilder(Builder(body, names=b.names), b, fixed)
     index = side.argument(INT, "t")
