@@ -66,7 +66,17 @@ def write(x: Tensor, new: Tensor, *, apart: bool = False) -> Tensor:
     for t in chain:
         if version is not None and t._version is version:
             t._seen = version.number
+    if has_history and version is not None:
+        _let_views_flow(version)
     return x
+
+
+def _let_views_flow(version: Version) -> None:
+    """Give views that needed no gradient the history that what they show has now."""
+    for one in version.views:
+        view = one()
+        if view is not None and view.stop_gradient:
+            view._view.refresh(view)
 
 
 def write_memory(x: Tensor, array: Any) -> None:

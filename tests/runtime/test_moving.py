@@ -80,9 +80,25 @@ def derivatives(f: Callable[[Tensor], Tensor]) -> list[np.ndarray]:
     return [y.numpy(), slope.numpy(), second.numpy()]
 
 
+def view_from_before_the_first_gradient(x: Tensor) -> Tensor:
+    whole = paddle.ones([3, 3], "float64")
+    rows, first = whole.reshape([3, 3]), whole[0]
+    whole[0] = x * x
+    whole[1] = first[1:2] * x
+    return (rows * rows * rows).sum() + (first * first).sum()
+
+
 @pytest.mark.parametrize(
     "f",
-    [recurrence, elimination, rows_that_stay_views, table, result_that_is_needed, buffer_without_gradient],
+    [
+        view_from_before_the_first_gradient,
+        recurrence,
+        elimination,
+        rows_that_stay_views,
+        table,
+        result_that_is_needed,
+        buffer_without_gradient,
+    ],
 )
 def test_gradients_past_writes_are_those_of_the_program(f: Callable[[Tensor], Tensor]) -> None:
     static = derivatives(paddle.jit.to_static(f, full_graph=True))
