@@ -7,6 +7,7 @@ import importlib
 import os
 import random
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,6 +28,9 @@ from tests.sweeping import Sweeping
 gc.disable()  # until all tests are collected: there is nothing to free before
 SWEEPING = Sweeping()
 COMPARED: Counter[str] = Counter()
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for jobs in the background; tests end loops by it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if "DY2ST_CACHE_DIR" not in os.environ:  # processes that this one starts share the folder and do not come here
     os.environ["DY2ST_CACHE_DIR"] = tempfile.mkdtemp(prefix="dy2st-tests-")
