@@ -50,8 +50,8 @@ threads of its own would take the CPUs from the pool.
 - **One matrix for a batch** is not repeated: the rows of all matrices are one product.
 - **Threads** take whole kernels' rows, or, where there are few rows, whole panels of columns: the same bits for any
   number of threads.
-- **What follows a product** (bias, activation) is done with parts of 128 rows and 384 columns as they are finished, while
-  they are in cache ([decision 0033](decisions/0033-parts-of-products.md)).
+- **What follows a product** (bias, activation) is done with parts of 128 rows and 384 columns as they are finished,
+  while they are in cache ([decision 0033](decisions/0033-parts-of-products.md)).
 
 Loops, on one thread, least processor time before and after all this: an LSTM in a `while`, 100 steps, in milliseconds.
 
