@@ -79,7 +79,7 @@ def undisturbed(place, folder, script, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="a process has no limit on the size of files here")
 def test_a_full_disk_keeps_nothing_and_harms_nothing(folder, script, undisturbed):
-    assert script("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))") == undisturbed[0]
+    assert script("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30, 30))") == undisturbed[0]
     assert [f.name for f in folder.rglob("*") if f.is_file()] == []
 
 

@@ -30,8 +30,8 @@ def address(array):
 def test_memory_that_was_given_back_is_used_for_the_next_result_of_its_size(doubled, size):
     x = np.ones(size, "float32")
     gc.collect()
-    first = address(doubled.run([x])[0])
-    assert first in {address(doubled.run([x])[0]) for _ in range(20)}
+    found = [address(doubled.run([x])[0]) for _ in range(20)]
+    assert len({*found}) <= 4  # what tests before have given back may be taken first
 
 
 @pytest.mark.parametrize("size", [300_000, 1_100_000])
