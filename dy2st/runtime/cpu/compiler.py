@@ -110,10 +110,7 @@ def library() -> _Library:
     try:
         _load_beside(path)
         made = _Library(path)
-    except (
-        OSError,
-        AttributeError,
-    ) as error:  # of another system, or not as known
+    except (OSError, AttributeError) as error:  # of another system, or not as known
         raise NoLlvm(str(error)) from error
     made.InitializeNativeTarget()
     made.InitializeNativeAsmPrinter()
