@@ -10,8 +10,8 @@ Before                                                  After
     return %p, %q
 
 1. Values begin as equal where they begin with the same operand. They stay so as long as, equal values taken as one, a
-   turn computes them by the same operations; what does not, is taken apart, until nothing changes any more. So values
-   that are computed from each other are found too.
+   turn computes them by the same operations; what does not, is taken apart, until nothing changes any more
+   (refinement.py). So values that are computed from each other are found too.
 2. Two results of a block stay two arrays: the caller may write into one of them.
 
 A loop that was differentiated twice carries what both derivatives need, and the counter that its source line counts
@@ -20,13 +20,12 @@ beside the one that counts its turns.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType
 from dy2st.passes.base import Pass
 from dy2st.passes.cse import COMMUTATIVE, identity
 from dy2st.passes.licm import LOOPS
+from dy2st.passes.refinement import Nodes, classes
 from dy2st.passes.rewrite import Replacements
 
 
@@ -77,34 +76,27 @@ def _merge_in(loop: Operation, results: set[Value], replacements: Replacements) 
 def _equal(loop: Operation, turn: int) -> list[int]:
     """1. Return for each carried value the first one that is equal to it, itself where none is."""
     (body,), count = loop.blocks, loop.attributes["carried"]
-    arguments, following = body.arguments[turn : turn + count], body.results[1 - turn :]
-    begun = list(zip(map(id, loop.operands[1 : count + 1]), arguments, strict=True))
-    found = _classes([(operand, argument.type) for operand, argument in begun])
-    while any(first != i for i, first in enumerate(found)):
-        numbers = _numbers(body, {a: arguments[first] for a, first in zip(arguments, found, strict=True)})
-        finer = _classes([(first, numbers.get(v, v)) for first, v in zip(found, following, strict=True)])
-        if finer == found:
-            break
-        found = finer
-    return found
-
-
-def _classes(keys: Sequence[Hashable]) -> list[int]:
-    """Return for each key the place of the first one that is equal."""
-    places: dict[Hashable, int] = {}
-    return [places.setdefault(key, i) for i, key in enumerate(keys)]
-
-
-def _numbers(body: Block, same: dict[Value, Value]) -> dict[Value, Value]:
-    """Return which values of a block are equal to an earlier one, where these arguments are."""
-    numbers = dict(same)
-    known: dict[Hashable, Operation] = {}
+    arguments = body.arguments[turn : turn + count]
+    begun = [(id(operand), argument.type) for operand, argument in zip(loop.operands[1:], arguments, strict=False)]
+    if len(set(begun)) == count:
+        return list(range(count))
+    nodes = Nodes()
+    places = {argument: nodes.add(kind) for argument, kind in zip(arguments, begun, strict=True)}
+    for argument in (*body.arguments[:turn], *body.arguments[turn + count :]):
+        places[argument] = nodes.add(id(argument))
     for operation in body.operations:
-        if operation.blocks or operation.op.effect or operation.op.name == "call":
-            continue
-        operands = [id(numbers.get(v, v)) for v in operation.operands]
-        if operation.op.name in COMMUTATIVE:
-            operands.sort()
-        earlier = known.setdefault((operation.op.name, *operands, identity(operation.attributes)), operation)
-        numbers.update(zip(operation.results, earlier.results, strict=True))
-    return numbers
+        _add(operation, places, nodes)
+    for argument, following in zip(arguments, body.results[1 - turn :], strict=True):
+        nodes.reads[places[argument]] = [places[following]]
+    return classes(nodes)[:count]
+
+
+def _add(operation: Operation, places: dict[Value, int], nodes: Nodes) -> None:
+    """Add nodes for what an operation computes."""
+    if operation.blocks or operation.op.effect or operation.op.name == "call":
+        places.update((result, nodes.add(id(result))) for result in operation.results)
+        return
+    reads = [places[v] for v in operation.operands]
+    made = nodes.add((operation.op.name, identity(operation.attributes)), reads, operation.op.name in COMMUTATIVE)
+    for i, result in enumerate(operation.results):
+        places[result] = made if len(operation.results) == 1 else nodes.add(("result", i), [made])
