@@ -18,6 +18,7 @@ from dy2st.functions import (
     broadcasting,
     comparison,
     creation,
+    from_data,
     diagonals,
     gathering,
     inplace,
@@ -33,7 +34,7 @@ from dy2st.functions import (
 from dy2st.missing import no_attribute
 
 _MODULES = (
-    arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, linear_algebra, comparison, reduction,
+    arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, from_data, linear_algebra, comparison, reduction,
     search, gathering, random, assigning, arrays, matrices,
 )  # fmt: skip
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dy2st.autograd.rules import dense, pull
-from dy2st.functions.creation import eye, to_tensor, zeros
+from dy2st.functions.creation import eye, zeros
+from dy2st.functions.from_data import to_tensor
 from dy2st.functions.joining import concat, stack
 from dy2st.functions.manipulation import moveaxis, reshape
 from dy2st.ir.context import current

@@ -7,7 +7,7 @@ from typing import Any
 
 from dy2st.functions import math
 from dy2st.functions.broadcasting import broadcast_tensors
-from dy2st.functions.creation import to_tensor
+from dy2st.functions.from_data import to_tensor
 from dy2st.functions.operands import cast_to, floating
 from dy2st.functions.random import rand
 from dy2st.ir.context import replaced

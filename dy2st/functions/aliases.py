@@ -9,7 +9,7 @@ from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions import creation, joining, operands
 from dy2st.functions.assigning import clone
 from dy2st.functions.broadcasting import tile
-from dy2st.functions.creation import to_tensor
+from dy2st.functions.from_data import to_tensor
 from dy2st.functions.operands import cast_to, floating, one_axis, op
 from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply

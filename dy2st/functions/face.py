@@ -81,8 +81,6 @@ from dy2st.functions.creation import (
     empty,
     empty_like,
     eye,
-    from_dlpack,
-    from_numpy,
     full,
     full_like,
     linspace,
@@ -93,8 +91,6 @@ from dy2st.functions.creation import (
     range,
     rank,
     shape,
-    to_dlpack,
-    to_tensor,
     tril_indices,
     triu_indices,
     zeros,
@@ -119,6 +115,7 @@ from dy2st.functions.diagonals import (
     tril,
     triu,
 )
+from dy2st.functions.from_data import from_dlpack, from_numpy, to_dlpack, to_tensor
 from dy2st.functions.gathering import (
     gather,
     gather_nd,

@@ -12,7 +12,7 @@ import numpy as np
 
 from dy2st.amp import GradScaler, auto_cast
 from dy2st.functions.arithmetic import add_n
-from dy2st.functions.creation import to_tensor
+from dy2st.functions.from_data import to_tensor
 from dy2st.hapi.callback import Callback, CallbackList
 from dy2st.hapi.progress import ProgBarLogger
 from dy2st.hapi.watching import LRScheduler, ModelCheckpoint

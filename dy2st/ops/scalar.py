@@ -1,7 +1,7 @@
-"""Python numbers inside a Program: exact Python semantics, no derivative.
+"""Python numbers inside a Program, and what is made of two of them: exact Python semantics, no derivative.
 
 `scalar_add(int, int)` is Python's `+` on ints, and so on. A scalar meets a tensor through `scalar_to_tensor`; a 0-D
-tensor becomes a number through `item`.
+tensor becomes a number through `item` (scalar_unary.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dy2st.dtypes import DType, float32
-from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType
+from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType
 from dy2st.ops.base import Op, Sample
 
 
@@ -37,7 +36,7 @@ class ScalarConstant(Op):
         yield Sample((), {"value": 0.5})
 
 
-def _python(name: str) -> Callable[..., Any]:
+def python_operator(name: str) -> Callable[..., Any]:
     """Return a function of `operator`, most of which have no types."""
     return getattr(operator, name)
 
@@ -71,28 +70,28 @@ class ScalarAdd(_Binary):
     """Python's `+`."""
 
     name = "scalar_add"
-    meaning = exact = _python("add")
+    meaning = exact = python_operator("add")
 
 
 class ScalarSub(_Binary):
     """Python's `-`."""
 
     name = "scalar_sub"
-    meaning = exact = _python("sub")
+    meaning = exact = python_operator("sub")
 
 
 class ScalarMul(_Binary):
     """Python's `*`."""
 
     name = "scalar_mul"
-    meaning = exact = _python("mul")
+    meaning = exact = python_operator("mul")
 
 
 class ScalarFloorDiv(_Binary):
     """Python's `//`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_floordiv"
-    meaning = _python("floordiv")
+    meaning = python_operator("floordiv")
     may_raise = True
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
@@ -103,7 +102,7 @@ class ScalarMod(_Binary):
     """Python's `%`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_mod"
-    meaning = _python("mod")
+    meaning = python_operator("mod")
     may_raise = True
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
@@ -164,21 +163,21 @@ class ScalarAnd(_Bitwise):
     """Python's `&`."""
 
     name = "scalar_and"
-    meaning = _python("and_")
+    meaning = python_operator("and_")
 
 
 class ScalarOr(_Bitwise):
     """Python's `|`."""
 
     name = "scalar_or"
-    meaning = _python("or_")
+    meaning = python_operator("or_")
 
 
 class ScalarXor(_Bitwise):
     """Python's `^`."""
 
     name = "scalar_xor"
-    meaning = _python("xor")
+    meaning = python_operator("xor")
 
 
 class _ToFloat(_Binary):
@@ -192,7 +191,7 @@ class ScalarTrueDiv(_ToFloat):
     """Python's `/`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_truediv"
-    meaning = _python("truediv")
+    meaning = python_operator("truediv")
     may_raise = True
 
 
@@ -223,169 +222,39 @@ class ScalarLess(_Comparison):
     """Python's `<`."""
 
     name = "scalar_lt"
-    meaning = _python("lt")
+    meaning = python_operator("lt")
 
 
 class ScalarLessEqual(_Comparison):
     """Python's `<=`."""
 
     name = "scalar_le"
-    meaning = _python("le")
+    meaning = python_operator("le")
 
 
 class ScalarEqual(_Comparison):
     """Python's `==`."""
 
     name = "scalar_eq"
-    meaning = _python("eq")
+    meaning = python_operator("eq")
 
 
 class ScalarNotEqual(_Comparison):
     """Python's `!=`."""
 
     name = "scalar_ne"
-    meaning = _python("ne")
+    meaning = python_operator("ne")
 
 
 class ScalarGreater(_Comparison):
     """Python's `>`."""
 
     name = "scalar_gt"
-    meaning = _python("gt")
+    meaning = python_operator("gt")
 
 
 class ScalarGreaterEqual(_Comparison):
     """Python's `>=`."""
 
     name = "scalar_ge"
-    meaning = _python("ge")
-
-
-class _Unary(Op):
-    abstract = True
-    differentiable = False
-    meaning: ClassVar[Callable[[Any], Any]]
-    result: ClassVar[ScalarType | None] = None
-
-    def infer(self, a: ScalarType) -> ScalarType:
-        kept = INT if a.kind == "bool" else ScalarType(a.kind)
-        return self.result or kept
-
-    def eval(self, xp: Any, a: Any) -> Any:
-        return type(self).meaning(a)
-
-    def compile(self, xp: Any, **attributes: Any) -> Callable[..., Any]:
-        return type(self).meaning
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        yield Sample((-3,))
-        yield Sample((2.5,))
-
-
-class ScalarNeg(_Unary):
-    """Python's unary `-`."""
-
-    name = "scalar_neg"
-    meaning = _python("neg")
-
-
-class ScalarAbs(_Unary):
-    """Python's `abs`."""
-
-    name = "scalar_abs"
-    meaning = abs
-
-
-class ScalarNot(_Unary):
-    """Python's `not`."""
-
-    name = "scalar_not"
-    meaning = _python("not_")
-    result = BOOL
-
-
-class ScalarBool(_Unary):
-    """Python's `bool`."""
-
-    name = "scalar_bool"
-    meaning = bool
-    result = BOOL
-
-
-class ScalarInt(_Unary):
-    """Python's `int`; truncates a float, refuses NaN and infinity."""
-
-    name = "scalar_int"
-    meaning = int
-    result = INT
-    may_raise = True
-
-
-class ScalarFloat(_Unary):
-    """Python's `float`."""
-
-    name = "scalar_float"
-    meaning = float
-    result = FLOAT
-
-
-class ScalarRound(Op):
-    """Python's `round`: to an int, or to `digits` decimal digits where that is given."""
-
-    name = "scalar_round"
-    attributes = ("digits",)
-    differentiable = False
-    may_raise = True
-
-    def infer(self, a: ScalarType, *, digits: int | None) -> ScalarType:
-        return FLOAT if a.kind == "float" and digits is not None else INT
-
-    def eval(self, xp: Any, a: Any, *, digits: int | None) -> Any:
-        return round(a) if digits is None else round(a, digits)
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        yield Sample((2.5,), {"digits": None})
-        yield Sample((-3.14159,), {"digits": 2})
-
-
-class ScalarToTensor(Op):
-    """A Python number as a 0-D tensor of `dtype`."""
-
-    name = "scalar_to_tensor"
-    attributes = ("dtype",)
-    differentiable = False
-
-    def infer(self, a: ScalarType, *, dtype: DType) -> TensorType:
-        return TensorType(dtype, ())
-
-    def eval(self, xp: Any, a: Any, *, dtype: DType) -> Any:
-        return xp.asarray(a, dtype=dtype.numpy)
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        yield Sample((3,), {"dtype": float32})
-
-
-class Item(Op):
-    """The one element of a tensor as a Python number; ValueError when there is not exactly one."""
-
-    name = "item"
-    differentiable = False
-    may_raise = True
-
-    def infer(self, x: TensorType) -> ScalarType:
-        return BOOL if x.dtype.is_bool else INT if x.dtype.is_integer else FLOAT
-
-    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
-        return any(e != 1 for e in types[0].shape)
-
-    def eval(self, xp: Any, x: Any) -> Any:
-        if x.size != 1:
-            raise ValueError(
-                f"only a tensor of one element has a Python value, this one has shape {list(x.shape)}; "
-                "reduce it first, by any(), all() or sum()"
-            )
-        return x.item()
-
-    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
-        yield Sample((np.array([2.5]),))
-        yield Sample((np.array(3),))
+    meaning = python_operator("ge")

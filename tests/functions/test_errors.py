@@ -9,7 +9,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import Dy2stError
-from dy2st.functions import creation, defaults, operands
+from dy2st.functions import defaults, from_data, operands
 
 V, M, C = paddle.arange(3.0), paddle.arange(6.0).reshape([2, 3]), paddle.arange(24.0).reshape([2, 3, 4])
 ZERO, INT = paddle.to_tensor(1.0), paddle.arange(3)
@@ -30,7 +30,7 @@ CREATION: list[Case] = [
     (lambda: paddle.to_tensor(np.array(["a"])), TypeError, "to_tensor() needs numbers, not an array of <U1"),
     (lambda: paddle.zeros([-1]), ValueError, "the extents of a new tensor must not be negative: [-1]"),
     (lambda: paddle.full([2], V), ValueError, "full() needs one value, not a tensor of shape [3]"),
-    (lambda: creation.from_dlpack(3), TypeError, "from_dlpack() needs an object with __dlpack__, not int"),
+    (lambda: from_data.from_dlpack(3), TypeError, "from_dlpack() needs an object with __dlpack__, not int"),
     (lambda: paddle.finfo("int32"), TypeError, "finfo does not know the dtype int32"),
     (lambda: defaults.set_flags([]), TypeError, "set_flags() needs a dict, not list"),  # type: ignore[arg-type]
     (lambda: defaults.get_flags("FLAGS_x"), ValueError, "the flag 'FLAGS_x' was never set"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.creation import to_tensor
 from dy2st.functions.defaults import in_dynamic_mode
+from dy2st.functions.from_data import to_tensor
 from dy2st.ir.context import current, replaced
 from dy2st.runtime.grad_mode import no_grad
 from dy2st.runtime.places import Place, set_device

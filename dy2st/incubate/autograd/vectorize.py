@@ -9,7 +9,7 @@ from typing import Any
 
 from dy2st.autograd.rules import callable_here
 from dy2st.errors import ConversionError, StructureError, TraceError
-from dy2st.functions.creation import to_tensor
+from dy2st.functions.from_data import to_tensor
 from dy2st.functions.joining import stack
 from dy2st.functions.manipulation import moveaxis
 from dy2st.ir.context import current

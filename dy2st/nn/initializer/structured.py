@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from dy2st.dtypes import DType, float64
-from dy2st.functions.creation import to_tensor
+from dy2st.functions.from_data import to_tensor
 from dy2st.functions.random import standard_normal
 from dy2st.ir.context import replaced
 from dy2st.nn.initializer.base import Initializer
