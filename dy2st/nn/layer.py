@@ -1,7 +1,8 @@
 """Layer: a function with parameters, buffers and sublayers, the unit from which models are built.
 
-Parameters, buffers and sublayers are attributes like any other to read and write; Layer keeps them in registries so
-that they can be listed, saved, moved and trained. Saving and loading is in `layer_state.py`, moving in `layer_to.py`.
+Parameters, buffers and sublayers are attributes like any other to read and write (`layer_attributes.py`); Layer keeps
+them in registries so that they can be listed, saved, moved and trained. Saving and loading is in `layer_state.py`,
+moving in `layer_to.py`.
 """
 
 from __future__ import annotations
@@ -15,16 +16,15 @@ from dy2st.ir.context import current, make_current, with_layer
 from dy2st.nn import layer_state, layer_to
 from dy2st.nn.create_parameter import default_dtype, make_parameter
 from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
+from dy2st.nn.layer_attributes import RegisteredAttributes
 from dy2st.runtime import unique_name
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.places import namespace
 from dy2st.runtime.tensor import Tensor
 
-_REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
 
-
-class Layer:
+class Layer(RegisteredAttributes):
     """A function of tensors with parameters; subclass it, create sublayers in `__init__`, compute in `forward`.
 
     Parameters
@@ -128,62 +128,6 @@ class Layer:
     def register_forward_post_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> HookRemoveHelper:
         """Have `hook(layer, inputs, output)` called after `forward`; it may return another output."""
         return HookRemoveHelper(self._forward_post_hooks, hook, first=prepend)
-
-    # ---- attributes ------------------------------------------------------------------------------------------------
-    def __getattr__(self, name: str) -> Any:
-        state = self.__dict__
-        for registry in _REGISTRIES:
-            if registry in state and name in state[registry]:
-                trace = current().trace
-                if trace is not None and hasattr(trace, "note_read"):
-                    trace.note_read(self, name)
-                return state[registry][name]
-        hint = "" if "_parameters" in state else " (its __init__ has not called super().__init__())"
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Parameter):
-            self._place("_parameters", name, value)
-        elif isinstance(value, Layer):
-            self._place("_sub_layers", name, value)
-        else:
-            self._set_plain(name, value)
-
-    def _set_plain(self, name: str, value: Any) -> None:
-        state = self.__dict__
-        for registry, kind in (("_parameters", "Parameter"), ("_sub_layers", "Layer"), ("_buffers", "Tensor")):
-            if name not in state.get(registry, ()):
-                continue
-            if value is None or (registry == "_buffers" and isinstance(value, Tensor)):
-                state[registry][name] = value
-                return
-            if registry == "_buffers":
-                raise TypeError(f"buffer {name!r} takes a Tensor or None, not {type(value).__name__}")
-            raise TypeError(
-                f"{name!r} is a {kind} of this layer and takes a {kind} or None, not {type(value).__name__}"
-            )
-        object.__setattr__(self, name, value)
-
-    def _place(self, registry: str, name: str, value: Any) -> None:
-        state = self.__dict__
-        if registry not in state:
-            raise RuntimeError(f"call super().__init__() before the attribute {name!r} of {type(self).__name__} is set")
-        state.pop(name, None)
-        for other in _REGISTRIES:
-            if other != registry:
-                state[other].pop(name, None)
-        state[registry][name] = value
-
-    def __delattr__(self, name: str) -> None:
-        for registry in _REGISTRIES:
-            if name in self.__dict__[registry]:
-                del self.__dict__[registry][name]
-                self._non_persistable_buffer_names_set.discard(name)
-                return
-        object.__delattr__(self, name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *(name for registry in _REGISTRIES for name in self.__dict__[registry])})
 
     # ---- what it owns ----------------------------------------------------------------------------------------------
     def create_parameter(

@@ -1,4 +1,4 @@
-"""Optimizer: what all update rules share: groups, learning rate, decay, clipping, state, stepping, saving.
+"""Optimizer: what all update rules share: learning rate, decay, clipping, state, stepping (groups: groups.py).
 
 A rule is a function of (parameter, gradient, learning rate, state), written once in terms of `nn.maths`.
 Eagerly it runs on arrays and the results are written into the parameter's memory. In a trace it runs on tensors, and
@@ -8,7 +8,7 @@ the results are written by `runtime.inplace.write`, which makes them state of th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,9 +22,10 @@ from dy2st.nn.clip import ClipGradBase
 from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer import state as saving
 from dy2st.optimizer.alike import Alike
+from dy2st.optimizer.groups import group_of, groups_of, regularizer_of
 from dy2st.optimizer.lr import LRScheduler
 from dy2st.records import record
-from dy2st.regularizer import L2Decay, WeightDecayRegularizer
+from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.impure import in_trace, refuse_in_trace
@@ -79,10 +80,10 @@ class Optimizer:
         self._multi_precision = multi_precision
         self._options = options
         self._grad_clip = grad_clip
-        self.regularization = _regularizer(weight_decay)
+        self.regularization = regularizer_of(weight_decay)
         self._learning_rate = learning_rate if isinstance(learning_rate, LRScheduler) else float(learning_rate)
         self._own_lr_tensor: Tensor | None = None
-        self._groups = _groups_of(parameters)
+        self._groups = groups_of(parameters)
         self._accumulators: dict[int, dict[str, Tensor]] = {}
         self._loaded: dict[str, Any] = {}
 
@@ -142,7 +143,7 @@ class Optimizer:
 
     def _add_param_group(self, group: dict[str, Any]) -> None:
         known = {id(p) for p in self._parameter_list}
-        made = _group_of(group)
+        made = group_of(group)
         if any(id(p) in known for p in made["params"]):
             raise ValueError("a parameter appears in more than one parameter group")
         self._groups.append(made)
@@ -330,50 +331,3 @@ def _factor(p: Tensor, group: dict[str, Any]) -> float:
 
 def _leave_alone() -> None:
     """Do nothing: the other branch of an update."""
-
-
-def _regularizer(weight_decay: Any) -> WeightDecayRegularizer | None:
-    if weight_decay is None or isinstance(weight_decay, WeightDecayRegularizer):
-        return weight_decay
-    if isinstance(weight_decay, (int, float)):
-        return L2Decay(float(weight_decay)) if weight_decay else None
-    raise TypeError(f"weight_decay must be a number or a regularizer, not {type(weight_decay).__name__}")
-
-
-def _groups_of(parameters: Any) -> list[dict[str, Any]]:
-    if parameters is None:
-        if current().trace is None:
-            raise AttributeError("in eager mode an optimizer needs its parameters: parameters=model.parameters()")
-        return []
-    if isinstance(parameters, (Tensor, dict)) or not isinstance(parameters, Iterable):
-        raise TypeError(f"parameters must be a list of Tensors (or of groups), not a {type(parameters).__name__}")
-    listed = list(parameters)
-    if listed and isinstance(listed[0], dict):
-        groups = [_group_of(group) for group in listed]
-        if len({id(p) for g in groups for p in g["params"]}) != sum(len(g["params"]) for g in groups):
-            raise ValueError("a parameter appears in more than one parameter group")
-        return groups
-    return [{"params": _checked(listed)}]
-
-
-def _group_of(given: dict[str, Any]) -> dict[str, Any]:
-    if "params" not in given:
-        raise ValueError("a parameter group needs the key 'params'")
-    params = given["params"]
-    group: dict[str, Any] = {"params": _checked([params] if isinstance(params, Tensor) else list(params))}
-    options = dict(given)
-    del options["params"]
-    group["learning_rate"] = float(options.pop("learning_rate", 1.0))
-    if "weight_decay" in options:
-        group["weight_decay"] = _regularizer(options["weight_decay"])
-    if "grad_clip" in options:
-        group["grad_clip"] = options.pop("grad_clip")
-    group["options"] = options
-    return group
-
-
-def _checked(parameters: list[Any]) -> list[Tensor]:
-    for p in parameters:
-        if not isinstance(p, Tensor):
-            raise TypeError(f"an optimizer trains Tensors, not {type(p).__name__}")
-    return list({id(p): p for p in parameters}.values())
