@@ -23,6 +23,7 @@ from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
 from dy2st.jit.kept_conversions import convert
 from dy2st.jit.named_calls import named_after, named_call
+from dy2st.jit.openness import Openness
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.retracing import MANY, warn_of_tracing
 from dy2st.jit.signature import (
@@ -74,10 +75,7 @@ class StaticFunction(Locked):
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
         self._cache = ProgramCache()
         Locked.__init__(self)
-        self._opened: set[str] = set()
-        self._closed: set[str] = set()
-        self._open_state: set[tuple[int, str]] = set()
-        self._closed_state: set[tuple[int, str]] = set()
+        self._open = Openness()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self._seen: dict[Any, _Seen] = {}
         """What recognises calls, by the number of arguments, the gradient mode and the names of keywords."""
@@ -150,7 +148,7 @@ class StaticFunction(Locked):
             if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
             with rarely():
-                made = flatten(values, self._opened)
+                made = flatten(values, self._open.arguments)
                 program, made = self._program(made)
                 if program is not None:
                     if program.calls:
@@ -233,20 +231,17 @@ class StaticFunction(Locked):
         self, key: Any, made: Flattened, specs: dict[str, InputSpec]
     ) -> tuple[ConcreteProgram | None, Flattened]:
         for program in self._cache.entries.get(key, ()):
-            for guard in program.traced.guards:
-                place = id(guard.owner), getattr(guard, "name", "")
-                if guard.changed_number() and place not in self._closed_state:
-                    self._open_state.add(place)
-        if self._open_changed(made):
+            self._open.open_state(program.traced.guards)
+        if self._open.open_arguments(self._cache.order, made):
             values = rebuild_values(made)
-            return self._program(flatten(values, self._opened))
+            return self._program(flatten(values, self._open.arguments))
         why = self._why(key, made)
         try:
             program = self._traced(made, specs)
         except (ConversionError, TraceError) as error:
             if made.numbers or made.opened:
-                self._close(made)
-                return self._program(flatten(rebuild_values(made), self._opened))
+                self._open.close_arguments(made)
+                return self._program(flatten(rebuild_values(made), self._open.arguments))
             self._fall_back(key, error)
             return None, made
         number = self._history.calls(self._cache.order) + 1
@@ -269,15 +264,14 @@ class StaticFunction(Locked):
             warn_of_tracing(self._function, why)
 
     def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
-        made_trace = Trace(frozenset(self._open_state))
+        made_trace = Trace(frozenset(self._open.state))
         try:
             with chosen_policy(self.checkpoint):
                 traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)
         except TraceError:
             if not made_trace.opened:
                 raise
-            self._open_state -= made_trace.opened  # the function needs them as Python values
-            self._closed_state |= made_trace.opened
+            self._open.close_state(made_trace.opened)
             return self._traced(made, specs)
         for note in traced.notes:
             self._history.fall_back(note)
@@ -291,22 +285,6 @@ class StaticFunction(Locked):
         if known is None:
             return difference(described(made, current().grad), self._kinds)
         return known[-1].changed()
-
-    # ---- numbers and objects among the arguments -------------------------------------------------------------------
-    def _open_changed(self, made: Flattened) -> bool:
-        """Leave open what differs from an earlier call of the same kind: the value of a number, the attributes of an
-        object; say whether anything was.
-        """
-        names = {name for program in self._cache.order for name in program.differing(made)}
-        names -= self._closed | self._opened
-        self._opened |= names
-        return bool(names)
-
-    def _close(self, made: Flattened) -> None:
-        """Fix the numbers again that the function needs as Python values, and the objects that it needs themselves."""
-        names = {made.names[i] for i in made.numbers} | set(made.opened)
-        self._closed |= names
-        self._opened -= names
 
     # ---- fallback --------------------------------------------------------------------------------------------------
     def _fall_back(self, key: Any, error: Dy2stError) -> None:
@@ -353,7 +331,7 @@ class StaticFunction(Locked):
         if declared is None:
             return self._cache.last()
         values = bind_specs(self._signature, declared)
-        made = flatten({n: sample_of(x) for n, x in values.items()}, self._opened)
+        made = flatten({n: sample_of(x) for n, x in values.items()}, self._open.arguments)
         program = self._program_from(made, values)
         if program is None:
             raise TraceError(f"`{self._function.__qualname__}` cannot become a Program: {self._history.fallbacks[-1]}")

@@ -52,7 +52,7 @@ class Call:
     def found(self) -> tuple[ConcreteProgram | None, Flattened]:
         """Return the Program that serves the call, and its arguments as that takes them."""
         static = self.program
-        return static._program(flatten(bind(static._signature, self.inputs, self.keywords), static._opened))
+        return static._program(flatten(bind(static._signature, self.inputs, self.keywords), static._open.arguments))
 
 
 def find(call: Call, differences: Sequence[Difference], same: lines.Close) -> Culprit | None:
