@@ -13,8 +13,9 @@ from dy2st.runtime.cpu.elementwise import DRAWN
 from dy2st.runtime.cpu.integers import all_of, compare, least, minus
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.overwriting import room_in_place
-from dy2st.runtime.cpu.parts import column_rooms, kernel, needs_rooms, room_length
+from dy2st.runtime.cpu.parts import kernel
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small, kinds
+from dy2st.runtime.cpu.rooms import column_rooms, needs_rooms, room_length
 from dy2st.runtime.cpu.rules.joins import places_in_joins
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_unless_reused, checked_product, product, thread_count
 from dy2st.runtime.cpu.splitting import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS

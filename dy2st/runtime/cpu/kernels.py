@@ -9,7 +9,7 @@ is dear.
 
 Where nothing stands outside of the row, there is one extent, how many elements it has.
 
-A large nest is split between threads: parts.py writes the function then, and the loops into others beside it.
+A large nest is split between threads: split_nest.py writes the function then, and the loops into others beside it.
 """
 
 from __future__ import annotations
@@ -20,66 +20,35 @@ from typing import Any
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.drawn import member, numbers_of
-from dy2st.runtime.cpu.elements import Elements, Place
+from dy2st.runtime.cpu.elements import Place
 from dy2st.runtime.cpu.elementwise import DRAWN, compute, converted
-from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.integers import minus, plus, rounded_down, times
+from dy2st.runtime.cpu.emit import Module
+from dy2st.runtime.cpu.integers import minus, plus, rounded_down
 from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.layout import Layout, Work, lanes_of, read_as_elements, vectors_at_once
+from dy2st.runtime.cpu.layout import Layout, Work, read_as_elements, vectors_at_once
 from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
-from dy2st.runtime.cpu.representation import element_kind, in_register, kinds
+from dy2st.runtime.cpu.representation import element_kind, in_register
+from dy2st.runtime.cpu.rows import Rows
 from dy2st.runtime.cpu.target import Target
 
 
-class Nest:
+class Nest(Rows):
     """Writes the loops of a group into a function."""
 
     def __init__(self, module: Module, target: Target, made: Layout):
-        self.module, self.made, self.group = module, made, made.group
-        self.count = lanes_of(made, target)
-        self.vector_bytes = target.vector_bytes
-        self.past: dict[Value, str] = {}
-        """Whether a result goes past the caches, in the loop that is being written."""
+        super().__init__(module, target, made)
         self.wide = self.count * vectors_at_once(made, self.count)
         """How many elements a turn of a sweep computes: several vectors, so that no operation waits for the last."""
-        self.reading = {v: f"%r{i}" for i, v in enumerate(made.read)}
-        self.writing = {v: f"%w{i}" for i, v in enumerate(made.group.results)}
-        self.scratch = {v: f"%c{i}" for i, v in enumerate(made.kept)}
-        self.extents = [f"%e{i}" for i in range(len(made.group.space) if made.outer else 1)]
-        """Those of the space; of rows alone how long they are, so that nests share code whose spaces differ."""
-        self.parameters = [
-            *((kinds(v.type)[0] if in_register(v.type) else "ptr", r) for v, r in self.reading.items()),
-            *(("ptr", r) for r in self.writing.values()),
-            *(("ptr", r) for r in self.scratch.values()),
-            *(("i64", e) for e in self.extents),
-            *(("i64", s) for strides in self._strides(made).values() for s in strides if not s.isdigit()),
-        ]
         self.makers = {v: o for o in self.group.members for v in o.results}
         self.row: dict[Value, str] = {}
         """Registers of values that are the same along the row that is being written."""
-        self.base: dict[Value, str] = {}
-        """Addresses of the row in memory."""
+        self.past: dict[Value, str] = {}
+        """Whether a result goes past the caches, in the loop that is being written."""
         self.number = "0"
         """The number in its row of the first element that is being written."""
         self.origin = "0"
         """The number of the row's first element, where random numbers need it."""
-        self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
-
-    def begin(self, f: Function) -> None:
-        """Go on in another function, for whole rows."""
-        self.f, self.elements = f, Elements(f, self.module, self.count, self.vector_bytes)
-        self.length = self._product(self.extents[self.made.outer :])
-        self.first, self.stop = "0", self.length
-        """The elements of rows that are written: other ones are somebody else's."""
-
-    def _strides(self, made: Layout) -> dict[Value, tuple[str, ...]]:
-        """Return strides as the function names them: literals, and parameters for the others."""
-        self.strides = {
-            v: tuple(s if s.isdigit() else f"%t{i}.{j}" for j, s in enumerate(strides))
-            for i, (v, strides) in enumerate(made.strides.items())
-        }
-        return self.strides
 
     def write(self) -> None:
         """Write the nest."""
@@ -92,17 +61,6 @@ class Nest:
             self.fill_column(value)
         self._outside(0, [])
 
-    # ---- places ----------------------------------------------------------------------------------------------------
-    def _product(self, factors: list[str]) -> str:
-        total = "1"
-        for factor in factors:
-            total = factor if total == "1" else self.f.value(f"mul nsw i64 {total}, {factor}")
-        return total
-
-    def _extent(self, axis: int) -> str:
-        known = self.group.space[axis]
-        return str(known) if isinstance(known, int) else self.extents[axis]
-
     def _outside(self, axis: int, counters: list[str]) -> None:
         """Write the loops over the axes outside of rows."""
         if axis == self.made.outer:
@@ -114,56 +72,28 @@ class Nest:
 
     def outer_bounds(self, axis: int) -> tuple[str, str]:
         """Return where the loop over an axis outside of rows begins and ends."""
-        return "0", self._extent(axis)
-
-    def _row_address(self, value: Value, counters: list[str], pointer: str) -> str:
-        """Write the address of a value's row (or of its one element in this row)."""
-        f, at = self.f, "0"
-        if value in self.strides:
-            for axis, stride in zip(self.group.maps[value], self.strides[value], strict=True):
-                if axis is not None and axis < self.made.outer:
-                    step = f.value(f"mul nsw i64 {counters[axis]}, {stride}")
-                    at = step if at == "0" else f.value(f"add nsw i64 {at}, {step}")
-            size = tensor_type(value).dtype.itemsize
-            return f.offset(pointer, at if at == "0" else f.value(f"mul nsw i64 {at}, {size}"))
-        for axis in self.group.maps[value]:
-            if axis is None:
-                continue
-            step = counters[axis] if axis < self.made.outer else "0"
-            scaled = "0" if at == "0" else f.value(f"mul nsw i64 {at}, {self._extent(axis)}")
-            at = step if scaled == "0" else scaled if step == "0" else f.value(f"add nsw i64 {scaled}, {step}")
-        size = tensor_type(value).dtype.itemsize
-        return f.offset(pointer, at if at == "0" else f.value(f"mul nsw i64 {at}, {size}"))
+        return "0", self.extent(axis)
 
     # ---- a row -----------------------------------------------------------------------------------------------------
     def row_of(self, counters: list[str]) -> None:
         made, group = self.made, self.group
         self.row, self.base = {}, dict(self.scratch)
         if any(o.op.name in DRAWN for o in group.members):
-            self.origin = self._row_number(counters)
+            self.origin = self.row_number(counters)
         for value, register in self.reading.items():
             if in_register(value.type):
                 self.row[value] = register
             else:
-                self.base[value] = self._row_address(value, counters, register)
+                self.base[value] = self.row_address(value, counters, register)
         for value, register in self.writing.items():
-            self.base[value] = self._row_address(value, counters, register)
+            self.base[value] = self.row_address(value, counters, register)
         for sweep in range(made.sweeps + 1):
             self._row_values(sweep)
             if sweep < made.sweeps:
                 self.sweep(sweep)
         for value, register in self.row.items():
             if value in self.writing and value not in group.columns:
-                self._one().store(Place(self.base[value], "0", tensor_type(value).dtype), register)
-
-    def _row_number(self, counters: list[str]) -> str:
-        """Write how many elements stand in front of a row."""
-        if not counters:
-            return "0"
-        row = counters[0]
-        for axis, counter in enumerate(counters[1:], 1):
-            row = plus(self.f, times(self.f, row, self._extent(axis)), counter)
-        return times(self.f, row, self.length)
+                self.one().store(Place(self.base[value], "0", tensor_type(value).dtype), register)
 
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
@@ -177,13 +107,9 @@ class Nest:
                     lanes, operation, [self._row_value(v) for v in read_as_elements(operation)]
                 )
 
-    def _one(self) -> Elements:
-        """Return what reads and writes one element."""
-        return Elements(self.f, self.module, 1)
-
     def _row_value(self, value: Value) -> str:
         if value not in self.row:
-            self.row[value] = self._one().load(Place(self.base[value], "0", tensor_type(value).dtype))
+            self.row[value] = self.one().load(Place(self.base[value], "0", tensor_type(value).dtype))
         return self.row[value]
 
     # ---- a sweep ---------------------------------------------------------------------------------------------------
@@ -303,21 +229,11 @@ class Nest:
         return compute(lanes, operation, registers)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
-    def _place(self, value: Value, i: str) -> Place:
-        """Return where the elements from number `i` of a value's row on stand."""
-        along = ["1"]
-        if value in self.strides:
-            along = [
-                s for axis, s in zip(self.group.maps[value], self.strides[value], strict=True)
-                if axis is not None and axis >= self.made.outer and self.group.space[axis] != 1
-            ]  # fmt: skip
-        return Place(self.base[value], i, tensor_type(value).dtype, along[0] if along else "1")
-
     def _load(self, value: Value, i: str) -> str:
-        return self.elements.load(self._place(value, i))
+        return self.elements.load(self.place(value, i))
 
     def _store(self, value: Value, register: str, i: str) -> None:
-        self.elements.store(self._place(value, i), register, self.past.get(value))
+        self.elements.store(self.place(value, i), register, self.past.get(value))
 
     # ---- columns ---------------------------------------------------------------------------------------------------
     def column_loop(self, value: Value, write: Any) -> None:
@@ -361,7 +277,7 @@ class Nest:
 
     def _divide_column(self, value: Value) -> None:
         dtype = tensor_type(value).dtype
-        rows = self._product([self._extent(axis) for axis in range(self.made.outer)])
+        rows = self.product([self.extent(axis) for axis in range(self.made.outer)])
         divisor = self.f.value(f"sitofp i64 {rows} to {element_kind(dtype)}")
 
         def write(i: str) -> None:

@@ -20,14 +20,14 @@ def written(operations: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) 
     body = "\n".join([*lines, f"return %x{len(operations)}"])
     p = parse(f"program main\nfunc main({head}) {{\n{body}\n}}\n")
     count = 0
-    original = parts._Kernel.text
+    original = parts.SplitNest.text
 
-    def counted(self: parts._Kernel) -> str:
+    def counted(self: parts.SplitNest) -> str:
         nonlocal count
         count += 1
         return original(self)
 
-    monkeypatch.setattr(parts._Kernel, "text", counted)
+    monkeypatch.setattr(parts.SplitNest, "text", counted)
     unit = lower(prepared(p), current_target())
     return count, sum(name.startswith("dy2st.k.") for name in unit.kernels.texts)
 
