@@ -18,8 +18,8 @@ from dy2st.functions import (
     broadcasting,
     comparison,
     creation,
-    from_data,
     diagonals,
+    from_data,
     gathering,
     inplace,
     joining,
@@ -34,8 +34,8 @@ from dy2st.functions import (
 from dy2st.missing import no_attribute
 
 _MODULES = (
-    arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, from_data, linear_algebra, comparison, reduction,
-    search, gathering, random, assigning, arrays, matrices,
+    arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, from_data, linear_algebra, comparison,
+    reduction, search, gathering, random, assigning, arrays, matrices,
 )  # fmt: skip
 
 
