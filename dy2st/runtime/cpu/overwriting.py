@@ -9,9 +9,9 @@ A Program says which of its results are the next values of arguments (`Program.r
 of its argument if
 
 1. nothing that may fail, ask for memory or call Python comes behind its loop nest: an error leaves all as it was. So
-   it is made by the last nests of the entry function, whose rooms are there before the first of them runs;
+   it is made by the last nests of a block that ends a run (ends.py), after the rooms of all of them are there;
 2. the argument is read by that nest alone, each element no later than its next value is written, and no other value
-   that may show its memory is read by those nests or later;
+   that may show its memory is read by those nests or later (ends.py);
 3. when those nests are about to run, nobody but the caller's tensor holds the array: it has as many holders as an
    object that the caller passes behind the arguments, held in the same way and by nobody else. Views and exported
    buffers hold their array, and so does a thread that reads it. Its memory is its own, or that of one of our results;
@@ -23,94 +23,18 @@ Who does not pass such an object gets new arrays.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
+from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.cpu import python_api as api
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.entry_values import API, Values
 from dy2st.runtime.cpu.integers import compare
-from dy2st.runtime.cpu.joint import NAMES, Step, groups_of, may_join
 from dy2st.runtime.cpu.memory import HEAD, OBJECTS, PLATE
-from dy2st.runtime.cpu.reductions import REDUCTIONS
-from dy2st.runtime.cpu.representation import Components, in_registers, known_extents
+from dy2st.runtime.cpu.representation import Components, known_extents
 
 if TYPE_CHECKING:
     from dy2st.runtime.cpu.writer import Writer
-
-_FRESH = (
-    *("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad"),
-    *("take", "take_add", "one_hot", "max_pool", "avg_pool", "avg_pool_grad", *REDUCTIONS),
-)
-"""Ops whose results never show the memory of an operand; so do loop nests."""
-
-
-Next = dict[Value, tuple[Value, int]]
-"""Results of loop nests, each with the operand whose memory it may take, and the number of the argument that it is."""
-
-
-def overwritten(program: Program, block: Block, steps: Sequence[Step]) -> Next:
-    """Return what results of the last loop nests of a block may overwrite, as far as the Program tells (1, 2)."""
-    nests = [at for at, step in enumerate(steps) if not isinstance(step, Operation)]
-    if block is not program.block or not program.renewed or not nests:
-        return {}
-    last, end = steps[nests[-1]], steps[nests[-1] + 1 :]
-    groups = groups_of(last)
-    if not all(map(may_join, groups)) or not all(isinstance(o, Operation) and o.op.name in NAMES for o in end):  # 1
-        return {}
-    made = next_values(program, block)
-    found = {v: made[v] for group in groups for v in group.results if v in made and not in_registers(v.type)}
-    shown, kept = _shown(block, steps)
-    reads = [v for group in groups for v in group.operands]
-    for o in end:
-        reads += o.operands[:1] if isinstance(o, Operation) and o.op.name == "renew" else o.operands
-    readers = Counter(argument for v in (*reads, *block.results) for argument in shown.get(v, ()))
-    makers = {v: group for group in groups for v in group.results}
-    next_ones: Next = {}
-    for value, number in found.items():
-        argument = block.arguments[number]
-        if readers[argument] != 1 or argument in kept:  # 2
-            continue
-        for operand in makers[value].operands:
-            if _named(operand) is argument:
-                next_ones[value] = operand, number
-    return next_ones
-
-
-def _named(value: Value) -> Value:
-    """Return what a value is another name of."""
-    while value.operation is not None and value.operation.op.name == "detach":
-        value = value.operation.operands[0]
-    return value
-
-
-def next_values(program: Program, block: Block) -> dict[Value, int]:
-    """Return the values of a block that are next values of arguments, under whatever names, with their numbers."""
-    found: dict[Value, int] = {}
-    for result, number in program.renewed if block is program.block else ():
-        value = block.results[result]
-        while value.operation is not None and value.operation.op.name in ("detach", "renew"):
-            value = value.operation.operands[0]
-        if value.type == block.arguments[number].type and value is not block.arguments[number]:
-            found.setdefault(value, number)
-    return found
-
-
-def _shown(block: Block, steps: Sequence[Step]) -> tuple[dict[Value, set[Value]], set[Value]]:
-    """Return of which arguments values may show the memory, and of which somebody outside may."""
-    shown: dict[Value, set[Value]] = {v: {v} for v in block.arguments}
-    kept: set[Value] = set()
-    for step in steps:
-        if not isinstance(step, Operation) or step.op.name in _FRESH:
-            continue
-        operands = step.operands[:1] if step.op.name == "renew" else step.operands
-        seen = {argument for v in operands for argument in shown.get(v, ())}
-        if step.op.effect:
-            kept |= seen
-        shown.update((v, seen) for v in step.results if seen and not in_registers(v.type))
-    return shown, kept
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from dy2st.ir.types import Type
 from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import AxisMap, Group
 from dy2st.runtime.cpu.emit import Function, Module
+from dy2st.runtime.cpu.ends import End, Next, branches, overwritten, with_cond_last
 from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.host import HostCall
@@ -24,7 +25,6 @@ from dy2st.runtime.cpu.joins import joins_of
 from dy2st.runtime.cpu.joint import Joint, Step
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
-from dy2st.runtime.cpu.overwriting import Next, next_values, overwritten
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
@@ -100,6 +100,9 @@ class Writer(Values):
         """What is put by of products that are added after several turns of a loop (rules/later.py)."""
         self.joins: dict[Value, Operation] = {}
         """What loop nests write where it belongs, with what it is joined by (joins.py)."""
+        end = End.of_program(unit.program)
+        self.ends = {} if end is None else {end.block: end}
+        """The blocks that end a run (ends.py)."""
         self.overwritten: Next = {}
         """What loop nests may write into the memory of arguments (overwriting.py)."""
         self.joined: dict[Operation, Components] = {}
@@ -109,9 +112,8 @@ class Writer(Values):
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
         outer = self._dying, self._used, self.env
-        steps = schedule(block, self.ahead, next_values(self.unit.program, block))
+        steps = self._steps_of(block)
         self.joins.update(joins_of(steps, block.results))
-        self.overwritten.update(overwritten(self.unit.program, block, steps))
         env, held = self._entering(block.arguments, arguments)
         self.env = env
         self._used = last = _last_uses(steps, block.results)
@@ -121,6 +123,8 @@ class Writer(Values):
         for at, step in enumerate(steps):
             self.f.cut()
             operation = step.product if isinstance(step, Epilogue) else step
+            if self._may_overwrite(step):  # nothing behind it is to ask for memory
+                self._copy_views([v for v in env if last.get(v, at) > at], env)
             if isinstance(operation, Operation) and operation.op.name not in self.unit.strided:
                 self._copy_views(operation.operands, env)
             used = list(dict.fromkeys(step.operands))
@@ -139,6 +143,21 @@ class Writer(Values):
         self._copy_views(block.results, env)
         self._dying, self._used, self.env = outer
         return self._results(block.results, env, held)
+
+    def _steps_of(self, block: Block) -> list[Step]:
+        """Return the steps of a block; note what its last nests may overwrite, and which branches end a run too."""
+        end = self.ends.get(block)
+        if end is None:
+            return schedule(block, self.ahead)
+        steps = with_cond_last(end, schedule(block, self.ahead, end.renewed))
+        self.overwritten.update(overwritten(end, steps))
+        self.ends.update((inner.block, inner) for inner in branches(end, steps))
+        return steps
+
+    def _may_overwrite(self, step: Step) -> bool:
+        """Say whether a step may write into the memory of arguments."""
+        blocks = step.blocks if isinstance(step, Operation) else ()
+        return not self.overwritten.keys().isdisjoint(step.results) or any(b in self.ends for b in blocks)
 
     def _entering(
         self, values: Sequence[Value], arguments: Sequence[tuple[Components, bool]]
