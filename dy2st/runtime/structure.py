@@ -141,9 +141,9 @@ def _place_of(trace: Any, x: Any, t: OneOf) -> int:
         if isinstance(one, NewList) and type(x) is kind_of_content(one):
             exact = [k for k, c in enumerate(t.alternatives) if isinstance(c, Const) and c.object is x]
             return exact[0] if exact else i
-    kinds = [a.kind for a in t.alternatives if isinstance(a, Items)]
+    kinds = [list if isinstance(a, ListOf) else a.kind for a in t.alternatives if isinstance(a, (Items, ListOf))]
     is_content = not isinstance(x, tuple) and any(isinstance(x, kind) for kind in kinds)
-    return place(content_template(trace, x) if is_content else template_of(trace, x), t)
+    return place(content_template(trace, trace.content(x)) if is_content else template_of(trace, x), t)
 
 
 def decode(trace: Any, values: Iterator[Value], t: Template) -> Any:

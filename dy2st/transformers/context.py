@@ -17,6 +17,7 @@ class Plan:
     nonlocals: tuple[str, ...]  # what its functions declare
     globals: tuple[str, ...]
     foreign: tuple[str, ...]  # of `names`: globals and variables of unconverted functions, which may be missing
+    stale: tuple[str, ...] = ()  # of `names`: not read before they are assigned; an earlier trace may have set them
 
 
 @record

@@ -149,6 +149,16 @@ class Rewriter:
             made.args.args = [templates.name(spot, parameter, "Param")]
         return [made]
 
+    def emptied(self, spot: Any, plan: Plan) -> list[Any]:
+        """Give the variables of a plan that nobody reads placeholders: they may hold values of an earlier trace."""
+        made: list[Any] = []
+        for name in plan.stale:
+            text = templates.literal(spot, self.context.labels.get(name, name))
+            made += templates.statements(
+                spot, "NAME = DY.undefined(TEXT)", NAME=name, TEXT=text, DY=self.context.helper
+            )
+        return made
+
     def access(self, spot: Any, plan: Plan) -> tuple[list[Any], Any, Any]:
         """Make the functions that get and set the variables of a plan: (definitions, get, set)."""
         values = self.context.shared("values")

@@ -59,7 +59,7 @@ def lower_try(rw: Rewriter, node: Any) -> list[Any]:
         NAMES=rw.shown(spot, plan),
         **passed,
     )
-    return [*parts, *access, *templates.statements(spot, "CALL", CALL=call)]
+    return [*rw.emptied(spot, plan), *parts, *access, *templates.statements(spot, "CALL", CALL=call)]
 
 
 def lower_try_star(rw: Rewriter, node: Any) -> list[Any]:

@@ -38,6 +38,7 @@ class _Function:
         self.definite = Definite(scopes, scope)
         self.late: set[str] = set()
         self.kept: frozenset[str] = frozenset()
+        self.nested = False
         self.bindings = Bindings()
 
     def plan(self) -> None:
@@ -60,17 +61,21 @@ class _Function:
     def mine(self, name: str) -> bool:
         return self.scope.resolve(name) is self.scope
 
+    def is_ours(self, name: str) -> bool:
+        """Say whether no other function sees a variable."""
+        return self.mine(name) and name not in self.scopes.captured[self.scope]
+
     def blocks(self, node: Any) -> None:
         for owner, field in tree.blocks(node):
             for stmt in getattr(owner, field):
                 if not tree.is_compound(stmt):
                     continue
-                kept = self.kept
+                kept, nested = self.kept, self.nested
                 if type(stmt).__name__ in _CONVERTED and stmt not in self.context.native:
                     self.construct(stmt)
-                    self.kept = kept | frozenset(self.context.plans[stmt].names)
+                    self.kept, self.nested = kept | frozenset(self.context.plans[stmt].names), True
                 self.blocks(stmt)
-                self.kept = kept
+                self.kept, self.nested = kept, nested
 
     def construct(self, stmt: Any) -> None:
         if type(stmt).__name__ in ("Try", "With"):
@@ -106,11 +111,13 @@ class _Function:
         is_try = type(stmt).__name__ == "Try"
         handlers: list[Any] = stmt.handlers if is_try else []
         wanted = self.live.after[stmt] | self.scopes.captured[self.scope]
-        wanted |= _read([*stmt.orelse, *stmt.finalbody]) if is_try else frozenset()
         caught = [tree.handler_name(handler) for handler in handlers]
         for handler, name in zip(handlers, caught, strict=True):
-            wanted |= _read(handler.body) - {name.id if name else ""}
-        wanted |= self.live.before[stmt] | self.kept  # the body may be traced twice
+            wanted |= self.live.before[handler.body[0]] - {name.id if name else ""}
+        for part in (stmt.orelse, stmt.finalbody) if is_try else ():
+            wanted |= self.live.before[part[0]] if part else frozenset()
+        before = self.live.before[stmt] | self.kept
+        wanted |= before  # the body may be traced twice
         rebound = sorted(self.scopes.rebound[self.scope] - {*assigned}) if self.bindings.calls([stmt]) else []
         names = [name for name in [*assigned, *rebound] if name in wanted or not self.mine(name)]
         outer = [name for name in assigned if name in self.scope.globals]
@@ -121,6 +128,7 @@ class _Function:
             tuple(nonlocals),
             tuple(outer),
             tuple(name for name in names if self.scope.resolve(name) is None),
+            tuple(name for name in names if self.nested and name not in before and self.is_ours(name)),
         )
         sure = self.definite.entries.get(stmt) or frozenset()
         self.late.update(name for name in [*nonlocals, *rebound] if name not in sure)

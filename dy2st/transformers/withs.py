@@ -58,7 +58,7 @@ def lower_with(rw: Rewriter, node: Any) -> list[Any]:
         SET=put,
         NAMES=rw.shown(spot, plan),
     )
-    return [*body, *access, *templates.statements(spot, "CALL", CALL=call)]
+    return [*rw.emptied(spot, plan), *body, *access, *templates.statements(spot, "CALL", CALL=call)]
 
 
 def _staying(rw: Rewriter, node: Any) -> list[Any]:

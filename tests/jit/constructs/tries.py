@@ -325,3 +325,29 @@ def an_argument_written_before_a_raise():
         return x + 1
 
     return fn, lambda: None
+
+
+@case((POS, n(3)), (NEG, n(3)), (POS, n(0)), holds="try")
+def a_handler_in_a_loop_that_assigns_first(x, turns):
+    out = [x]
+    for i in range(turns):
+        try:
+            if x.sum() < i:
+                raise ValueError
+            out.append(x * i)
+        except ValueError:
+            out = [v + 1 for v in out if v.sum() > -20]
+    return out
+
+
+@case(POS, NEG, holds="try")
+def one_list_by_two_names_leaves_a_handler(x):
+    out, keep = [], None
+    try:
+        if x.sum() > 0:
+            raise ValueError
+        return 1.0
+    except ValueError:
+        keep = out
+        out.append(x)
+    return out, keep
