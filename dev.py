@@ -183,8 +183,15 @@ def _python(*arguments: str, interpreter: Path = PYTHON) -> int:
 
 
 def _this_checkout() -> dict[str, str]:
-    """Return the environment variables with which Python takes this checkout's code, whatever is installed."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    """Return the environment variables with which Python takes this checkout's code, whatever is installed.
+
+    Where bytecode must not stand beside the sources it goes below `.venv`: tests start many processes, and each would
+    compile every file that it imports.
+    """
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if variables.pop("PYTHONDONTWRITEBYTECODE", ""):
+        variables.setdefault("PYTHONPYCACHEPREFIX", str(VENV / "bytecode"))
+    return variables
 
 
 def _report(title: str, command: Sequence[str]) -> bool:

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 import dy2st as paddle
+from tests import objects
 from tests.beside import Beside
 from tests.round_trips import RoundTrips
 from tests.shares import divide
@@ -28,6 +29,7 @@ from tests.sweeping import Sweeping
 gc.disable()  # until all tests are collected: there is nothing to free before
 SWEEPING = Sweeping()
 COMPARED: Counter[str] = Counter()
+OBJECTS = pytest.StashKey[objects.Objects]()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for jobs in the background; tests end loops by it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -45,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
     parser.addoption("--fast", action="store_true", help="leave out slow tests, and most cases of tests with many")
     parser.addoption("--round-trips", type=int, metavar="N", help="print and parse every N-th Program: 8, or 32")
+    parser.addoption("--new-objects", action="store_true", help="have LLVM make code that it has made in earlier runs")
     parser.addoption("--native-beside", type=int, metavar="N", help="run every N-th Program by both tiers: 100, or 500")
 
 
@@ -52,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--fast"):
         settings.register_profile("fast", max_examples=25)
         settings.load_profile("fast")
+    if config.pluginmanager.hasplugin("cacheprovider") and not config.getoption("--new-objects"):
+        config.stash[OBJECTS] = objects.keep(config.cache.mkdir("dy2st-objects"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -167,6 +172,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["compared"] = COMPARED["runs"]
+    elif OBJECTS in session.config.stash:
+        session.config.stash[OBJECTS].shrink()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,61 @@
+"""Object files of earlier runs (tests/objects.py)."""
+
+from pathlib import Path
+
+import pytest
+
+from dy2st.runtime.cpu.compiler import compiled
+from dy2st.runtime.cpu.target import host_target
+from tests.objects import Objects
+
+TEXT = "define i64 @f(i64 %x) {\n  ret i64 %x\n}"
+MACHINE = host_target().machine(1)
+
+
+class Counted:
+    """LLVM, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def compiled(self, *operands: object, **keywords: object) -> bytes:
+        self.times += 1
+        return compiled(*operands, **keywords)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def llvm() -> Counted:
+    return Counted()
+
+
+@pytest.fixture
+def objects(tmp_path: Path, llvm: Counted) -> Objects:
+    return Objects(tmp_path, llvm.compiled)
+
+
+def test_the_same_text_is_compiled_once(objects: Objects, llvm: Counted) -> None:
+    found = [objects.compiled(TEXT, MACHINE, ()) for _ in range(2)]
+    assert found == [compiled(TEXT, MACHINE, ())] * 2
+    assert llvm.times == 1
+
+
+def test_other_passes_another_machine_and_assembly_language_are_compiled(objects: Objects, llvm: Counted) -> None:
+    objects.compiled(TEXT, MACHINE, ())
+    objects.compiled(TEXT, MACHINE, ("SROA",))
+    objects.compiled(TEXT, host_target().machine(0), ())
+    assert b"ret" in objects.compiled(TEXT, MACHINE, (), readable=True)
+    assert llvm.times == 4
+
+
+def test_a_broken_file_is_made_again(objects: Objects, llvm: Counted, tmp_path: Path) -> None:
+    wanted = objects.compiled(TEXT, MACHINE, ())
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-3])
+    assert objects.compiled(TEXT, MACHINE, ()) == objects.compiled(TEXT, MACHINE, ()) == wanted
+    assert llvm.times == 2
+
+
+def test_of_a_text_that_is_wrong_nothing_is_kept(objects: Objects, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
+        objects.compiled("define i64", MACHINE, ())
+    assert not list(tmp_path.iterdir())
