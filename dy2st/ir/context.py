@@ -7,7 +7,7 @@ to a thread or task (the default place and generator) is in `process`, one objec
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from dy2st.dtypes import DType, float32
 from dy2st.ir.checkpoint import KEEP_ALL
@@ -34,12 +34,10 @@ class Process:
     """Makes Programs of functions; `dy2st/__init__.py` sets it, because that is done far above."""
     worker: Any = None
     """In a worker process of a DataLoader: which one it is."""
-    other_grad: tuple[Any, Any] = (None, None)
-    """A context in which nothing runs, and the same one with gradients on or off: what `with_grad` made last."""
 
 
-class Context(NamedTuple):
-    """What is current in this thread or task.
+class Context:
+    """What is current in this thread or task; nobody changes one.
 
     `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
     to_static trace or a hand-built Program. `static` is the pair (main, startup) of hand-built Programs, `layer` the
@@ -47,43 +45,48 @@ class Context(NamedTuple):
     of loops (`ir/checkpoint.py`).
     """
 
-    trace: Any = None
-    static: Any = None
-    grad: bool = True
-    amp: Any = None
-    layer: Any = None
-    saved: Any = None
-    checkpoint: str | int = KEEP_ALL
-    process: Process = Process()
+    __slots__ = ("amp", "checkpoint", "grad", "layer", "process", "saved", "static", "switched", "trace")
+
+    def __init__(
+        self,
+        trace: Any = None,
+        static: Any = None,
+        grad: bool = True,
+        amp: Any = None,
+        layer: Any = None,
+        saved: Any = None,
+        checkpoint: str | int = KEEP_ALL,
+        process: Process = Process(),  # noqa: B008 (every Context shares it)
+    ):
+        self.trace, self.static, self.grad, self.amp = trace, static, grad, amp
+        self.layer, self.saved, self.checkpoint, self.process = layer, saved, checkpoint, process
+        self.switched: Context | None = None
+        """The same with gradients off, or on: kept where nothing runs, for `with_grad`."""
 
 
-_CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (a tuple)
+_CURRENT: ContextVar[Context] = ContextVar("dy2st", default=Context())  # noqa: B039 (nobody changes it)
 current = _CURRENT.get
 make_current = _CURRENT.set
-_made: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-_PLACES = {name: i for i, name in enumerate(Context._fields)}
 
 
-def _changed(context: Context, changes: dict[str, Any]) -> Context:
-    """Do what `context._replace(**changes)` does in a third of the time: every call of a layer needs it."""
-    values = list(context)
+def _changed(x: Context, changes: dict[str, Any]) -> Context:
+    made = Context(x.trace, x.static, x.grad, x.amp, x.layer, x.saved, x.checkpoint, x.process)
     for name, value in changes.items():
-        values[_PLACES[name]] = value
-    return Context._make(values)
+        setattr(made, name, value)
+    return made
 
 
 def with_grad(grad: bool) -> tuple[Context, Context]:
     """Turn gradients on or off, as `switch(grad=...)` does in three times the time; return what was and is current."""
-    before = after = _CURRENT.get()
-    if before[2] is not grad:
-        process = before[7]
-        known, after = process.other_grad
-        if known is not before:
-            after = _made(Context, (*before[:2], grad, *before[3:]))
-            if before[0] is None and before[4] is None:
-                process.other_grad = before, after
+    x = after = _CURRENT.get()
+    if x.grad is not grad:
+        after = x.switched
+        if after is None:
+            after = Context(x.trace, x.static, grad, x.amp, x.layer, x.saved, x.checkpoint, x.process)
+            if x.trace is None and x.layer is None:
+                x.switched, after.switched = after, x
         _CURRENT.set(after)
-    return before, after
+    return x, after
 
 
 def with_layer(layer: Any) -> Context:
@@ -91,9 +94,9 @@ def with_layer(layer: Any) -> Context:
 
     `make_current` of that takes it back.
     """
-    before = _CURRENT.get()
-    _CURRENT.set(_made(Context, (*before[:4], layer, *before[5:])))
-    return before
+    x = _CURRENT.get()
+    _CURRENT.set(Context(x.trace, x.static, x.grad, x.amp, layer, x.saved, x.checkpoint, x.process))
+    return x
 
 
 def as_before(before: Context, after: Context) -> None:
@@ -101,7 +104,7 @@ def as_before(before: Context, after: Context) -> None:
     if _CURRENT.get() is after:
         _CURRENT.set(before)
     else:
-        with_grad(before[2])
+        with_grad(before.grad)
 
 
 def switch(**changes: Any) -> None:

@@ -3,18 +3,19 @@
     def call(args, keywords):           # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
         try:
             v0 = args[0]
-            if v0.__class__ is not c3: return UNSEEN
+            if type(v0) is not c3: return UNSEEN
             if v0.stop_gradient is not True: return UNSEEN
             v3 = v0._payload
             v4 = args[1]
-            if v4.__class__ is not int or v4 != c6: return UNSEEN
+            if type(v4) is not int or v4 != c6: return UNSEEN
             v6 = c7._parameters.get('w', MISSING)
             ...
         except Exception:
             return UNSEEN
         direct = c8.direct
-        results = direct.call(v3, v7)                       # native code, which looks at arrays itself
-        if results.__class__ is list:
+        run = direct.call
+        results = run(v3, v7)                               # native code, which looks at arrays itself
+        if type(results) is list:
             program.calls += 1
             return Tensor(results[0])
         ...                                                 # v3.dtype is not c9 ..., then the way for all inputs
@@ -27,6 +28,7 @@ It is all one function, under the name of the user's, because a frame more takes
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +57,8 @@ UNSEEN = object()
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 2000
 """A Program that reads more than this takes the slow way."""
+MOST_COMPARED = 12
+"""So many objects are compared one by one, which takes 5 ns a pair; the number of an object takes 40."""
 
 
 class NoWords(Exception):
@@ -98,7 +102,7 @@ class _Writer:
         for name, text, x in places:
             self.argument(name, self.constant(x) if text is None else text, x)
         if len(self.seen) > 1:
-            self.refuse(f"len({{{', '.join(f'id({v})' for v in self.seen.values())}}}) != {len(self.seen)}")
+            self.refuse(_one_is_another([*self.seen.values()]))
         tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
         if len(tensors) > 1 and self.program.traced.written_leaves:
             self.refuse(f"shares_memory(({', '.join(tensors)}))")
@@ -143,8 +147,9 @@ class _Writer:
             made = [
                 f"direct = {name}.direct",
                 *(["held = (object(),)", "alone = held[0]"] if renews else []),
-                f"results = direct.call({inputs}{', alone' * renews})",
-                "if results.__class__ is list:",
+                "run = direct.call",  # apart from the call: CPython looks for a method first where the two are one
+                f"results = run({inputs}{', alone' * renews})",
+                "if type(results) is list:",
                 "    program.calls += 1",
                 "else:",
                 *_inside(_guarded(self.payload_tests)),
@@ -183,12 +188,12 @@ class _Writer:
             self.tensor(name, text, x, kind)
         elif kind is np.ndarray:
             v = self.variable(text)
-            self.refuse(f"{v}.__class__ is not {self.constant(kind)}")
+            self.refuse(f"type({v}) is not {self.constant(kind)}")
             self.tensor(name, f"Tensor({v})", Tensor(x), Tensor)
             self.seen.pop(id(x), None)
         elif kind in (int, float) and name in self.open:
             v = self.variable(text)
-            self.refuse(f"{v}.__class__ is not {kind.__name__}")
+            self.refuse(f"type({v}) is not {kind.__name__}")
             self.leaves.append(v)
             self.payloads.append(v)
         elif x is None or kind in PLAIN:
@@ -209,11 +214,11 @@ class _Writer:
         if kind is float and (x != x or x == 0):
             raise NoWords
         v = self.variable(text)
-        self.refuse(f"{v}.__class__ is not {kind.__name__} or {v} != {self.constant(x)}")
+        self.refuse(f"type({v}) is not {kind.__name__} or {v} != {self.constant(x)}")
 
     def branch(self, name: str, text: str, x: Any, kind: type) -> None:
         v = self.variable(text)
-        self.refuse(f"{v}.__class__ is not {self.constant(kind)} or len({v}) != {len(x)}")
+        self.refuse(f"type({v}) is not {self.constant(kind)} or len({v}) != {len(x)}")
         if not isinstance(x, tuple):
             self.once(x, v)
             self.containers.append(v)
@@ -229,7 +234,7 @@ class _Writer:
 
     def object(self, name: str, text: str, x: Any, kind: type) -> None:
         v = self.variable(text)
-        self.refuse(f"{v}.__class__ is not {self.constant(kind)}")
+        self.refuse(f"type({v}) is not {self.constant(kind)}")
         self.once(x, v)
         self.containers.append(v)
         d = self.variable(f"{v}.__dict__")
@@ -246,7 +251,7 @@ class _Writer:
     def tensor(self, name: str, text: str, x: Tensor, kind: type) -> None:
         v = self.variable(text)
         self.once(x, v)
-        self.refuse(f"{v}.__class__ is not {self.constant(kind)}")
+        self.refuse(f"type({v}) is not {self.constant(kind)}")
         shape = self.specs[name].shape if name in self.specs else ()
         self.payloads.append(self.checked(v, x, {i: e for i, e in enumerate(shape) if e >= 0}))
         if len(self.leaves) in self.program.traced.grad_free:
@@ -259,7 +264,7 @@ class _Writer:
         self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}")
         p = self.variable(f"{v}._payload")
         tests = [
-            f"{p}.__class__ is not {self.constant(type(array))}",
+            f"type({p}) is not {self.constant(type(array))}",
             f"{p}.dtype is not {self.constant(array.dtype)}",
             f"{p}.ndim != {array.ndim}",
             *(f"{p}.shape[{i}] != {e}" for i, e in extents.items()),
@@ -348,6 +353,13 @@ class _Writer:
 def _guarded(lines: Sequence[str]) -> list[str]:
     """Return lines of which what raises means another call."""
     return ["try:", *_inside(lines), "except Exception:", "    return UNSEEN"] if lines else []
+
+
+def _one_is_another(names: Sequence[str]) -> str:
+    """Return a test whether two of these are the same object; a set of their numbers pays where there are many."""
+    if len(names) > MOST_COMPARED:
+        return f"len({{{', '.join(f'id({v})' for v in names)}}}) != {len(names)}"
+    return " or ".join(f"{a} is {b}" for a, b in itertools.combinations(names, 2))
 
 
 def _inside(lines: Sequence[str]) -> list[str]:

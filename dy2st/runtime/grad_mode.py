@@ -23,8 +23,8 @@ class _GradMode:
 
     def __enter__(self) -> None:
         before = current()
-        known, after = before.process.other_grad
-        if known is before and after.grad is self.mode:  # as it mostly is; a call takes as long as all of this
+        after = before.switched
+        if after is not None and after.grad is self.mode:  # as it mostly is; a call takes as long as all of this
             make_current(after)
         else:
             before, after = with_grad(self.mode)

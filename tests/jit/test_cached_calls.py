@@ -102,16 +102,18 @@ def test_what_changes_after_a_call_was_recognised_is_seen(change: Any, undo: Any
             assert model(x).tolist() == model.forward.dygraph_function(x).tolist()
 
 
-def test_a_tensor_given_twice_is_not_taken_for_two() -> None:
-    def write(x, y):
+@pytest.mark.parametrize("others", [1, fast_call.MOST_COMPARED])
+def test_a_tensor_given_twice_is_not_taken_for_two(others: int) -> None:
+    def write(x, *more):
         x[0] = 7.0
-        return y + 0
+        return more[-1] + 0
 
     static = paddle.jit.to_static(write, full_graph=True)
     for _ in range(3):
-        assert static(T([1.0]), T([2.0])).tolist() == [2.0]
+        more = [T([2.0]) for _ in range(others)]
+        assert static(T([1.0]), *more).tolist() == [2.0]
         x = T([1.0])
-        assert static(x, x).tolist() == [7.0]
+        assert static(x, *more[1:], x).tolist() == [7.0]
 
 
 def test_a_call_is_recognised_from_the_third_on_and_counted() -> None:
