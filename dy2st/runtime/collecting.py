@@ -57,8 +57,7 @@ class _Askers(Locked):
         if full_passes != self._full_passes:
             self._full_passes, self._taken = full_passes, 0
         if young >= _MANY and self._taken + young <= _MOST:
-            self._taken += young
-            _make_old()
+            self._taken = self._taken + young if _make_old() else _MOST
 
     def forget(self) -> None:
         """Leave for threads that a new process has not."""
@@ -92,8 +91,13 @@ def kept() -> Iterator[None]:
         _make_old()
 
 
-def _make_old() -> None:
-    """Let only full passes look at the objects that there are."""
-    if not gc.get_freeze_count():  # thawing would thaw what the user has frozen too
-        gc.freeze()
-        gc.unfreeze()
+def _make_old() -> bool:
+    """Let only full passes look at the objects that there are; False, and nothing is done, where some are frozen.
+
+    Thawing would thaw what the user has frozen too. To find that out takes as long as to count all these.
+    """
+    if gc.get_freeze_count():
+        return False
+    gc.freeze()
+    gc.unfreeze()
+    return True

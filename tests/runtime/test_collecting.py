@@ -130,3 +130,14 @@ assert gc.get_freeze_count() > frozen - 100
 def test_an_import_brings_no_full_pass_nearer_and_what_somebody_froze_stays_so():
     done = subprocess.run([sys.executable, "-c", _IMPORTS], timeout=60, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_frozen_is_counted_once_between_two_full_passes(monkeypatch):
+    asked, made = [], []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(1) or 10_000_000)
+    for passes in (1, 2):
+        gc.collect()
+        for _ in range(3):
+            with rarely():
+                made += [[number] for number in range(20_000)]
+        assert len(asked) == passes
