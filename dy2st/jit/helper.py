@@ -100,9 +100,9 @@ class Helper:
             current().trace.refused = error  # a `finally` that jumps would drop it
             raise
 
-    def match(self, ask: Callable[[Any], Any], subject: Any) -> Any:
+    def match(self, ask: Callable[[Any], Any], subject: Any, ends: convert_match.Ends | None = None) -> Any:
         trace = current().trace
-        return ask(subject) if trace is None else convert_match.match(trace, ask, subject)
+        return ask(subject) if trace is None else convert_match.match(trace, ask, subject, ends)
 
     # ---- logic -----------------------------------------------------------------------------------------------------
     def and_(self, first: Any, *thunks: Thunk, assigned: Any = None) -> Any:

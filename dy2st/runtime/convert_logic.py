@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dy2st.ir.types import TensorType
@@ -12,7 +13,7 @@ from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
 from dy2st.runtime.keys import is_among, is_open
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
-from dy2st.runtime.templates import Const
+from dy2st.runtime.templates import Const, Number
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -100,7 +101,11 @@ def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:
     """Return what `a is b` (or `is not`) gives."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Variant):
+            if isinstance(other, bool) and any(isinstance(t, Number) and t.kind == "bool" for t in one.alternatives):
+                return switch(trace, one, partial(is_, trace, b=other, negate=negate))
             return _is_alternative(trace, one, other, negate)
+        if isinstance(one, Scalar) and one.kind == "bool" and isinstance(other, bool):
+            return one if other is not negate else not_(trace, one)
     return (a is not b) if negate else (a is b)
 
 

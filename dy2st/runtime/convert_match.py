@@ -1,19 +1,26 @@
 """What a `match` finds out about its subject: Python matches it, with all inside of it as it stands in the trace.
 
 A subject that is one of several things is asked about once for each. The attributes that class patterns read are put
-into the objects for as long as Python looks at them; those of objects from outside become guards.
+into the objects for as long as Python looks at them; those of objects from outside become guards. Where a pattern asks
+how long something is, a list of which only the run tells that is asked about once for each length that makes a
+difference. For that long it shows its first and last items, with one that stands for all between them:
+
+    case [a, *rest, z]:    no item, one, two, or [first, those between, last]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from dy2st.records import field, record
 from dy2st.runtime.attributes import attributes, drop_attribute, put_attribute
+from dy2st.runtime.builtins_table import len_
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.convert_access import attr
-from dy2st.runtime.convert_if import switch
+from dy2st.runtime.convert_access import attr, item
+from dy2st.runtime.convert_if import if_exp, switch
 from dy2st.runtime.keys import may_be, with_key
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.scalar import Scalar
@@ -23,55 +30,109 @@ from dy2st.runtime.variant import SymbolicList, Variant
 DEEPEST = 8
 """Objects inside of each other that patterns are expected to look into."""
 
+Ask = Callable[[Any], Any]
+Ends = tuple[int, int]
+"""The most items that a pattern takes from the front of a list, and from its back behind a star."""
 
-def match(trace: Any, ask: Callable[[Any], Any], subject: Any) -> Any:
-    """Return what `ask` finds out about the subject of a `match`, for each thing that it may be."""
+
+def match(trace: Any, ask: Ask, subject: Any, ends: Ends | None) -> Any:
+    """Return what `ask` finds out about the subject of a `match`, for each thing that it may be.
+
+    `ends` is None for a pattern that does not ask how long something is.
+    """
     if isinstance(subject, Variant):
-        return switch(trace, subject, lambda x: match(trace, ask, x))
+        return switch(trace, subject, lambda x: match(trace, ask, x, ends))
     if type(subject) is tuple:
         for i, part in enumerate(subject):
             if isinstance(part, Variant):
-                return switch(trace, part, lambda x: match(trace, ask, (*subject[:i], x, *subject[i + 1 :])))  # noqa: B023 (called at once)
+                return switch(trace, part, lambda x: match(trace, ask, (*subject[:i], x, *subject[i + 1 :]), ends))  # noqa: B023 (called at once)
     if not isinstance(subject, CONTAINERS):
-        return _asked(trace, ask, subject)
+        return _asked(trace, ask, subject, ends, _Known())
     content = trace.content(subject)
     if isinstance(content, Variant):
-        return trace.on_content(subject, switch, lambda: match(trace, ask, subject))
-    if isinstance(content, SymbolicList):
-        raise needs_value("only the run will tell how long this list is, so Python cannot match it")
-    return _asked(trace, ask, content if isinstance(content, type(subject)) else subject)
+        return trace.on_content(subject, switch, lambda: match(trace, ask, subject, ends))
+    known = content if isinstance(content, type(subject)) else subject
+    return _asked(trace, ask, known, ends, _Known())
 
 
 Attributes = dict[int, tuple[Any, dict[str, Any]]]
 """Objects by their id, with what their attributes are."""
 
 
-def _asked(trace: Any, ask: Callable[[Any], Any], subject: Any, chosen: Attributes | None = None) -> Any:
-    """Return what `ask` finds out; an attribute that is one of several things is `chosen`, each in turn."""
-    found: Attributes = dict(chosen or {})
-    _collect(trace, subject, found, ())
+@record(frozen=True)
+class _Known:
+    """What was decided about a subject: attributes that are one of several things, and what open lists show."""
+
+    chosen: Attributes = field(default_factory=dict)
+    shown: dict[int, tuple[list[Any], list[Any]]] = field(default_factory=dict)
+
+
+def _asked(trace: Any, ask: Ask, subject: Any, ends: Ends | None, known: _Known) -> Any:
+    """Return what `ask` finds out; what is open in the subject is decided first, one thing after the other."""
+    found: Attributes = dict(known.chosen)
+    lists: list[list[Any]] = []
+    _collect(trace, subject, found, lists, known, ())
     for key, (x, now) in found.items():
         for name, value in now.items():
             if isinstance(value, Variant) or (isinstance(value, Scalar) and may_be(value) is not None):
                 return with_key(trace, value, (), lambda v: _asked(
-                    trace, ask, subject, {**(chosen or {}), key: (x, {**now, name: v})}), None)  # noqa: B023  # fmt: skip
-    with _holding(found):
+                    trace, ask, subject, ends, _Known({**known.chosen, key: (x, {**now, name: v})}, known.shown)), None)  # noqa: B023  # fmt: skip
+    if ends is not None and lists:
+        x = lists[0]
+        return _by_length(trace, x, ends, lambda items: _asked(
+            trace, ask, subject, ends, _Known(known.chosen, {**known.shown, id(x): (x, items)})))  # fmt: skip
+    with _holding(found), _showing(known):
         return ask(subject)
 
 
-def _collect(trace: Any, x: Any, found: Attributes, around: tuple[Any, ...]) -> None:
-    """Add the objects inside of `x`, each with its attributes as they stand in the trace."""
+def _collect(
+    trace: Any, x: Any, found: Attributes, lists: list[list[Any]], known: _Known, around: tuple[Any, ...]
+) -> None:
+    """Add the objects inside of `x`, each with its attributes as they stand in the trace, and the open lists."""
     if len(around) > DEEPEST or any(x is one for one in around):
         return
     inside: Any = ()
-    if isinstance(x, (tuple, list, dict)):
+    if isinstance(x, list) and id(x) in known.shown:
+        inside = known.shown[id(x)][1]
+    elif isinstance(x, list) and isinstance(trace.content(x), SymbolicList):
+        lists.append(x)
+    elif isinstance(x, (tuple, list, dict)):
         inside = x.values() if isinstance(x, dict) else x
     elif is_plain_object(x):
         if id(x) not in found:
             found[id(x)] = x, {name: attr(trace, x, name) for name in trace.attributes_of(x)}
         inside = found[id(x)][1].values()
     for part in inside:
-        _collect(trace, part, found, (*around, x))
+        _collect(trace, part, found, lists, known, (*around, x))
+
+
+def _by_length(trace: Any, x: list[Any], ends: Ends, use: Callable[[list[Any]], Any], count: int = 0) -> Any:
+    """Return what `use` gives for the items of an open list that has `count` of them or more."""
+    if id(x) in trace.external:
+        raise needs_value("only the run will tell how long this list is, so Python cannot match it")
+    front, back = ends
+    if count <= front + back:
+        return if_exp(
+            trace,
+            len_(trace, x) == count,
+            lambda: use([item(trace, x, i) for i in range(count)]),
+            partial(_by_length, trace, x, ends, use, count + 1),
+        )
+    first, last = ([item(trace, x, i) for i in places] for places in (range(front), range(-back, 0)))
+    return use([*first, *item(trace, x, slice(front, -back or None)), *last])
+
+
+@contextmanager
+def _showing(known: _Known) -> Iterator[None]:
+    """Let open lists hold the items that were chosen for the length of a `with`."""
+    before = [(x, list(x)) for x, _ in known.shown.values()]
+    try:
+        for x, items in known.shown.values():
+            x[:] = items
+        yield
+    finally:
+        for x, shown in before:
+            x[:] = shown
 
 
 @contextmanager

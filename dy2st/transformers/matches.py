@@ -19,7 +19,8 @@ def f(x):
             return 'many'
 
 Sequences, mappings and classes are matched by Python, in a function that the helper asks for each thing that the
-subject may be; only the bodies become `if`s:
+subject may be; only the bodies, and values inside of patterns, become `if`s. The helper is told how many items the
+pattern takes from the front of a sequence, and from its back behind a star:
 
 >>> print(preview('''
 ... def f(x):
@@ -35,7 +36,7 @@ def f(x):
                 return (True, a, b)
             case _:
                 return (False, _dy.undefined('a'), _dy.undefined('b'))
-    _found = _dy.match(_match, _subject)
+    _found = _dy.match(_match, _subject, (2, 0))
     if _found[0]:
         a = _found[1]
         b = _found[2]
@@ -117,7 +118,9 @@ class _Matches:
     def by_python(self, case: Any, subject: str, spot: origin.Place) -> tuple[list[Any], Any, list[Any]]:
         """Let Python match; return what asks it, the test, and the captures."""
         here, found = self.context.variable("here"), self.context.variable("found")
-        names = bound(case.pattern)
+        own = bound(case.pattern)
+        values = self.values_apart(case.pattern)
+        names = [*own, *values]
         unset = [self.ask(spot, "DY.undefined(NAME)", NAME=templates.literal(spot, name)) for name in names]
         made = templates.statement(
             spot,
@@ -132,15 +135,49 @@ class _Matches:
         )
         made.args.args = [templates.name(spot, here, "Param")]
         made.body[0].cases[0].pattern = case.pattern
-        asked = self.ask(
-            spot, "DY.match(ASK, SUBJECT)", ASK=templates.name(spot, self.context.function("match")), SUBJECT=subject
-        )
+        ask = templates.name(spot, self.context.function("match"))
+        ends = _ends(case.pattern)
+        if ends is None:
+            asked = self.ask(spot, "DY.match(ASK, SUBJECT)", ASK=ask, SUBJECT=subject)
+        else:
+            counts = templates.literal(spot, ends)
+            asked = self.ask(spot, "DY.match(ASK, SUBJECT, ENDS)", ASK=ask, SUBJECT=subject, ENDS=counts)
         captures: list[Any] = []
-        for i, name in enumerate(names, 1):
-            at = templates.literal(spot, i)
-            captures += templates.statements(spot, "NAME = FOUND[AT]", NAME=name, FOUND=found, AT=at)
         start = templates.statements(spot, "FOUND = ASKED", FOUND=found, ASKED=asked)
-        return [made, *start], templates.expression(spot, "FOUND[0]", FOUND=found), captures
+        for i, name in enumerate(names, 1):
+            taken = templates.statements(
+                spot, "NAME = FOUND[AT]", NAME=name, FOUND=found, AT=templates.literal(spot, i)
+            )
+            (captures if name in own else start).extend(taken)
+        tests = [test for test, _ in filter(None, (_simple(values[name], name) for name in values))]
+        first = templates.expression(spot, "FOUND[0]", FOUND=found)
+        return [made, *start], _all(spot, [first, *tests]), captures
+
+    def values_apart(self, pattern: Any) -> dict[str, Any]:
+        """Let captures stand for the values in a pattern, which are compared afterwards; return what each stands for.
+
+        Only the run may tell a value, and Python compares at once. What stands in `|` stays, but for values alone.
+        """
+        values: dict[str, Any] = {}
+        if type(pattern).__name__ == "MatchOr":
+            return values
+
+        def apart(part: Any) -> Any:
+            if part is None or not _is_value(part):
+                values.update({} if part is None else self.values_apart(part))
+                return part
+            name = self.context.variable("part")
+            values[name] = part
+            capture = tree.new("MatchAs", pattern=None, name=name)
+            origin.put(capture, part)
+            return capture
+
+        for field in ("patterns", "kwd_patterns"):
+            parts: list[Any] = getattr(pattern, field, [])
+            parts[:] = map(apart, parts)
+        if type(pattern).__name__ == "MatchAs":
+            pattern.pattern = apart(pattern.pattern)
+        return values
 
     def ask(self, spot: origin.Place, template: str, **values: Any) -> Any:
         """Build a call of the helper, which later passes leave as it is."""
@@ -153,6 +190,33 @@ def _if(spot: origin.Place, test: Any, body: list[Any], orelse: list[Any]) -> An
     if not orelse:
         return templates.statement(spot, "if TEST:\n    BODY", TEST=test, BODY=body)
     return templates.statement(spot, "if TEST:\n    BODY\nelse:\n    ORELSE", TEST=test, BODY=body, ORELSE=orelse)
+
+
+def _is_value(pattern: Any) -> bool:
+    """Say whether a pattern is a value, or several with `|`."""
+    if type(pattern).__name__ == "MatchOr":
+        return all(_is_value(part) for part in pattern.patterns)
+    return type(pattern).__name__ in ("MatchValue", "MatchSingleton")
+
+
+def _all(spot: origin.Place, tests: list[Any]) -> Any:
+    """Join tests by `and`."""
+    if len(tests) == 1:
+        return tests[0]
+    made = templates.expression(spot, "A and B", A=tests[0], B=tests[1])
+    made.values += tests[2:]
+    return made
+
+
+def _ends(pattern: Any) -> tuple[int, int] | None:
+    """Return the most items that a pattern takes from the front of a sequence, and from its back behind a star."""
+    found: list[tuple[int, int]] = []
+    for node in tree.walk(pattern):
+        if type(node).__name__ == "MatchSequence":
+            parts: list[Any] = node.patterns
+            star = next((i for i, part in enumerate(parts) if type(part).__name__ == "MatchStar"), None)
+            found.append((len(parts), 0) if star is None else (star, len(parts) - star - 1))
+    return (max(front for front, _ in found), max(back for _, back in found)) if found else None
 
 
 def _simple(pattern: Any, subject: str) -> tuple[Any, list[ast.stmt]] | None:

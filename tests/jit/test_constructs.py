@@ -24,7 +24,7 @@ sys.modules[NAME] = package
 for part in ("cases", "expected", "branches", "loops", "returns_and_logic", "containers", "mutation", "functions",
              "errors", "objects", "tries", "names_and_loops", "iterators", "writes_and_managers",
              "numbers_and_text", "classes", "keys", "inside_of_lists",
-             "order_and_attributes", "generators"):  # fmt: skip
+             "order_and_attributes", "generators", "matches"):  # fmt: skip
     spec = importlib.util.spec_from_file_location(f"{NAME}.{part}", HERE / f"{part}.py")
     assert spec is not None
     assert spec.loader is not None

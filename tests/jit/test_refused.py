@@ -225,3 +225,18 @@ def test_joined_things_that_are_no_texts():
 
     with pytest.raises(TypeError, match="expected str instance"):
         refused(f, tensor(1, 2))
+
+
+def test_a_match_of_a_list_from_outside_whose_length_only_the_run_tells():
+    kept = []
+
+    def f(x, count):
+        for i in range(count):
+            kept.append(x * i)
+        match kept:
+            case [first, *_]:
+                return first
+        return x
+
+    with pytest.raises(NeedsPythonValue, match="how long this list is, so Python cannot match it"):
+        refused(f, tensor(1, 2), paddle.to_tensor(2))

@@ -179,7 +179,7 @@ class PythonHelper:
                 final()
         self.touch(get, set, names)
 
-    def match(self, ask, subject):
+    def match(self, ask, subject, ends=None):
         return ask(subject)
 
     def percent(self, text, values):
