@@ -11,7 +11,9 @@ its own (`Items`, or `ListOf` when the length differs).
 
 from __future__ import annotations
 
+import operator
 from collections import deque
+from types import FunctionType
 from typing import Any
 
 from dy2st.formatting import Part
@@ -138,11 +140,23 @@ def same_constant(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
+    if isinstance(a, FunctionType):
+        return _same_function(a, b)
     if isinstance(a, float):
         return a == b and str(a) == str(b)
     if isinstance(a, (bool, int, str, bytes, complex, range, frozenset)):
         return a == b
     return type(a).__module__.startswith("dy2st.dtypes") and a is b
+
+
+def _same_function(a: FunctionType, b: FunctionType) -> bool:
+    """Say whether a `def` that was run twice made two functions: one code, the same variables, no attributes."""
+    mine, theirs = (
+        (f.__code__, f.__globals__, *(f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
+        for f in (a, b)
+    )
+    same = len(mine) == len(theirs) and all(map(operator.is_, mine, theirs))
+    return same and not (a.__dict__ or b.__dict__)
 
 
 def template_of(trace: Any, x: Any) -> Template:

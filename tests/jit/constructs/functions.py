@@ -332,3 +332,31 @@ def constructor_with_control_flow(x):
                 self.factor = v - 1
 
     return Chooser(x).factor
+
+
+@case((POS, n(0)), (POS, n(3)), (NEG, n(3)), holds="cond")
+def functions_made_in_turns(x, count):
+    act = None
+    for i in range(count):
+        if x.sum() > i:
+
+            def act(v):
+                return v + i
+        else:
+            scale = x * 2
+            act = lambda v: v * scale
+        x = act(x)
+    return x if act is None else act(x)
+
+
+@case((POS, n(0)), (POS, n(3)), (NEG, n(3)), holds="cond")
+def functions_in_an_open_list(x, count):
+    steps = []
+    for i in range(count):
+        if x.sum() > i:
+            steps.append(lambda v: v * 2)
+        else:
+            steps.append(abs)
+    for step in steps:
+        x = step(x)
+    return x
