@@ -13,6 +13,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import field, record
 from dy2st.runtime.cpu.drawn import probabilities
 from dy2st.runtime.cpu.elementwise import DRAWN
+from dy2st.runtime.cpu.picks import PICKS, pick_of
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 from dy2st.shapes import Extent, Shape
@@ -57,6 +58,8 @@ def place(operation: Operation, group: Group) -> AxisMap | None:
         return _kept(operation, group)
     if name in DRAWN:
         return _drawn(operation, group)
+    if name in PICKS:
+        return _picked(operation, group)
     made = operation.results[0]
     known = [group.maps[v] for v in operation.operands if v in group.maps]
     identity = _identity(tensor_type(made).shape, group)
@@ -175,6 +178,26 @@ def _drawn(operation: Operation, group: Group) -> AxisMap | None:
         return None
     group.outer = outer
     group.maps.update((v, map_) for v in read)
+    return map_
+
+
+def _picked(operation: Operation, group: Group) -> AxisMap | None:
+    """Return the map of what is read at places, of which each varies along whole rows or not at all."""
+    pick, map_ = pick_of(operation), _identity(tensor_type(operation.results[0]).shape, group)
+    if pick is None or map_ is None:
+        return None
+    if pick.along:
+        group.outer = len(group.space) - 1  # rows lie along one axis of the table
+    elif any(axis is not None for axis in map_[: pick.first]) and None in map_[pick.first : pick.lead]:
+        return None  # rows might reach from axes in front of the places to those behind
+    for i, value in enumerate(pick.places):
+        axes = pick.named(i)
+        pairs = zip(tensor_type(value).shape, axes, strict=True)
+        if any(e not in (1, group.space[axis]) for e, axis in pairs):
+            return None  # one or the other, which only the run tells
+        own = tuple(None if e == 1 else map_[axis] for e, axis in zip(tensor_type(value).shape, axes, strict=True))
+        if group.maps.setdefault(value, own) != own:
+            return None
     return map_
 
 

@@ -85,7 +85,10 @@ class Elements:
 
     def load(self, at: Place) -> str:
         """Write a load into a register."""
-        loaded = self._beside(at) if at.stride == "1" else self._apart(at)
+        return self._from_memory(at, self._beside(at) if at.stride == "1" else self._apart(at))
+
+    def _from_memory(self, at: Place, loaded: str) -> str:
+        """Write elements as they stand in registers."""
         if at.dtype is float16:
             return Lanes(self.f, self.module, self.count).from_half(loaded)
         if not at.dtype.is_bool:
@@ -130,7 +133,18 @@ class Elements:
         kind = self._many(at.kind)
         if self.count == 1:
             return self.f.load(kind, self._address(at))
-        places = f"<{self.count} x ptr> {self._addresses(at)}"
+        return self._gathered(at, self._addresses(at))
+
+    def gather(self, at: Place, numbers: str) -> str:
+        """Write a load of the elements of these numbers (of i64), counted from the row's first."""
+        if self.count == 1:
+            return self.load(Place(at.base, numbers, at.dtype))
+        places = self.f.value(f"getelementptr {at.step}, ptr {at.base}, <{self.count} x i64> {numbers}")
+        return self._from_memory(at, self._gathered(at, places))
+
+    def _gathered(self, at: Place, addresses: str) -> str:
+        kind = self._many(at.kind)
+        places = f"<{self.count} x ptr> {addresses}"
         arguments = [places, f"i32 {at.dtype.itemsize}", self._masked(), f"{kind} zeroinitializer"]
         return self._call(kind, "gather", f"v{self.count}p0", arguments, at)
 

@@ -22,6 +22,7 @@ from dy2st.records import record
 from dy2st.runtime.cpu.axis_maps import Group, even
 from dy2st.runtime.cpu.elementwise import DRAWN
 from dy2st.runtime.cpu.observed import can_raise, is_observed
+from dy2st.runtime.cpu.picks import PICKS
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register, is_small
 
@@ -86,7 +87,7 @@ def with_epilogues(
 
 
 def _is_elementwise(group: Group) -> bool:
-    apart = (*REDUCTIONS, *DRAWN, "keep_at")
+    apart = (*REDUCTIONS, *DRAWN, *PICKS, "keep_at")
     return group.outer is None and not any(o.op.name in apart for o in group.members) and bool(group.results)
 
 

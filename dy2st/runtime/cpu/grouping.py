@@ -23,6 +23,7 @@ from dy2st.runtime.cpu.elementwise import DRAWN, computes
 from dy2st.runtime.cpu.epilogues import with_epilogues
 from dy2st.runtime.cpu.joint import Step, joined
 from dy2st.runtime.cpu.observed import can_raise, is_observed
+from dy2st.runtime.cpu.picks import PICKS, pick_of
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.repeats import repeated_matrices
 from dy2st.runtime.cpu.representation import in_nests, in_register, is_native
@@ -84,7 +85,7 @@ class _Schedule:
             self.maker.pop(value, None)
         used = (v for operation in group.members for v in operation.operands)
         group.operands = [v for v in dict.fromkeys(used) if v not in made]
-        self.steps.append(group.members[0] if _is_draw(group) else group)
+        self.steps.append(group.members[0] if _is_alone(group) else group)
 
     def _joins(self, operation: Operation) -> bool:
         """Put an operation into a group; False where it stands for itself."""
@@ -93,7 +94,7 @@ class _Schedule:
         if _repeats_a_number(operation) and not self._is_made_open(operation):
             self.spread[operation.results[0]] = operation
             return True
-        group = self._main_group(operation)
+        group = None if operation.op.name in PICKS else self._main_group(operation)
         if group is not None and len(group.members) < _MOST:
             if self._enter(operation, group):
                 return True
@@ -102,6 +103,8 @@ class _Schedule:
                 return self._joins(total)
         for value in operation.operands:
             self._close(self.maker.get(value))
+            if operation.op.name in PICKS:
+                self._stand_alone(value)
         source = operation.operands[0] if operation.op.name in REDUCTIONS else operation.results[0]
         group = Group(tensor_type(source).shape)
         if not group.space or not self._enter(operation, group):  # a number of float16 alone has no loops
@@ -202,9 +205,9 @@ class _Schedule:
         return True
 
 
-def _is_draw(group: Group) -> bool:
-    """Say whether a group only writes random numbers, which a kernel of the library does."""
-    return len(group.members) == 1 and group.members[0].op.name in ("random_uniform", "random_normal")
+def _is_alone(group: Group) -> bool:
+    """Say whether a group only writes random numbers, or copies what is at places: kernels of their own do that."""
+    return len(group.members) == 1 and group.members[0].op.name in ("random_uniform", "random_normal", *PICKS)
 
 
 def _views(group: Group) -> list[Operation]:
@@ -239,6 +242,8 @@ def _fusible(operation: Operation) -> bool:
         return is_native(made.dtype) and operation.attributes["axis"] == made.rank - 1
     if name in DRAWN:
         return is_drawn(operation)
+    if name in PICKS:
+        return pick_of(operation) is not None
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
     return bool(getattr(operation.op, "elementwise", False)) and computes(operation)

@@ -14,6 +14,7 @@ from dy2st.runtime.cpu.integers import all_of, compare, least, minus
 from dy2st.runtime.cpu.layout import Layout, layout
 from dy2st.runtime.cpu.overwriting import room_in_place
 from dy2st.runtime.cpu.parts import kernel
+from dy2st.runtime.cpu.pick_runs import check_places, extents_of_tables, picks_of, reads_with_gaps
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_small, kinds
 from dy2st.runtime.cpu.rooms import column_rooms, needs_rooms, room_length
 from dy2st.runtime.cpu.rules.joins import places_in_joins
@@ -68,6 +69,7 @@ def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[
             given[value] = _read_as_it_is(w, made, value, components, after)
     extents = _extents(w, group, given)
     _check_bounds(w, group, given)
+    made.tables.update(check_places(w, group, given))
     if any(o.op.name in ("max", "min") for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
     into = {**into, **places_in_joins(w, group, extents)}
@@ -81,6 +83,7 @@ def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[
         *(f"ptr {room[1]}" for room in scratch),
         *(f"i64 {e}" for e in (extents if made.outer else [product(w, extents)])),
         *(f"i64 {s}" for strides in made.strides.values() for s in strides if not s.isdigit()),
+        *(f"i64 {n}" for apart in made.tables.values() for n in apart.numbers if not n.isdigit()),
         *(f"i64 {n}" for n in threads),
         *(f"ptr {room[1]}" for room in blocks),
     ]  # fmt: skip
@@ -118,8 +121,11 @@ def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, a
     group = made.group
     along = [a for a in group.maps.get(value, ()) if a is not None and a >= made.outer and group.space[a] != 1]
     beside = len(along) <= 1 and not is_turned(components)
-    if value in group.maps and (beside or made.is_row(value)):
+    is_place = any(value in pick.places for pick in picks_of(group).values())
+    if value in group.maps and (beside or made.is_row(value)) and not is_place:
         made.strides[value] = components.strides
+        return components
+    if reads_with_gaps(made, value):
         return components
     copied = w.copied(value, components)
     after.append(copied[0])
@@ -141,6 +147,9 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
                 checks.append((extent, found[axis]))
             else:
                 found[axis] = extent
+    for axis, extent in extents_of_tables(group, given):
+        if found.setdefault(axis, extent) != extent:
+            checks.append((extent, found[axis]))
     for operation in group.members:
         template, dims = _said(operation)
         for axis, part in zip(group.maps[operation.results[0]], template, strict=bool(template)):
@@ -214,6 +223,8 @@ def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
     group = made.group
     if operand not in group.maps or operand in made.strides or in_register(operand.type) or value in group.columns:
         return False
+    if any(pick.table is operand for pick in picks_of(group).values()):
+        return False  # any of its elements may be read at any time
     same = tensor_type(operand).dtype is tensor_type(value).dtype and group.maps[operand] == group.maps[value]
     return same and (made.is_row(value) or made.reads.get(operand, made.sweeps) <= made.at[value])
 

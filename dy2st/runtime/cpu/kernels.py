@@ -27,6 +27,8 @@ from dy2st.runtime.cpu.integers import minus, plus, rounded_down
 from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, read_as_elements, vectors_at_once
+from dy2st.runtime.cpu.picked import picked, row_start
+from dy2st.runtime.cpu.picks import PICKS, table_of
 from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.rows import Rows
@@ -77,13 +79,13 @@ class Nest(Rows):
     # ---- a row -----------------------------------------------------------------------------------------------------
     def row_of(self, counters: list[str]) -> None:
         made, group = self.made, self.group
-        self.row, self.base = {}, dict(self.scratch)
+        self.row, self.base, self.picked, self.counters = {}, dict(self.scratch), {}, counters
         if any(o.op.name in DRAWN for o in group.members):
             self.origin = self.row_number(counters)
         for value, register in self.reading.items():
             if in_register(value.type):
                 self.row[value] = register
-            else:
+            elif value in self.group.maps:
                 self.base[value] = self.row_address(value, counters, register)
         for value, register in self.writing.items():
             self.base[value] = self.row_address(value, counters, register)
@@ -181,6 +183,8 @@ class Nest(Rows):
         if value in self.makers and not (self.made.at[value] < sweep and value in self.base):
             for operand in read_as_elements(self.makers[value]):
                 self._prepare(operand, sweep, seen)
+            if value in self.tables:
+                self._picked_row(self.makers[value])
 
     def _body(self, work: Work, i: str, sums: dict[Value, Accumulator]) -> None:
         memo: dict[Value, str] = {}
@@ -226,7 +230,28 @@ class Nest(Rows):
         if name in DRAWN:
             numbers = [self.row[v] for v in numbers_of(operation)]
             return member(lanes, operation, registers, numbers, plus(self.f, self.origin, self.number))
+        if name in PICKS:
+            return self._picked(lanes, operation, registers)
         return compute(lanes, operation, registers)
+
+    # ---- what is read at places --------------------------------------------------------------------------------------
+    def _picked_row(self, operation: Operation) -> str:
+        """Write where a row begins in the tensor that it is read of."""
+        (result,), pick = operation.results, table_of(operation)
+        if result not in self.picked:
+            lanes, map_ = Lanes(self.f, self.module, 1), self.group.maps[result]
+            places = {i: self._row_value(v) for i, v in enumerate(pick.places) if self.made.is_row(v)}
+            pointer = self.reading[pick.table]
+            self.picked[result] = row_start(lanes, pick, self.tables[result], map_, self.counters, places, pointer)
+        return self.picked[result]
+
+    def _picked(self, lanes: Lanes, operation: Operation, registers: list[str]) -> str:
+        """Write elements that are read at places."""
+        (result,), pick = operation.results, table_of(operation)
+        varying = {i: registers[i] for i, v in enumerate(pick.places) if not self.made.is_row(v)}
+        elements = self.one() if lanes.count == 1 else self.elements
+        where = pick, self.tables[result], self.group, self.group.maps[result]
+        return picked(lanes, *where, elements, self._picked_row(operation), self.number, varying)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
     def _load(self, value: Value, i: str) -> str:

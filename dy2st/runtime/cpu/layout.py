@@ -8,6 +8,7 @@ from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import Group, even
 from dy2st.runtime.cpu.drawn import numbers_of, probabilities
 from dy2st.runtime.cpu.elementwise import DEAR, DRAWN, LONG
+from dy2st.runtime.cpu.picks import PICKS, Apart
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_register
 from dy2st.runtime.cpu.target import Target
@@ -43,13 +44,16 @@ class Layout:
     """The last sweep that reads an operand."""
     strides: dict[Value, tuple[str, ...]] = field(default_factory=dict[Value, tuple[str, ...]])
     """How many elements the axes are apart of operands that have gaps; a literal where code is to know it."""
+    tables: dict[Value, Apart] = field(default_factory=dict[Value, Apart])
+    """How the tensor stands in memory that each of the values is read of at places."""
 
     @property
     def read(self) -> list[Value]:
-        seeds = {v for o in self.group.members if o.op.name in DRAWN for v in numbers_of(o)}
+        apart = {v for o in self.group.members if o.op.name in DRAWN for v in numbers_of(o)}
+        apart |= {o.operands[0] for o in self.group.members if o.op.name in PICKS}
         return [
             v for v in self.group.operands
-            if v in seeds or (isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type)))
+            if v in apart or (isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type)))
         ]  # fmt: skip
 
     def is_row(self, value: Value) -> bool:
@@ -136,11 +140,13 @@ def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
 
 
 def read_as_elements(operation: Operation) -> list[Value]:
-    """Return the operands that are read as elements; the others are extents, or say which random numbers are drawn."""
+    """Return the operands that are read element by element of the space; the others are extents and the like."""
     if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
         return operation.operands[:1]
     if operation.op.name in DRAWN:
         return probabilities(operation)
+    if operation.op.name in PICKS:
+        return operation.operands[1:]
     return [] if operation.op.name in ("zeros_like", "ones_like") else operation.operands
 
 

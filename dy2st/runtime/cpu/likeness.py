@@ -38,6 +38,7 @@ def likeness(made: Layout) -> Hashable | None:
         tuple((_kind(v), group.maps.get(v)) for v in numbers),
         *(tuple(numbers[v] for v in some) for some in (group.operands, group.results, group.columns)),
         tuple((numbers[v], strides) for v, strides in made.strides.items()),
+        tuple((numbers[v], apart.strides, apart.extents) for v, apart in made.tables.items()),
     )
 
 

@@ -28,15 +28,23 @@ class Rows:
             for i, (v, strides) in enumerate(made.strides.items())
         }
         """Literals, and parameters for the others."""
+        self.tables = {
+            v: apart.renamed([n if n.isdigit() else f"%a{i}.{j}" for j, n in enumerate(apart.numbers)])
+            for i, (v, apart) in enumerate(made.tables.items())
+        }
+        """How tensors stand that are read at places."""
         self.parameters = [
             *((kinds(v.type)[0] if in_register(v.type) else "ptr", r) for v, r in self.reading.items()),
             *(("ptr", r) for r in self.writing.values()),
             *(("ptr", r) for r in self.scratch.values()),
             *(("i64", e) for e in self.extents),
             *(("i64", s) for strides in self.strides.values() for s in strides if not s.isdigit()),
+            *(("i64", n) for apart in self.tables.values() for n in apart.numbers if not n.isdigit()),
         ]
         self.base: dict[Value, str] = {}
         """Addresses of the row in memory."""
+        self.counters: list[str] = []
+        """The row's places along the axes outside of it."""
         self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
 
     def begin(self, f: Function) -> None:
@@ -45,6 +53,8 @@ class Rows:
         self.length = self.product(self.extents[self.made.outer :])
         self.first, self.stop = "0", self.length
         """The elements of rows that are written: other ones are somebody else's."""
+        self.picked: dict[Value, str] = {}
+        """Where rows begin that are read at places."""
 
     def product(self, factors: list[str]) -> str:
         """Write a product of extents."""
