@@ -1,39 +1,55 @@
 """`try` without exceptions: what a `raise` skips stands under a `cond`, so that derivatives need no rule for it.
 
 Before                                              After
-    %y = try(%x) {                                      %o = cond(%p, %x) {
-      body (%x1):                                         then (%x1): return variant_new(%x1) {tag=1}
-        cond(%p, %x1) {                                   else (%x1): return variant_new() {tag=0}
+    %y = try(%x) {                                      %r, %d = cond(%p, %x) {
+      body (%x1):                                         then (%x1): return variant_new(%x1) {tag=1}, unset
+        cond(%p, %x1) {                                   else (%x1): return unset, mul(%x1, 2)
           then (%x2): raise(%x2) {label=0}              }
-          else (%x2):                                   %y = cond(scalar_eq(variant_tag(%o), 1), %o, %x) {
-        }                                                 then (%o1, %x1): return mul(variant_get(%o1), 100)
-        return mul(%x1, 3)                                else (%o1, %x1): return mul(%x1, 3)
+          else (%x2): return mul(%x2, 2)                %y = cond(scalar_eq(variant_tag(%r), 0), %r, %d) {
+        }                                                 then (%r1, %d1): return neg(variant_get(%d1))
+        return neg(%d)                                    else (%r1, %d1): return mul(variant_get(%r1), 100)
       handler (%e, %x1): return mul(%e, 100)            }
     }
 
-The outcome of a block that may raise under the label is a variant: what the `raise` hands over, or the block's results.
+What comes to its end or raises (`outcomes.py`) gives a variant of what was handed over: unset where nothing was raised,
+else an alternative for each `try` that is open. What it would have given besides are optionals.
 
-1. `raise`: the outcome is what it hands over; what follows is dropped.
-2. A `cond` gives the outcome of the block that ran; what follows runs where that did not raise.
-3. A `try` of kinds is asked first whether its body would raise; then it is a `cond` on the answer.
-4. A loop carries what was handed over; it ends (`while_loop`), or turns without doing anything (`counted_while`).
+1. `raise`: the variant is what it hands over; what follows is dropped.
+2. A `cond` gives the outcome of the block that ran.
+3. A `try` of kinds is asked first whether its body would raise; then it is a `cond` on the answer. Any other one gives
+   the outcome of its body, or that of its handler where its own label was raised.
+4. A loop carries the variant; it ends (`while_loop`), or turns without doing anything (`counted_while`).
+
+What follows such an operation, up to the next one, is one `cond`: they stand one behind the other, so that the size is
+that of the `try`, however many may raise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dy2st.autodiff.cotangents import close_cond
+from dy2st.autodiff.outcomes import (
+    Behind,
+    Mapping,
+    Outcome,
+    handed_over,
+    kind_of_raised,
+    nothing_raised,
+    raised_for,
+    taken_over,
+    unset,
+    wrapped,
+)
 from dy2st.ir.builder import Builder, Names
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.ir.types import NONE, UNSET, TensorType, TupleType, Type, VariantType, is_differentiable
-from dy2st.ops.control import outward
+from dy2st.ir.types import TensorType, Type, VariantType, is_differentiable
 
-Mapping = dict[Value, Value]
-RAISED, FINISHED = 1, 2
+Raised = tuple[Value, Mapping]
+"""What an operation handed over, unset where it came to its end, and what it gave then, as optionals."""
 
 
 def has_attempts(program: Program) -> bool:
@@ -81,15 +97,40 @@ def _is_attempt(operation: Operation) -> bool:
     return operation.name == "try" and operation.attributes["label"] is not None
 
 
-def _raises(operation: Operation, label: int) -> bool:
-    if operation.name == "raise":
-        return operation.attributes["label"] == label
-    return any(_raises(inner, label) for block in operation.blocks for inner in block.operations)
+def _handed(attempt: Operation) -> Sequence[Value]:
+    """Return the arguments of a handler that stand for what was handed over."""
+    arguments = attempt.blocks[1].arguments
+    return arguments[: len(arguments) - len(attempt.operands)]
+
+
+def _lines(operations: Sequence[Operation], raises: Callable[[Operation], bool]) -> list[list[Operation]]:
+    """Cut operations behind each one that may raise; what follows a `raise` is dropped."""
+    lines: list[list[Operation]] = [[]]
+    for operation in operations:
+        lines[-1].append(operation)
+        if raises(operation):
+            lines.append([])
+            if operation.name == "raise":
+                break
+    return lines
+
+
+def _last_uses(lines: Sequence[Sequence[Operation]], results: Sequence[Value]) -> dict[Value, int]:
+    """Return in which line each value is used last."""
+    uses = {v: i for i, line in enumerate(lines) for operation in line for v in operation.operands}
+    return uses | dict.fromkeys(results, len(lines))
 
 
 class _Unwind:
     def __init__(self, names: Names):
         self.names = names
+        self.kind: VariantType | None = None
+        """The type of what is handed over to one of the `try` around, or in, what is being copied."""
+        self.numbers: dict[Operation, int] = {}
+        """The alternatives of that type, by the `try` that they are for."""
+        self.open: dict[int, Operation] = {}
+        """The `try` that catch each label where the copy has come to."""
+        self._escaping: dict[Operation, frozenset[int]] = {}
 
     # ---- copies ----------------------------------------------------------------------------------------------------
     def closed(self, block: Block) -> Block:
@@ -123,68 +164,149 @@ class _Unwind:
                 b.retype(new, old.type)
             mapping[old] = new
 
+    # ---- what may raise --------------------------------------------------------------------------------------------
+    def raises(self, operation: Operation) -> bool:
+        """Say whether an operation may raise what one of the open `try` catches."""
+        return not self.escaping(operation).isdisjoint(self.open)
+
+    def escaping(self, operation: Operation) -> frozenset[int]:
+        """Return the labels of each `raise` in an operation that nothing in it catches."""
+        found = self._escaping.get(operation)
+        if found is None:
+            if operation.name == "raise":
+                found = frozenset([operation.attributes["label"]])
+            else:
+                inside = [frozenset[int]().union(*map(self.escaping, block.operations)) for block in operation.blocks]
+                if _is_attempt(operation):
+                    inside[0] -= {operation.attributes["label"]}
+                found = frozenset[int]().union(*inside)
+            self._escaping[operation] = found
+        return found
+
+    def nothing(self, b: Builder) -> Value:
+        """Emit that nothing was handed over."""
+        assert self.kind is not None
+        return handed_over(b, self.kind, 0, [])
+
+    def run(self, b: Builder, operations: Sequence[Operation], results: Sequence[Value], mapping: Mapping) -> Outcome:
+        """Emit operations of which some may raise, one `cond` for each line that ends in one."""
+        lines = _lines(operations, self.raises)
+        last = _last_uses(lines, results)
+        raised: Value | None = None
+        optionals: Mapping = {}
+        for at, line in enumerate(lines[:-1]):
+            if raised is None:
+                raised, made = self.line(b, line, mapping)
+                optionals.update(made)
+                continue
+            going, caught = b.child(), b.child()
+            behind = Behind(going, mapping, optionals)
+            later, made = self.line(going, line, behind)
+            kept = [v for operation in line for v in operation.results if last.get(v, 0) > at]
+            going.block.results = [going.use(later), *wrapped(going, [made.get(v) or behind[v] for v in kept], kept)]
+            caught.block.results = [caught.use(raised), *unset(caught, kept)]
+            raised, *found = close_cond(b, nothing_raised(b, raised), going, caught)
+            optionals.update(zip(kept, found, strict=True))
+        if raised is None:
+            for operation in lines[-1]:
+                self.operation(b, operation, mapping)
+            raised, lines[-1] = self.nothing(b), []
+        if len(lines) > 1 and lines[-2][-1].name == "raise":  # 1.
+            optionals.update(zip(results, unset(b, results), strict=True))
+        return self.outcome(raised, lines[-1], results, mapping, optionals)
+
+    def outcome(self, raised: Value, tail: Sequence[Operation], results: Sequence[Value], mapping: Mapping,
+                optionals: Mapping) -> Outcome:  # fmt: skip
+        """Return the outcome of operations of which the last ones are not emitted yet."""
+
+        def finish(b: Builder) -> list[Value]:
+            behind = Behind(b, mapping, optionals)
+            for operation in tail:
+                self.operation(b, operation, behind)
+            return [b.use(behind[v]) for v in results]
+
+        made = None if tail else {v: optionals[v] if v in optionals else mapping[v] for v in results}
+        return Outcome(raised, results, finish, made)
+
+    def line(self, b: Builder, operations: Sequence[Operation], mapping: Mapping) -> Raised:
+        """Emit operations of which the last one may raise."""
+        *plain, last = operations
+        for operation in plain:
+            self.operation(b, operation, mapping)
+        before, b.location = b.location, last.location
+        found = self.raising(b, last, mapping)
+        b.location = before
+        return found
+
+    def raising(self, b: Builder, operation: Operation, mapping: Mapping) -> Raised:
+        """Emit an operation that may raise."""
+        if operation.name == "raise":  # 1.
+            attempt = self.open[operation.attributes["label"]]
+            given = operation.operands[len(operation.operands) - len(_handed(attempt)) :]
+            assert self.kind is not None
+            return handed_over(b, self.kind, self.numbers[attempt], [mapping[v] for v in given]), {}
+        if operation.name in ("while_loop", "counted_while"):
+            return self.loop(b, operation, mapping), {}
+        operands = [b.use(mapping[v]) for v in operation.operands]
+        if _is_attempt(operation):
+            raised, *found = self.handled(b, operation, operands)
+        else:  # 2. and 3.
+            chosen, *operands = operands if operation.name == "cond" else [self.probe(b, operation, mapping), *operands]
+            ways = [b.child() for _ in operation.blocks]
+            for way, block in zip(ways, operation.blocks, strict=True):
+                self.whole(way, block, dict(zip(block.arguments, operands, strict=True)))
+            raised, *found = close_cond(b, chosen, *ways)
+        return raised, dict(zip(operation.results, found, strict=True))
+
+    def whole(self, way: Builder, block: Block, entered: Mapping) -> None:
+        """Emit a block that gives its outcome."""
+        outcome = self.run(way, block.operations, block.results, entered)
+        way.block.results = [way.use(outcome.raised), *outcome.optionals(way)]
+
     # ---- a try -----------------------------------------------------------------------------------------------------
     def attempt(self, b: Builder, operation: Operation, mapping: Mapping) -> Sequence[Value]:
-        """Emit a `try`; return its results."""
-        body, handler = self.closed(operation.blocks[0]), operation.blocks[1]
+        """Emit a `try` out of which nothing is raised for one around it; return its results."""
+        outside = self.kind, self.numbers, self.open
+        inside = [o for block in operation.blocks for o in block.walk() if _is_attempt(o)]
+        self.numbers = {o: i for i, o in enumerate((operation, *inside), start=1)}
+        self.kind = kind_of_raised(b, [[v.type for v in _handed(o)] for o in self.numbers])
+        self.open = {}
         operands = [b.use(mapping[v]) for v in operation.operands]
-        count, label = len(handler.arguments) - len(operands), operation.attributes["label"]
-        entered = dict(zip(body.arguments, operands, strict=True))
-        kind = self.kind([a.type for a in handler.arguments[:count]], operation.results)
-        outcome = self.run(b, body.operations, body.results, entered, label, kind)
-        caught, going = b.child(), b.child()
-        given = dict(zip(handler.arguments, [*_parts(caught, outcome, RAISED), *operands], strict=True))
-        for argument in handler.arguments[:count]:
-            caught.retype(given[argument], argument.type)
+        outcome = self.body(b, operation, operands)
+        going, caught = b.child(), b.child()
+        going.block.results = outcome.finish(going)
+        handler = operation.blocks[1]
+        given = self.given(caught, operation, operands, outcome)
         for inner in handler.operations:
             self.operation(caught, inner, given)
         caught.block.results = [caught.use(given[v]) for v in handler.results]
-        going.block.results = _parts(going, outcome, FINISHED)
-        return close_cond(b, _has_raised(b, outcome), caught, going)
+        self.kind, self.numbers, self.open = outside
+        return close_cond(b, nothing_raised(b, outcome.raised), going, caught)
 
-    def kind(self, handed: Sequence[Type], results: Sequence[Value]) -> VariantType:
-        """Return the type of an outcome."""
-        kinds = [Builder(Block(), None, self.names).named(_packed(types)) for types in (handed, _types(results))]
-        return VariantType((UNSET, *kinds))
+    def handled(self, b: Builder, operation: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        """3. Emit a `try` in another one; return what it hands over, and optionals of its results."""
+        outcome, label = self.body(b, operation, operands), operation.attributes["label"]
+        caught, passed = b.child(), b.child()
+        self.whole(caught, operation.blocks[1], self.given(caught, operation, operands, outcome))
+        alone = all(self.escaping(o) <= {label} for o in operation.blocks[0].operations)
+        values = operation.blocks[0].results
+        made = wrapped(passed, outcome.finish(passed), values) if alone else outcome.optionals(passed)
+        passed.block.results = [passed.use(outcome.raised), *made]
+        return close_cond(b, raised_for(b, outcome.raised, self.numbers[operation]), caught, passed)
 
-    def run(self, b: Builder, operations: Sequence[Operation], results: Sequence[Value], mapping: Mapping, label: int,
-            kind: VariantType) -> Value:  # fmt: skip
-        """Emit operations of which one may raise the label; return the outcome."""
-        for at, operation in enumerate(operations):
-            if not _raises(operation, label):
-                self.operation(b, operation, mapping)
-                continue
-            b.location = operation.location
-            if operation.name == "raise":  # 1.
-                handed = len(_items(kind, RAISED))
-                given = operation.operands[len(operation.operands) - handed :]
-                return _outcome(b, kind, RAISED, [mapping[v] for v in given])
-            inner = VariantType((UNSET, kind.alternatives[RAISED], self.kind([], operation.results).alternatives[2]))
-            found = self.compound(b, operation, mapping, label, inner)
-            caught, going = b.child(), b.child()
-            caught.block.results = [_outcome(caught, kind, RAISED, _parts(caught, found, RAISED))]
-            values = dict(mapping)
-            self.define(going, operation, _parts(going, found, FINISHED), values)
-            rest = self.run(going, operations[at + 1 :], results, values, label, kind)
-            going.block.results = [going.use(rest)]
-            return close_cond(b, _has_raised(b, found), caught, going)[0]
-        return _outcome(b, kind, FINISHED, [mapping[v] for v in results])
+    def body(self, b: Builder, operation: Operation, operands: Sequence[Value]) -> Outcome:
+        """Emit the body of a `try`, in which its label is open."""
+        (body, _), outside = operation.blocks, self.open
+        self.open = {**outside, operation.attributes["label"]: operation}
+        outcome = self.run(b, body.operations, body.results, dict(zip(body.arguments, operands, strict=True)))
+        self.open = outside
+        return outcome
 
-    def compound(self, b: Builder, operation: Operation, mapping: Mapping, label: int, kind: VariantType) -> Value:
-        """Emit an operation with a `raise` in a block; return the outcome."""
-        operands = [b.use(mapping[v]) for v in operation.operands]
-        if operation.name in ("while_loop", "counted_while"):
-            return self.loop(b, operation, operands, label, kind)
-        first = operands[1:] if operation.name == "cond" else operands
-        chosen = operands[0] if operation.name == "cond" else self.probe(b, operation, mapping)  # 2. and 3.
-        ways: list[Builder] = []
-        for block in operation.blocks:
-            way = b.child()
-            entered = dict(zip(block.arguments, first, strict=True))
-            found = self.run(way, block.operations, block.results, entered, label, kind)
-            way.block.results = [way.use(found)]
-            ways.append(way)
-        return close_cond(b, chosen, *ways)[0]
+    def given(self, b: Builder, operation: Operation, operands: Sequence[Value], outcome: Outcome) -> Mapping:
+        """Return the arguments of a handler in the block where it runs."""
+        handed, handler = _handed(operation), operation.blocks[1]
+        taken = taken_over(b, outcome.raised, self.numbers[operation], handed)
+        return dict(zip(handler.arguments, [*taken, *operands], strict=True))
 
     # ---- a try of kinds --------------------------------------------------------------------------------------------
     def asked(self, b: Builder, operation: Operation, mapping: Mapping) -> Sequence[Value]:
@@ -216,88 +338,44 @@ class _Unwind:
         return b.operation("try", outer, dict(operation.attributes), [body.block, handler.block]).results[0]
 
     # ---- loops -----------------------------------------------------------------------------------------------------
-    def loop(self, b: Builder, operation: Operation, operands: list[Value], label: int, kind: VariantType) -> Value:
-        """4."""
+    def loop(self, b: Builder, operation: Operation, mapping: Mapping) -> Value:
+        """4. Emit a loop; return what it hands over. What it carries is there in any case."""
         counted, carried = operation.name == "counted_while", operation.attributes["carried"]
         source = operation.blocks[0]
-        handed = VariantType((UNSET, kind.alternatives[RAISED]))
+        assert self.kind is not None
         inner = Builder(Block(), None, self.names)
         inner.location = operation.location
-        mapping: Mapping = {}
+        entered: Mapping = {}
         if counted:
-            mapping[source.arguments[0]] = inner.argument(source.arguments[0].type)
-        raised = inner.argument(handed)
-        mapping |= {a: inner.argument(a.type, a.name) for a in source.arguments[int(counted) :]}
+            entered[source.arguments[0]] = inner.argument(source.arguments[0].type)
+        raised = inner.argument(self.kind)
+        entered |= {a: inner.argument(a.type, a.name) for a in source.arguments[int(counted) :]}
         if counted:
-            skipped, turned = inner.child(), inner.child()
-            skipped.block.results = [
-                skipped.use(raised),
-                *(skipped.use(mapping[a]) for a in source.arguments[1 : 1 + carried]),
-            ]
-            turned.block.results = self.turn(turned, operation, mapping, label, kind, handed)
-            inner.block.results = close_cond(inner, _has_raised(inner, raised), skipped, turned)
+            turned, skipped = inner.child(), inner.child()
+            before = source.arguments[1 : 1 + carried]
+            turned.block.results = self.turn(turned, operation, entered)
+            skipped.block.results = [skipped.use(raised), *(skipped.use(entered[a]) for a in before)]
+            inner.block.results = close_cond(inner, nothing_raised(inner, raised), turned, skipped)
         else:
-            inner.block.results = self.turn(inner, operation, mapping, label, kind, handed)
-        start = b.emit("variant_new", [], {"type": handed, "tag": 0})
+            inner.block.results = self.turn(inner, operation, entered)
+        first, *others = [mapping[v] for v in operation.operands]
         attributes = {**operation.attributes, "carried": carried + 1}
-        given = [operands[0], start, *operands[1:]]
-        raised, *left = b.operation(operation.op, given, attributes, [inner.block]).results
-        caught, going = b.child(), b.child()
-        caught.block.results = [_outcome(caught, kind, RAISED, _parts(caught, raised, RAISED))]
-        going.block.results = [_outcome(going, kind, FINISHED, [going.use(v) for v in left])]
-        return close_cond(b, _has_raised(b, raised), caught, going)[0]
+        made = b.operation(operation.op, [first, self.nothing(b), *others], attributes, [inner.block])
+        raised, *left = made.results
+        self.define(b, operation, left, mapping)
+        return raised
 
-    def turn(self, b: Builder, operation: Operation, mapping: Mapping, label: int, kind: VariantType,
-             handed: VariantType) -> list[Value]:  # fmt: skip
+    def turn(self, b: Builder, operation: Operation, entered: Mapping) -> list[Value]:
         """Emit one turn; return the next predicate (of a `while_loop`), what was handed over, and what is carried."""
         counted, carried = operation.name == "counted_while", operation.attributes["carried"]
         source = operation.blocks[0]
-        before = [mapping[a] for a in source.arguments[int(counted) : int(counted) + carried]]
-        shape = VariantType((UNSET, kind.alternatives[RAISED], self.kind([], source.results).alternatives[2]))
-        found = self.run(b, source.operations, source.results, mapping, label, shape)
-        caught, going = b.child(), b.child()
-        given = _parts(caught, found, RAISED)
-        whole = [] if not _items(kind, RAISED) else [caught.emit("tuple_new", given)]
-        stop = [] if counted else [_false(caught, source.results[0].type)]
-        caught.block.results = [
-            *stop,
-            caught.emit("variant_new", whole, {"type": handed, "tag": RAISED}),
-            *(caught.use(v) for v in before),
-        ]
-        parts = _parts(going, found, FINISHED)
-        unset = going.emit("variant_new", [], {"type": handed, "tag": 0})
-        going.block.results = [unset, *parts] if counted else [parts[0], unset, *parts[1:]]
-        return close_cond(b, _has_raised(b, found), caught, going)
-
-
-def _types(values: Sequence[Value]) -> list[Type]:
-    return [v.type for v in values]
-
-
-def _packed(types: Sequence[Type]) -> Type:
-    return TupleType(tuple(outward(t, set()) for t in types)) if types else NONE
-
-
-def _items(kind: Type, tag: int) -> tuple[Type, ...]:
-    assert isinstance(kind, VariantType)
-    packed = kind.alternatives[tag]
-    return packed.items if isinstance(packed, TupleType) else ()
-
-
-def _outcome(b: Builder, kind: VariantType, tag: int, values: Sequence[Value]) -> Value:
-    packed = [b.emit("tuple_new", values)] if values else []
-    return b.emit("variant_new", packed, {"type": kind, "tag": tag})
-
-
-def _parts(b: Builder, outcome: Value, tag: int) -> list[Value]:
-    if not _items(outcome.type, tag):
-        return []
-    packed = b.emit("variant_get", [outcome], {"tag": tag, "message": "a block of a try has another outcome"})
-    return b.operation("tuple_get", [packed]).results
-
-
-def _has_raised(b: Builder, outcome: Value) -> Value:
-    return b.emit("scalar_eq", [b.emit("variant_tag", [outcome]), b.scalar(RAISED)])
+        outcome = self.run(b, source.operations, source.results, dict(entered))
+        going, caught = b.child(), b.child()
+        going.block.results = outcome.finish(going)
+        before = [caught.use(entered[a]) for a in source.arguments[int(counted) : int(counted) + carried]]
+        caught.block.results = before if counted else [_false(caught, source.results[0].type), *before]
+        found = close_cond(b, nothing_raised(b, outcome.raised), going, caught)
+        return [outcome.raised, *found] if counted else [found[0], outcome.raised, *found[1:]]
 
 
 def _false(b: Builder, like: Type) -> Value:
