@@ -23,7 +23,6 @@ from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList
 
 _INDEX, _INDEX_SET, _STACK, _SQUEEZE = op("index"), op("index_set"), op("stack"), op("squeeze")
-_ALL = ("slice", None, None, None)
 _INTS = (int, np.integer)
 
 

@@ -9,9 +9,7 @@ from typing import Any
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.operands import (
     all_axes,
-    cast_to,
     integers,
-    number,
     one_axis,
     op,
     tensor,
@@ -23,7 +21,7 @@ from dy2st.runtime.tensor import Tensor
 
 _RESHAPE, _TRANSPOSE = op("reshape"), op("transpose")
 _EXPAND_DIMS, _SQUEEZE = op("expand_dims"), op("squeeze")
-_FLIP, _ROLL, _PAD = op("flip"), op("roll"), op("pad")
+_FLIP, _ROLL = op("flip"), op("roll")
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
@@ -265,14 +263,6 @@ def roll(x: Any, shifts: Any, axis: Any = None, name: str | None = None) -> Tens
     if len(axes) != len(moved):
         raise ValueError(f"roll: {len(moved)} shifts for {len(axes)} axes")
     return apply(_ROLL, x, *dims, shifts=template, axes=tuple(axes))
-
-
-def pad_constant(x: Tensor, low: Sequence[Any], high: Sequence[Any], value: Any = 0) -> Tensor:
-    """Return x with `low[i]` elements of this value before axis i and `high[i]` after it."""
-    template, dims = split_shape([*low, *high])
-    rank = x.ndim
-    filling = value if isinstance(value, Tensor) else number(value, x.dtype, x)
-    return apply(_PAD, x, cast_to(filling, x.dtype), *dims, low=template[:rank], high=template[rank:])
 
 
 def in_trace() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -247,6 +247,3 @@ class LayerGuard:
 
     def __str__(self) -> str:
         return f"the sublayers or hooks of a {type(self.owner).__name__}"
-
-
-Globals = Mapping[str, Any]

@@ -26,11 +26,6 @@ _SYNTHETIC = "__dy2st_line__"
 _ENTRY, _NO_COLUMNS, _LONG_FORM = 0x80, 13, 14  # of CPython's line table (Objects/locations.md)
 
 
-def raise_at(error: BaseException, location: Location | None) -> NoReturn:
-    """Raise `error` as though the line at `location` had raised it."""
-    raise located(error, location)
-
-
 def located(error: E, location: Location | None, calling: bool = False) -> E:
     """Return `error` with a traceback that ends at `location`, to be raised at once.
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.ir.program import Block, Program
+from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.block_compiler import Functions
 from dy2st.runtime.results import keeps_memory, released
@@ -59,8 +59,3 @@ def _is_callers(t: Type, owned: bool) -> bool:
 def compile_plan(program: Program, xp: Any = np) -> Plan:
     """Compile a Program to run on `xp` (NumPy or CuPy)."""
     return Plan(program, xp)
-
-
-def compile_block(program: Program, block: Block, xp: Any = np) -> Any:
-    """Compile one block of a Program; its `run` takes the arguments and gives the results as a tuple."""
-    return Functions(program, xp).block(block, (False,) * len(block.arguments))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from dy2st.records import field, record
 
-FONT = 12
 LETTER = 6.9
 SMALL = 5.9
 """Widths that are reserved for a letter of the title and of the lines below it."""

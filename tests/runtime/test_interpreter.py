@@ -13,7 +13,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import Location
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import BOOL, INT, ListType, TensorType, optional
-from dy2st.runtime.errors import located, raise_at
+from dy2st.runtime.errors import located
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
 from dy2st.shapes import symbol
@@ -178,7 +178,7 @@ def test_errors_end_at_the_users_line(run: Run) -> None:
 def test_the_error_object_stays_the_same() -> None:
     error = ValueError("as it was")
     with pytest.raises(ValueError, match="as it was") as caught:
-        raise_at(error, Location("model.py", 7, "forward"))
+        raise located(error, Location("model.py", 7, "forward"))
     assert caught.value is error
     assert last_frame(error) == ("model.py", 7, "forward")
 

@@ -109,11 +109,6 @@ def load(binary: Binary) -> Code:
         return Code(_by_llvm(binary))
 
 
-def load_objects(objects: Sequence[bytes]) -> Code:
-    """Load object files into this process; they may call each other."""
-    return load(linked(objects))
-
-
 def outside(name: str) -> int:
     """Return where a function stands that modules only declare; KeyError for one that nobody provides."""
     return _provided[name]() if name in _provided else libc_address(name)

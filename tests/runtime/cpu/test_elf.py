@@ -9,7 +9,7 @@ import pytest
 
 from dy2st.runtime.cpu import elf, engine, loading
 from dy2st.runtime.cpu.elf import link
-from dy2st.runtime.cpu.engine import compile_object, load, load_objects, provide
+from dy2st.runtime.cpu.engine import compile_object, linked, load, provide
 from dy2st.runtime.cpu.image import NotLinkable
 from dy2st.runtime.cpu.loading import libc_address
 from dy2st.runtime.cpu.target import current_target
@@ -169,9 +169,9 @@ def test_llvm_loads_what_no_image_can_be_made_of(monkeypatch):
         raise NotLinkable
 
     monkeypatch.setattr(elf, "link", refuse)
-    assert called(load_objects([compiled(CALLEE), compiled(CALLER)]), "four_times", 3) == 12
+    assert called(load(linked([compiled(CALLEE), compiled(CALLER)])), "four_times", 3) == 12
     with pytest.raises(KeyError, match="thrice"):
-        load_objects([compiled(CALLEE)]).address("thrice")
+        load(linked([compiled(CALLEE)])).address("thrice")
 
 
 @pytest.mark.parametrize("call", ["mmap", "mprotect"])

@@ -1,7 +1,6 @@
 """Functions that Programs have in common are compiled once, in this process and by those before."""
 
 import ctypes
-import itertools
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from dy2st.runtime.cpu.image import NotLinkable
 from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import Target, current_target
-
-_numbers = itertools.count()
 
 
 @pytest.fixture(autouse=True)

@@ -110,7 +110,6 @@ def _local(x, size, alpha, beta, k):
 TABLE, WORDS = floats(6, 3), np.array([[0, 5], [2, 2]])
 WEIGHT, BIAS = floats(4, 3), floats(3)
 CORE, LEFT, RIGHT = floats(2, 4, 3), floats(5, 4), floats(5, 3)
-_SMALL = TABLE * np.minimum(1.0 / np.linalg.norm(TABLE, axis=1, keepdims=True), 1)
 _PRODUCTS = [
     row("nn.functional.linear", (FLAT, WEIGHT), FLAT @ WEIGHT),
     row("nn.functional.linear", (X[1][:, 0, :4], WEIGHT, BIAS), X[1][:, 0, :4] @ WEIGHT + BIAS),

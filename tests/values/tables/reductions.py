@@ -18,7 +18,6 @@ def _grid(points, bins, ranges=None, **how):
 
 
 _EXACT = ("float64", "strided", "program")  # the dtype is given, so there is one precision
-_AXES = {"axis": [0, -1], "keepdim": True}
 _SIMPLE = {
     "sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "amax": np.max, "amin": np.min,
     "logsumexp": special.logsumexp, "nansum": np.nansum, "nanmean": np.nanmean,
