@@ -112,6 +112,22 @@ def _list_get(operation: Operation) -> Value | None:
     return items.operands[at] if -len(items.operands) <= at < len(items.operands) else None
 
 
+def _scalar_eq(operation: Operation) -> Value | None:
+    """Return the predicate of a `cond` of which the first branch alone gives a variant of the tag that is asked for."""
+    asked, tag = operation.operands[0].operation, constant_of(operation.operands[1])
+    if asked is None or asked.op.name != "variant_tag":
+        return None
+    variant = asked.operands[0]
+    made = variant.operation
+    if made is None or made.op.name != "cond":
+        return None
+    ways = [block.results[made.results.index(variant)].operation for block in made.blocks]
+    tags = [way.attributes["tag"] for way in ways if way is not None and way.op.name == "variant_new"]
+    if len(tags) != 2 or tags[0] != tag or tags[1] == tag:
+        return None
+    return _unchanged(operation, made.operands[0])
+
+
 def _unchanged(operation: Operation, value: Value | None) -> Value | None:
     return value if value is not None and value.type == operation.results[0].type else None
 
@@ -129,6 +145,7 @@ EXACT: dict[str, Callable[[Operation], Value | None]] = {
     "transpose": _transpose,
     "variant_get": _variant_get,
     "list_get": _list_get,
+    "scalar_eq": _scalar_eq,
 }
 
 

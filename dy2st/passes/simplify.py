@@ -13,6 +13,7 @@ Before                              After
 6.  A result that both branches of a `cond` pass on unchanged is the operand.
 7.  Payload and tag of a variant that was just made are what it was made of; so are length and elements of a list, and
     the items of a tuple.
+8.  Whether a variant has the tag that the first branch of a `cond` alone gives it is the predicate.
 
 Where x is an array that somebody else can see, and so is the result, the caller could write into both: 1 and 2 leave
 results and what may become a view of them alone.
@@ -94,7 +95,7 @@ class _Simplify:
         return all(self.replace(a, b) for a, b in pairs)
 
     def stands_in(self, same: Value, operation: Operation) -> bool:
-        """1. 2. 7. Let an operand take the place of a result, where that is allowed."""
+        """1. 2. 7. 8. Let an operand take the place of a result, where that is allowed."""
         (result,) = operation.results
         if not self.sharing.may_replace(result, same) or not self.replace(result, same):
             return False

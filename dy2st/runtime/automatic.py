@@ -1,9 +1,11 @@
 """A Program that the interpreter may run once, and native code from then on.
 
-1. A Program whose run takes longer on the interpreter than making code would, as far as its text and the extents of its
-   inputs tell, is made native code before it runs: a loop could keep the interpreter busy for ever.
+1. A Program whose run takes longer on the interpreter than making code would, as far as its text, the extents of its
+   inputs and the turns of its loops tell (turns.py), is made native code before it runs: a loop of which nothing tells
+   how often it turns could keep the interpreter busy for ever.
 2. Any other runs on the interpreter the first time, because many run only once, and is native code from its second run
-   on; where an earlier process has kept that code, from its first. So what runs it does not depend on time.
+   on; where an earlier process has kept that code, from its first. So what runs it does not depend on time. Where the
+   first run took the interpreter a while, the code is made beside as soon as that has ended, and the second waits.
 3. That code is made in a hurry, unless an earlier process kept better. When it runs again, the code is made anew on a
    thread beside, as good as it gets. It gives the same bits, so nobody sees when it is taken.
 """
@@ -14,6 +16,7 @@ import contextlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from dy2st.forks import Locked
@@ -22,16 +25,20 @@ from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.collecting import rarely
+from dy2st.runtime.cpu.threads.usable import usable_cpus
+from dy2st.runtime.cpu.together import Once
 from dy2st.runtime.interpreted_memory import peak
-from dy2st.runtime.interpreted_time import bindings, seconds_of_elements, steps
+from dy2st.runtime.interpreted_time import bindings, seconds
 from dy2st.runtime.llvm import NoLlvm, do_without
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.runtime.report import Report
 
-_MAKING = 150
-"""How many operations the interpreter runs in the time that it takes to make native code of one."""
 _MAKING_ANY, _MAKING_ONE = 0.04, 0.5e-3
 """Seconds that it takes to make native code: of any Program, and more for each operation."""
+
+
+_WORTH_IT = 0.002
+"""Seconds of the interpreter from which on native code is made beside its first run: the next waits for it."""
 
 
 _NOT_MADE = """\
@@ -115,6 +122,12 @@ class Native(Runnable, Protocol):
         ...
 
 
+def _quietly(making: Once) -> None:
+    """Make native code; who asks for it tries again where that fails, and gets the error."""
+    with contextlib.suppress(Exception), rarely():
+        making()
+
+
 class Automatic(Locked):
     """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
 
@@ -123,7 +136,11 @@ class Automatic(Locked):
         super().__init__()
         self._runs = 0
         self._job: Job | None = None
+        self._making: Once | None = None
+        """Makes native code, or has made it."""
         self._plan: Plan | None = None
+        self._expected = 0.0
+        """About how long the interpreter takes, in seconds."""
         self._extents: dict[str, int] = {}
         """What the symbols were in the run that the interpreter made."""
         self._chosen: Runnable | None = None
@@ -140,7 +157,10 @@ class Automatic(Locked):
                 chosen = self._next(inputs)
             if self._chosen is not None:
                 self.run = chosen.run  # from now on there is nothing to choose
-        return chosen.run(inputs)
+        results = chosen.run(inputs)
+        if self._making is not None and self._job is None:
+            self._make_beside(self._making)  # 2.
+        return results
 
     def again(self, inputs: Sequence[Any]) -> list[Any]:
         """Run, where `direct` did not take the inputs; next time it is what has run these."""
@@ -205,21 +225,35 @@ class Automatic(Locked):
             if expected or not self._takes_long(inputs):
                 kept = cpu.kept_code(self.program, inputs)  # 2.
                 if kept is not None or not expected or not self._takes_long(inputs):
+                    if kept is None and self._expected > _WORTH_IT:
+                        self._making = self._maker(inputs)
                     return kept
         with apart(), rarely():
-            return cpu.native_code(self.program, inputs, strict=self._strict, quick=not self._always)
+            return (self._making or self._maker(inputs))()
 
     def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.
         """Say whether the interpreter is likely to run longer than it takes to make native code."""
         count = sum(1 for _ in self.program.walk())
-        if steps(self.program) > _MAKING * count:
-            return True
-        return seconds_of_elements(self.program, inputs) > _MAKING_ANY + _MAKING_ONE * count
+        self._expected = seconds(self.program, inputs)
+        return self._expected > _MAKING_ANY + _MAKING_ONE * count
+
+    def _maker(self, inputs: Sequence[Any]) -> Once:
+        """Return what makes native code for inputs; it keeps none of them."""
+        make, bound = cpu.native_code_for, bindings(self.program, inputs)
+        return Once(partial(make, self.program, bound, strict=self._strict, quick=not self._always))
+
+    def _make_beside(self, making: Once) -> None:
+        """Begin to make native code for the next run, where there is a CPU for it; who runs again meanwhile waits."""
+        if usable_cpus() > 1:
+            self._begin(partial(_quietly, making))
 
     def _improve(self, native: Native) -> None:
         """Let better code be made beside."""
+        self._begin(native.improve)
+
+    def _begin(self, function: Callable[[], object]) -> None:
         with contextlib.suppress(RuntimeError):  # the process ends, or may have no more threads
-            self._job = Job(native.improve)
+            self._job = Job(function)
 
     def _interpreted(self, inputs: Sequence[Any]) -> Plan:
         if self._plan is None:

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ListType, TensorType, TupleType, Type, VariantType
-from dy2st.ops.base import Op
-from dy2st.runtime.interpreted_time import elements
-
-_VIEWS = frozenset(("broadcast", "detach", "reshape"))
-"""The ops that give views, beside those that say so."""
+from dy2st.runtime.interpreted_time import elements, gives_view
 
 
 def peak(program: Program, known: Mapping[str, int]) -> int:
@@ -29,7 +25,7 @@ def _most(block: Block, known: Mapping[str, int]) -> int:
     for at, operation in enumerate(block.operations):
         for value in operation.operands:
             last[owner.get(value, value)] = at
-        if operation.operands and _gives_view(operation):
+        if operation.operands and gives_view(operation):
             first = operation.operands[0]
             owner[operation.results[0]] = owner.get(first, first)
     kept = {owner.get(value, value) for value in block.results}
@@ -46,11 +42,6 @@ def _most(block: Block, known: Mapping[str, int]) -> int:
                 ends.setdefault(last.get(value, at), []).append(value)
         held -= sum(sizes[v] for v in ends.pop(at, ()))
     return most
-
-
-def _gives_view(operation: Operation) -> bool:
-    op = operation.op
-    return op.name in _VIEWS or (isinstance(op, Op) and op.makes_view(**operation.attributes))
 
 
 def _bytes(t: Type, known: Mapping[str, int]) -> int:

@@ -315,6 +315,28 @@ def test_variants_lists_and_tuples_that_were_just_made() -> None:
     )
 
 
+@pytest.mark.parametrize(("asked", "folds"), [(1, True), (2, False)])
+def test_the_tag_that_the_first_branch_gives_is_there_where_the_predicate_is(asked: int, folds: bool) -> None:
+    text = """%p: bool, %x: float32[], %s: bool
+        %v: variant<unset | float32[] | bool> = cond(%p, %x, %s) {
+          then(%a: float32[], %b: bool) {
+            %y: variant<unset | float32[] | bool> = variant_new(%a) {type=!variant<unset | float32[] | bool>, tag=1}
+            return %y
+          }
+          else(%a: float32[], %b: bool) {
+            %y: variant<unset | float32[] | bool> = variant_new(%b) {type=!variant<unset | float32[] | bool>, tag=2}
+            return %y
+          }
+        }
+        %t: int = variant_tag(%v)
+        %k: int(ASKED) = scalar_constant() {value=ASKED}
+        %e: bool = scalar_eq(%t, %k)
+        return %v, %e""".replace("ASKED", str(asked))
+    made = program(text)
+    Simplify().apply(made)
+    assert (made.block.results[1] is made.block.arguments[0]) == folds
+
+
 def test_another_alternative_or_an_index_outside_stays_to_raise() -> None:
     stays(
         SIMPLIFY,

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.passes import optimise
 from dy2st.runtime import automatic, backend, background, cpu, llvm
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.cpu import compiler, target
-from dy2st.runtime.plan import Plan
+from dy2st.runtime.plan import Plan, compile_plan
 from tests.runtime.programs import counting, looping, program_of
 
 pytestmark = pytest.mark.one_tier("looks at which tier runs, and at what was kept")
@@ -119,6 +120,82 @@ def test_a_loop_of_known_length_is_native_at_once_where_it_is_long(turns, at_onc
     program = program_of(counting(turns), X)
     runner = Automatic(program)
     assert isinstance(runner._next([X]), Plan) != at_once
+
+
+def up_to_rows(x):
+    """Turn as often as there are rows: the extent of the input tells."""
+    t = 0
+    while t < x.shape[0]:
+        x, t = paddle.tanh(x) * 2 + t, t + 1
+    return x
+
+
+@pytest.mark.parametrize(("rows", "at_once"), [(10, False), (100_000, True)])
+def test_a_loop_up_to_an_extent_is_native_at_once_where_it_is_long(rows, at_once):
+    program = optimise(program_of(up_to_rows, X))
+    assert isinstance(Automatic(program)._next([np.zeros((rows, 1), "float32")]), Plan) != at_once
+
+
+def test_native_code_of_a_loop_is_made_beside_once_it_has_run(monkeypatch):
+    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    x = np.linspace(-1, 1, 3000, dtype="float32").reshape(600, 5)
+    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    first = runner.run([x])[0]
+    assert runner.native is None
+    runner.settle()
+    made = runner._making()
+    np.testing.assert_allclose(runner.run([x])[0], first, rtol=1e-3)
+    assert runner.native is made
+    runner.run([x])
+    runner.settle()
+    assert not made.is_quick
+
+
+def test_native_code_made_beside_runs_other_extents(monkeypatch):
+    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    for rows in (600, 0, 3, 601):
+        x = np.linspace(-1, 1, rows * 5, dtype="float32").reshape(rows, 5)
+        want = compile_plan(runner.program).run([x])[0]
+        np.testing.assert_allclose(runner.run([x])[0], want, rtol=1e-3, atol=1e-6)
+
+
+def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
+    monkeypatch.setattr(automatic, "usable_cpus", lambda: 1)
+    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner.run([np.zeros((600, 5), "float32")])
+    assert runner._job is None
+    runner.run([np.zeros((600, 5), "float32")])
+    assert runner.native is not None
+
+
+def test_an_error_of_code_made_beside_is_that_of_the_next_run(monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("no rule")
+
+    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(cpu, "native_code_for", broken)
+    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    x = np.zeros((600, 5), "float32")
+    want = runner.run([x])[0]
+    runner.settle()
+    with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):
+        assert runner.run([x])[0].tobytes() == want.tobytes()
+
+
+def test_a_run_that_raises_leaves_the_code_to_the_next():
+    def late(x):
+        t = 0
+        while t < x.shape[0]:
+            assert (x < 5).all()
+            x, t = x + 1, t + 1
+        return x
+
+    runner = Automatic(optimise(program_of(late, np.full((2, 3), -9, "float32"))))
+    for _ in range(3):
+        with pytest.raises(AssertionError):
+            runner.run([np.zeros((600, 5), "float32")])
+    assert runner.native is not None
 
 
 def test_always_is_at_once():
@@ -284,7 +361,7 @@ def test_another_module_that_cannot_be_loaded_is_no_missing_llvmlite(monkeypatch
     def broken(*_, **__):
         raise ImportError("cannot import name 'part'")
 
-    monkeypatch.setattr(cpu, "native_code", broken)
+    monkeypatch.setattr(cpu, "native_code_for", broken)
     with pytest.raises(ImportError, match="cannot import name 'part'"):
         Automatic(program_of(straight, X), always=True).run([X])
     runner = Automatic(program_of(straight, X))
@@ -297,7 +374,7 @@ def test_a_program_that_cannot_be_made_native_still_runs(monkeypatch):
     def broken(*_, **__):
         raise KeyError("no rule")
 
-    monkeypatch.setattr(cpu, "native_code", broken)
+    monkeypatch.setattr(cpu, "native_code_for", broken)
     runner = Automatic(program_of(straight, X))
     runner.run([X])
     with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):

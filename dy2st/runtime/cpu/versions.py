@@ -42,10 +42,21 @@ def native_code(
     Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets. NotKept
     where there is none and it is to come from an earlier process only.
     """
-    bound = None if strict else _bound(program, inputs)
+    return native_code_for(program, _bound(program, inputs), strict=strict, quick=quick, only_kept=only_kept)
+
+
+def native_code_for(
+    program: Program,
+    bound: dict[str, int] | None,
+    *,
+    strict: bool = False,
+    quick: bool = False,
+    only_kept: bool = False,
+) -> NativePlan | Versions:
+    """Return `native_code` for inputs in which symbols are `bound`; None where they are not what the types say."""
     known = None if strict else _first_known(program, bound)
     if known is None:
-        haste = partial(haste_of_library, program, bindings(program, inputs) or {})
+        haste = partial(haste_of_library, program, bound or {})
         return NativePlan(program, strict=strict, quick=quick, haste=haste, only_kept=only_kept)
     made = Versions(program, quick=quick)
     made.version_for(bound, known, only_kept=only_kept)
