@@ -38,6 +38,7 @@ from dy2st.jit.trace import Trace
 from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.collecting import rarely
+from dy2st.runtime.cpu import memory_ahead
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.input_spec import InputSpec
 
@@ -87,6 +88,8 @@ class StaticFunction(Locked):
         self._kinds: list[dict[str, str]] = []
         """The calls that were traced, in words."""
         self._last: ConcreteProgram | None = None
+        self._memory: memory_ahead.Expected | None = None
+        """What the first call is expected to take, until that is known."""
         self._named = named_call(function)
         functools.update_wrapper(self, function)
         self.__dy2st_function__ = function if instance is None else types.MethodType(function, instance)
@@ -154,7 +157,11 @@ class StaticFunction(Locked):
                     if program.calls:
                         self._remember(_kind(context, args, keywords), program, args, keywords, made)
                     program.calls += 1
-                    return self._named(program.run, made.leaves, made.containers)
+                    found = self._named(program.run, made.leaves, made.containers)
+                    memory = self._memory
+                    if memory is not None and memory.is_settled():
+                        self._memory = None
+                    return found
             self._history.eager += 1
             if made.iterators:  # some items may have been pulled
                 args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
@@ -265,6 +272,7 @@ class StaticFunction(Locked):
 
     def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
         made_trace = Trace(frozenset(self._open.state))
+        self._memory = memory_ahead.expected(self.__dy2st_function__, made.leaves)
         try:
             with chosen_policy(self.checkpoint):
                 traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)

@@ -17,7 +17,10 @@ _LEAST = 1 << 20
 _PAGES = 1 << 22
 """From how many bytes on large pages are asked for; blocks stand on a multiple of such a page then."""
 _PAGE = 1 << 21
-_SLOTS = 16
+SLOTS = 16
+"""How many blocks wait at most."""
+LATEST = 64
+"""Of how many large blocks it is known how large the latest were."""
 _MOST = 1 << 28
 """How many bytes wait at most."""
 _ADVICE = 14
@@ -34,6 +37,10 @@ large:
   br i1 %none, label %small, label %advise
 advise:
   %ignored = call i32 @dy2st.external.madvise(ptr %pages, i64 %whole, i32 {_ADVICE})
+  %number = atomicrmw add ptr @dy2st.large, i64 1 monotonic
+  %at = urem i64 %number, {LATEST}
+  %note = getelementptr i64, ptr @dy2st.large.sizes, i64 %at
+  store i64 %bytes, ptr %note
   br label %made"""
 _PLAIN = "  br i1 false, label %advise, label %middle\nadvise:\n  br label %made"
 
@@ -42,7 +49,9 @@ declare void @dy2st.external.free(ptr)
 declare ptr @dy2st.external.aligned_alloc(i64, i64)
 declare i32 @dy2st.external.madvise(ptr, i64, i32)
 {RESERVE}
-@dy2st.waiting = internal global [{_SLOTS} x ptr] zeroinitializer
+@dy2st.large = internal global i64 0
+@dy2st.large.sizes = internal global [{LATEST} x i64] zeroinitializer
+@dy2st.waiting = internal global [{SLOTS} x ptr] zeroinitializer
 @dy2st.waiting.bytes = internal global i64 0
 
 ; memory for a block: what waits, else new
@@ -74,7 +83,7 @@ lost:
   br label %on
 on:
   %next = add i64 %i, 1
-  %more = icmp ult i64 %next, {_SLOTS}
+  %more = icmp ult i64 %next, {SLOTS}
   br i1 %more, label %slot, label %new
 new:
 {_ADVISED if sys.platform == "linux" else _PLAIN}
@@ -120,7 +129,7 @@ slot:
   br i1 %put, label %done, label %on
 on:
   %next = add i64 %i, 1
-  %more = icmp ult i64 %next, {_SLOTS}
+  %more = icmp ult i64 %next, {SLOTS}
   br i1 %more, label %slot, label %full
 full:
   %less = atomicrmw sub ptr @dy2st.waiting.bytes, i64 %size monotonic

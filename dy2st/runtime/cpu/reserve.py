@@ -28,7 +28,7 @@ _BYTES = 1 << 28
 """How many bytes the reserve has; further blocks come from the C library."""
 _AHEAD = 1 << 19
 """How many bytes are brought in at once."""
-_POPULATE, _NO_RESERVE = 23, 0x4000
+POPULATE, _NO_RESERVE = 23, 0x4000
 """MADV_POPULATE_WRITE (since Linux 5.14) and MAP_NORESERVE."""
 
 _OPENED = f"""
@@ -36,6 +36,7 @@ _OPENED = f"""
 @dy2st.reserve.asked = internal global i64 0
 @dy2st.reserve.used = internal global i64 0
 @dy2st.reserve.ahead = internal global i64 0
+@dy2st.reserve.taken = internal global i64 0
 @dy2st.reserve.lists = internal global [{CLASSES} x ptr] zeroinitializer
 
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
@@ -122,6 +123,7 @@ leave:
   call void @dy2st.reserve.back(ptr %list, ptr %all)
   br label %fresh
 fresh:
+  %others = atomicrmw add ptr @dy2st.reserve.taken, i64 %bytes monotonic
   %base = call ptr @dy2st.reserve.open(i64 %bytes)
   %none = icmp eq ptr %base, null
   br i1 %none, label %out, label %cut
@@ -146,7 +148,7 @@ ahead:
 bring:
   %from = getelementptr i8, ptr %base, i64 %so.far
   %length = sub i64 %to, %so.far
-  %ignored = call i32 @dy2st.external.madvise(ptr %from, i64 %length, i32 {_POPULATE})
+  %ignored = call i32 @dy2st.external.madvise(ptr %from, i64 %length, i32 {POPULATE})
   br label %head
 head:
   %kept.place = getelementptr i8, ptr %block, i64 40
@@ -157,6 +159,36 @@ full:
   br label %out
 out:
   ret ptr null
+}}
+
+; bring in memory for that many bytes more than are in use, piece by piece: others may do so at the same time
+define internal void @dy2st.reserve.bring(i64 %bytes) {{
+entry:
+  %due = atomicrmw add ptr @dy2st.reserve.asked, i64 {_AFTER} monotonic
+  %base = call ptr @dy2st.reserve.open(i64 0)
+  %none = icmp eq ptr %base, null
+  br i1 %none, label %done, label %goal
+goal:
+  %used = load atomic i64, ptr @dy2st.reserve.used monotonic, align 8
+  %wish = add i64 %used, %bytes
+  %too.far = icmp ugt i64 %wish, {_BYTES}
+  %end = select i1 %too.far, i64 {_BYTES}, i64 %wish
+  br label %look
+look:
+  %so.far = load atomic i64, ptr @dy2st.reserve.ahead monotonic, align 8
+  %less = icmp ult i64 %so.far, %end
+  br i1 %less, label %ask, label %done
+ask:
+  %to = add i64 %so.far, {_AHEAD}
+  %swap = cmpxchg ptr @dy2st.reserve.ahead, i64 %so.far, i64 %to monotonic monotonic
+  %mine = extractvalue {{i64, i1}} %swap, 1
+  br i1 %mine, label %bring, label %look
+bring:
+  %from = getelementptr i8, ptr %base, i64 %so.far
+  %ignored = call i32 @dy2st.external.madvise(ptr %from, i64 {_AHEAD}, i32 {POPULATE})
+  br label %look
+done:
+  ret void
 }}
 
 ; give back the memory of a block that nobody holds

@@ -6,6 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 
+from dy2st.runtime.cpu.bringing_in import AHEAD
 from dy2st.runtime.cpu.engine import Code, load, named_product, provide
 from dy2st.runtime.cpu.guarded_blocks import BLOCKS, are_guarded
 from dy2st.runtime.cpu.large_blocks import LARGE
@@ -56,7 +57,7 @@ def _made(guarded: bool) -> Code:
 
 
 def _text(guarded: bool) -> str:
-    functions, blocks = (GUARDED, BLOCKS) if guarded else (FUNCTIONS, LARGE)
+    functions, blocks = (GUARDED, BLOCKS) if guarded else (FUNCTIONS, LARGE + AHEAD)
     return "\n".join((DECLARED, *functions.values(), blocks, _TEXT))
 
 
@@ -92,6 +93,16 @@ def allocate(context: int, size: int) -> int:
     if not block:
         raise MemoryError(f"no memory for {size} bytes")
     return int(block)
+
+
+def is_loaded() -> bool:
+    """Say whether this code runs already, without bringing it into the process."""
+    return _made.cache_info().currsize > 0
+
+
+def address(name: str) -> int:
+    """Return the address of one of the functions that are exported under a name of their own (bringing_in.py)."""
+    return _code().address(f"dy2st.export.{name}")
 
 
 def allocator() -> int:
