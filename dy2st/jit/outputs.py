@@ -26,7 +26,7 @@ from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import names
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
-from dy2st.runtime.tape import call
+from dy2st.runtime.tape import call, freed
 from dy2st.runtime.templates import (
     Const,
     Items,
@@ -161,6 +161,8 @@ def _restore_list(made: Tensor, t: ListOf) -> list[Any]:
     items = made._payload
     if made._node is None:
         return [_restore_packed(_tensor(x), kind.element, t.element) for x in items]
+    if made._node.freed:
+        return [_restore_packed(freed(_tensor(x)), kind.element, t.element) for x in items]
     return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element)
             for i in range(len(items))]  # fmt: skip
 

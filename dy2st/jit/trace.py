@@ -12,7 +12,6 @@ from dy2st.errors import Dy2stError, InvalidProgram, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Block, Program, Value
-from dy2st.ir.types import TensorType, is_differentiable
 from dy2st.ir.verifier import verify
 from dy2st.jit import code_log
 from dy2st.jit.afterwards import Afterwards
@@ -32,6 +31,7 @@ from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
 from dy2st.runtime.convert_try import functions_inside
 from dy2st.runtime.faults import refuse_fault
+from dy2st.runtime.histories import Histories
 from dy2st.runtime.log import Key
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, encode
@@ -241,7 +241,9 @@ class Trace(OutsideReads, Afterwards):
         every = [*results, *values, *operands]
         block.results = list(map(self.root.use, every))
         shown = {view.result for view in views}
-        flows = [i for i, v in enumerate(every) if self._flows(v) and (i < count or i >= count + len(values))]
+        histories = Histories(block, self.needs, self.freed)
+        open_ones = [not histories.has_none(v) for v in every]
+        flows = [i for i, has in enumerate(open_ones) if has and (i < count or i >= count + len(values))]
         seeded = tuple(i for i in flows if i not in shown)
         program = Program({"main": block, **self.functions})
         self._check(program)
@@ -260,12 +262,8 @@ class Trace(OutsideReads, Afterwards):
             None if thrown is None else thrown[0],
             self.actions(),
             views,
-            tuple(i for i in seeded if self.is_freed(every[i])),
+            tuple(i for i in seeded if histories.is_freed(every[i])),
         )
-
-    def _flows(self, value: Value) -> bool:
-        """Say whether a result may have a gradient."""
-        return is_differentiable(value.type) and (value in self.needs or not isinstance(value.type, TensorType))
 
     def _check(self, program: Program) -> None:
         """Refuse a Program with a `try` in which a value of the first trace of its body was kept somewhere."""

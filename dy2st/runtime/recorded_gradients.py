@@ -109,14 +109,11 @@ class RecordedGradients:
         """Note that gradients were pulled back from `outs` and will not be again.
 
         The same holds for what they are linear in, a loss that was scaled or summed. Behind other operations eager mode
-        may not come; nor where a branch decides.
+        may not come; nor where a branch decides, outside of the branch.
         """
-        if self.builder is self.root:
-            self.freed.update(v for out in outs for v in self._linear_in(self.value_of(out)) if v.operation is not None)
-
-    def is_freed(self, value: Value) -> bool:
-        """Say whether a value, or what it is linear in, has lost its history."""
-        return any(v in self.freed for v in self._linear_in(value))
+        for out in outs:
+            made = (v for v in self._linear_in(self.value_of(out)) if v.operation is not None)
+            self.freed.update(v for v in made if v.block is self.builder.block)
 
     def _linear_in(self, value: Value) -> set[Value]:
         """Return a value and what it is linear in, as far as gradients flow."""

@@ -86,6 +86,78 @@ def in_a_branch(w: Any, x: Any) -> Any:
     return loss
 
 
+def in_each_branch(w: Any, x: Any) -> Any:
+    if x.sum() > 100:
+        loss = (w * x).sum() * 2.0
+        loss.backward()
+    else:
+        loss = (w * w * x).sum()
+        loss.backward()
+        loss = loss + 1.0
+    return loss
+
+
+def in_a_loop(w: Any, x: Any) -> Any:
+    loss, turn = paddle.zeros([]), x.sum()
+    while turn > 0:
+        loss = (w * w * x).sum()
+        loss.backward()
+        turn = turn - 2.0
+    return loss
+
+
+def in_a_loop_from_nothing(w: Any, x: Any) -> Any:
+    loss = None
+    for _ in range(x.sum().astype("int64")):
+        loss = (w * w * x).sum()
+        loss.backward()
+    return loss
+
+
+def in_a_loop_that_may_not_turn(w: Any, x: Any) -> Any:
+    loss = (w * x).sum()
+    for _ in range(x.min().astype("int64") - 1):
+        loss = (w * w * x).sum()
+        loss.backward()
+    return loss
+
+
+def added_up_in_a_loop(w: Any, x: Any) -> Any:
+    total, last = paddle.zeros([]), paddle.zeros([])
+    for _ in range(x.sum().astype("int64")):
+        total = total + last + (w * x).sum()
+        last = (w * w * x).sum()
+        last.backward()
+    return total.detach(), last
+
+
+def collected_in_a_loop(w: Any, x: Any) -> Any:
+    losses = []
+    for _ in range(x.sum().astype("int64")):
+        loss = (w * w * x).sum()
+        loss.backward()
+        losses.append(loss)
+    return losses
+
+
+def collected_without_history(w: Any, x: Any) -> Any:
+    losses = []
+    for _ in range(x.sum().astype("int64")):
+        loss = (w * w * x).sum()
+        loss.backward()
+        losses.append(loss.detach())
+    return losses
+
+
+def collected_with_others(w: Any, x: Any) -> Any:
+    losses = []
+    for _ in range(x.min().astype("int64")):
+        loss = (w * w * x).sum()
+        loss.backward()
+        losses.append((w * 3.0 * x).sum())
+    return losses
+
+
 def behind_what_has_no_derivative(w: Any, x: Any) -> Any:
     y = w * x
     (paddle.floor(y) * 0.0 + w).sum().backward()
@@ -99,7 +171,7 @@ def outcome(function: Callable[..., Any], static: bool) -> Any:
     found: list[Any] = []
     for _ in range(3):
         made = run(w, x)
-        for result in made if isinstance(made, tuple) else (made,):
+        for result in made if isinstance(made, (tuple, list)) else (made,):
             found.append((result.tolist(), result.stop_gradient, None if w.grad is None else w.grad.tolist()))
             if result.stop_gradient:
                 continue
@@ -120,6 +192,14 @@ def outcome(function: Callable[..., Any], static: bool) -> Any:
         other,
         named,
         in_a_branch,
+        in_each_branch,
+        in_a_loop,
+        in_a_loop_from_nothing,
+        in_a_loop_that_may_not_turn,
+        added_up_in_a_loop,
+        collected_in_a_loop,
+        collected_without_history,
+        collected_with_others,
         behind_what_has_no_derivative,
         with_slopes,
         with_slopes_kept,
@@ -144,6 +224,26 @@ def test_a_step_that_frees_its_loss_has_no_derivative_made() -> None:
         static(w, x)
     assert static.concrete_program.traced.freed == (0,)
     assert not static.concrete_program.compiled._pullbacks
+
+
+@pytest.mark.parametrize(
+    "function", [in_each_branch, in_a_loop, in_a_loop_from_nothing, collected_in_a_loop], ids=lambda f: f.__name__
+)
+def test_steps_in_loops_and_branches_have_no_derivative_made(function: Callable[..., Any]) -> None:
+    w, x = weights(), paddle.to_tensor([1.0, 2.0, 3.0])
+    static = paddle.jit.to_static(function, full_graph=True)
+    for _ in range(3):
+        static(w, x)
+    assert static.concrete_program.traced.freed == (0,)
+    assert not any(pullback.found for pullback in static.concrete_program.compiled._pullbacks.values())
+
+
+def test_losses_without_history_have_no_derivative_made() -> None:
+    w, x = weights(), paddle.ones([3])
+    static = paddle.jit.to_static(collected_without_history, full_graph=True)
+    for _ in range(3):
+        static(w, x)
+    assert static.concrete_program.traced.seeded == ()
 
 
 def test_a_function_that_gives_its_slopes_has_no_derivative_made() -> None:
