@@ -31,9 +31,8 @@ corpus = types.ModuleType("conversion_corpus")
 corpus.__path__ = [str(HERE / "corpus")]
 sys.modules["conversion_corpus"] = corpus
 cases = load("conversion_corpus.cases", HERE / "corpus" / "cases.py")
-for part in ("branches", "loops", "functions"):
+for part in ("branches", "matches", "loops", "handlers", "functions", "comprehensions", "names"):
     load(f"conversion_corpus.{part}", HERE / "corpus" / f"{part}.py")
-functions = sys.modules["conversion_corpus.functions"]
 PythonHelper = load("python_helper", HERE / "python_helper.py").PythonHelper
 
 
