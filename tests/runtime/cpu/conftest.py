@@ -1,18 +1,37 @@
-"""Native code between forbidden pages, for tests that ask for it."""
+"""Native code between forbidden pages and for other CPUs, for tests that ask for it; threads as before after each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dy2st as paddle
 from dy2st.runtime.cpu.native import NativePlan
-from tests.runtime.cpu.native import Guarded
+from tests.runtime.cpu.native import TARGETS, Guarded, runnable
 
 
 @pytest.fixture(autouse=True)
 def beside() -> None:
     """Run nothing a second time: these tests compare native code with the interpreter themselves."""
+
+
+@pytest.fixture(autouse=True)
+def thread_count() -> Iterator[None]:
+    """Let a test say how many threads native code uses."""
+    before = paddle.get_num_threads()
+    yield
+    if paddle.get_num_threads() != before:
+        paddle.set_num_threads(before)
+
+
+@pytest.fixture(params=TARGETS)
+def each_cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make code for one kind of CPU after the other, those that this one can stand for; give its name."""
+    if not runnable(request.param):
+        pytest.skip(f"this CPU does not run {request.param}")
+    monkeypatch.setenv("DY2ST_CPU", request.param)
+    return request.param
 
 
 @pytest.fixture

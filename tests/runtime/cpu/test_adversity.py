@@ -16,6 +16,7 @@ import dy2st as paddle
 from dy2st.runtime.cpu import cache
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
+from tests.runtime.cpu.native import thread_counts
 from tests.runtime.cpu.test_same_as_interpreter import program_of
 
 SCRIPT = """
@@ -176,7 +177,7 @@ def test_more_threads_than_cpus_come_to_an_end(folder, script):
 def test_threads_that_change_the_number_of_threads_while_others_run(calls, rng):
     x = rng.normal(size=(700, 300)).astype("float32")
     native = NativePlan(program_of(lambda x: paddle.tanh(x).sum(axis=0), x))
-    before, want, wrong, ends = paddle.get_num_threads(), native.run([x])[0], [], threading.Event()
+    want, wrong, ends = native.run([x])[0], [], threading.Event()
 
     def run():
         for _ in range(calls):
@@ -197,7 +198,6 @@ def test_threads_that_change_the_number_of_threads_while_others_run(calls, rng):
     ends.set()
     for thread in changing:
         thread.join()
-    paddle.set_num_threads(before)
     assert wrong == []
 
 
@@ -213,15 +213,10 @@ def test_denormal_numbers_are_not_zero_on_any_thread(dtype, rng):
 
     native = NativePlan(program_of(f, x))
     want = compile_plan(native.program).run([x])
-    before = paddle.get_num_threads()
-    try:
-        for count in (1, 4):
-            paddle.set_num_threads(count)
-            for found, exact in zip(native.run([x]), want, strict=True):  # sums of so few bits are exact
-                np.testing.assert_array_equal(found, exact)
-                assert np.count_nonzero(found)
-    finally:
-        paddle.set_num_threads(before)
+    for _ in thread_counts(1, 4):
+        for found, exact in zip(native.run([x]), want, strict=True):  # sums of so few bits are exact
+            np.testing.assert_array_equal(found, exact)
+            assert np.count_nonzero(found)
 
 
 def test_what_does_not_fit_into_memory_is_a_memory_error():

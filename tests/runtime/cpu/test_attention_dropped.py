@@ -13,7 +13,7 @@ from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import host_target
 from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.attention import CAUSAL, LESSER, MASKED, numbers_of, scratch_of
-from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, Guarded, callable_of, compiled, runnable
+from tests.runtime.cpu.native import DTYPES, INTEGER, POINTER, Guarded, callable_of, compiled, runnable, thread_counts
 from tests.runtime.cpu.test_attention import native_names
 from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
 
@@ -149,14 +149,10 @@ def test_a_step_is_that_of_eager_mode_and_of_the_interpreter(mask, rng):
 def test_any_number_of_threads_gives_the_same_bits(rng):
     x, m = (paddle.to_tensor(rng.normal(size=s).astype("float32")) for s in ((2, 130, 2, 8), (2, 130, 130)))
     static = paddle.jit.to_static(slopes, full_graph=True)
-    runs, before = [], paddle.get_num_threads()
-    try:
-        for count in (1, 1, 1, 2, 4):
-            paddle.set_num_threads(count)
-            paddle.seed(1)
-            runs.append([np.asarray(y).tobytes() for y in static(x, m)])
-    finally:
-        paddle.set_num_threads(before)
+    runs = []
+    for _ in thread_counts(1, 1, 1, 2, 4):
+        paddle.seed(1)
+        runs.append([np.asarray(y).tobytes() for y in static(x, m)])
     assert runs[2] == runs[3] == runs[4]
 
 

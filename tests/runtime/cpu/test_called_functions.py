@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-import dy2st as paddle
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu import emit, known_functions, native
 from dy2st.runtime.cpu.engine import compile_object
@@ -13,7 +12,7 @@ from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.making import lowered
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import current_target
-from tests.runtime.cpu.native import TARGETS, runnable
+from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
 
 SIZES = [0, 1, 2, 15, 16, 17, 255]
 EVERYWHERE, NOWHERE = 10**9, 0
@@ -88,13 +87,8 @@ def test_halves_and_tensors_in_registers(monkeypatch, dtype, shape, size):
 
 def test_any_number_of_threads(monkeypatch):
     program, x, found = chain("sin", 12), numbers("float32", 200_003), list[bytes]()
-    before = paddle.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            paddle.set_num_threads(threads)
-            found.append(result(monkeypatch, emit.MOST_WRITTEN_OUT, program, x).tobytes())
-    finally:
-        paddle.set_num_threads(before)
+    for _ in thread_counts(1, 2, 3):
+        found.append(result(monkeypatch, emit.MOST_WRITTEN_OUT, program, x).tobytes())
     assert found[0] == found[1] == found[2]
 
 

@@ -8,7 +8,6 @@ import pytest
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable
 
 SIZES = [(0, 3), (3, 0), (1, 1), (2, 17), (16, 5), (255, 2)]
 
@@ -87,11 +86,7 @@ def test_running_products(axis, reverse, rng):
     check(p, np.array([[np.inf, 1.0], [2.0, np.nan]]).astype("complex128"), exact=False)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(target, rng, monkeypatch, guarded):
-    if not runnable(target):
-        pytest.skip(f"this CPU does not run {target}")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu, rng, guarded):
     for line, made in (("argsort(%x) {axis=1, descending=false}", "int64[N, M]"),
                        ("prod(%x) {axis=(0,), keepdim=false}", "complex128[M]")):  # fmt: skip
         for shape in ((1, 1), (15, 17), (16, 16)):

@@ -11,7 +11,6 @@ from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable
 
 SEED, DRAW = 2**40 + 7, 2**33 + 3
 
@@ -71,13 +70,6 @@ def check(p: Program, *arrays: np.ndarray) -> list[np.ndarray]:
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
     return found
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -154,13 +146,7 @@ def test_what_is_reduced(axes: str, width: str, rng: np.random.Generator) -> Non
         check(p, rng.normal(size=(rows, int(width) if width.isdigit() else 33)).astype("float32"))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(
-    target: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, guarded: None
-) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu: str, rng: np.random.Generator, guarded: None) -> None:
     for size in (1, 16, 17, 255, 3000):
         check(dropout("N"), rng.normal(size=size).astype("float32"))
         check(dropout("N, 64", bias="64"), *(rng.normal(size=s).astype("float32") for s in ((size, 64), 64)))

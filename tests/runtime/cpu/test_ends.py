@@ -17,7 +17,6 @@ from dy2st.runtime.cpu.joint import Step
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.handed import Handed
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable
 from tests.runtime.cpu.test_overwriting import OPTIMIZERS, Training, close, native
 
 __all__ = ["native"]
@@ -243,11 +242,7 @@ def test_large_ones_give_the_same_bits_on_any_number_of_threads(threads: int) ->
     assert all(a.tobytes() == b.tobytes() for a, b in zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu(each_cpu: str) -> None:
     kept_in_place(lambda static: Choosing(static=static), steps=2)
 
 

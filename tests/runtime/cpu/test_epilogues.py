@@ -15,7 +15,7 @@ from dy2st.runtime.cpu.stages import stage
 from dy2st.runtime.cpu.versions import Versions
 from dy2st.runtime.plan import compile_plan
 from dy2st.shapes import symbol
-from tests.runtime.cpu.native import TARGETS, runnable
+from tests.runtime.cpu.native import thread_counts
 from tests.runtime.cpu.test_same_as_interpreter import SIZES, program_of
 
 M, N, K, B = (symbol(name) for name in "mnkb")
@@ -74,12 +74,8 @@ def test_every_size(forms, rng, guarded):
     assert native.elsewhere == 0
 
 
-@pytest.mark.parametrize("cpu", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_cpu(cpu, dtype, rng, monkeypatch):
-    if not runnable(cpu):
-        pytest.skip(f"this CPU does not run {cpu}")
-    monkeypatch.setenv("DY2ST_CPU", cpu)
+def test_every_cpu(each_cpu, dtype, rng):
     made = program(dtype=getattr(paddle, dtype), after=scaled)
     native, plan = NativePlan(made), compile_plan(made)
     for m, n, k in [(1, 50, 7), (3, 33, 1), (9, 500, 300), (140, 801, 5), (2, 7, 0)]:
@@ -89,13 +85,10 @@ def test_every_cpu(cpu, dtype, rng, monkeypatch):
 
 @pytest.mark.parametrize("forms", FORMS)
 def test_any_number_of_threads_gives_the_same_bits(forms, rng):
-    native, before = NativePlan(program(forms, after=scaled)), paddle.get_num_threads()
+    native = NativePlan(program(forms, after=scaled))
     for m, n, k in [(300, 1000, 40), (700, 500, 600), (13, 3000, 100), (1, 5000, 300), (301, 1, 4000)]:
-        given, made = arrays(rng, m, n, k, forms), []
-        for count in (1, 2, 4):
-            paddle.set_num_threads(count)
-            made.append(native.run(given)[0])
-        paddle.set_num_threads(before)
+        given = arrays(rng, m, n, k, forms)
+        made = [native.run(given)[0] for _ in thread_counts()]
         assert np.isfinite(made[0]).all()
         assert all(np.array_equal(made[0], other) for other in made)
 
@@ -238,23 +231,16 @@ def images(rng, x, filters, dtype="float32"):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_a_convolution(way, rng, guarded):
-    made, before = convolution(*WAYS[way]), paddle.get_num_threads()
-    native, given, found = NativePlan(made), images(rng, *WAYS[way][:2]), []
-    for count in (1, 2, 4):
-        paddle.set_num_threads(count)
-        found.append(native.run(given)[0])
-    paddle.set_num_threads(before)
+    made = convolution(*WAYS[way])
+    native, given = NativePlan(made), images(rng, *WAYS[way][:2])
+    found = [native.run(given)[0] for _ in thread_counts()]
     compare(found[:1], compile_plan(made).run(given))
     assert all(np.array_equal(found[0], other) for other in found)
     assert native.elsewhere == 0
 
 
-@pytest.mark.parametrize("cpu", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_convolutions_on_every_cpu(cpu, dtype, rng, monkeypatch):
-    if not runnable(cpu):
-        pytest.skip(f"this CPU does not run {cpu}")
-    monkeypatch.setenv("DY2ST_CPU", cpu)
+def test_convolutions_on_every_cpu(each_cpu, dtype, rng):
     for way in ("vectors of places", "two groups", "depthwise", "of one place", "few places"):
         made = convolution(*WAYS[way], getattr(paddle, dtype))
         given = images(rng, *WAYS[way][:2], dtype)

@@ -11,7 +11,6 @@ import dy2st as paddle
 from benchmarks.suite import ROWS, transformer
 from benchmarks.suite.workload import Row, difference, digest
 from dy2st.runtime.cpu.native import NativePlan
-from tests.runtime.cpu.native import TARGETS, runnable
 from tests.shares import some
 
 EDGES = (0, 1, 2, 15, 16, 17, 255)
@@ -68,12 +67,8 @@ LARGE = ("lenet-step", "transformer", "transformer-step")
 WHOLE = [pytest.param(r, id=r.name, marks=pytest.mark.slow if r.name in LARGE else ()) for r in JOBS.values()]
 
 
-@pytest.mark.parametrize("cpu", TARGETS)
 @pytest.mark.parametrize("row", WHOLE)
-def test_no_job_touches_what_is_not_its_own(row: Row, cpu, natively, monkeypatch):
-    if not runnable(cpu):
-        pytest.skip(f"this CPU does not run {cpu}")
-    monkeypatch.setenv("DY2ST_CPU", cpu)
+def test_no_job_touches_what_is_not_its_own(row: Row, each_cpu, natively):
     given = row.given(tiny=True)
     job = row.sides["dy2st"](given)
     assert difference([*digest(job()), *digest(job())], digest(row.reference(given))) < row.tolerance

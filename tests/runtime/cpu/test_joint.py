@@ -14,7 +14,6 @@ from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import current_target
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable
 
 SIZES = (1, 2, 15, 16, 17, 255, 1024, 1025, 200_000)
 
@@ -53,13 +52,6 @@ def steps(p: Program) -> list[str | int]:
 
 def _name(step: Operation | Epilogue) -> str:
     return step.name if isinstance(step, Operation) else f"{step.product.name} and more"
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
 
 
 def check(p: Program, given: list[np.ndarray]) -> list[np.ndarray]:
@@ -129,13 +121,7 @@ def test_large_results_are_written_past_the_caches(rng: np.random.Generator) -> 
     check(p, inputs(p, rng))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(
-    target: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, guarded: None
-) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu: str, rng: np.random.Generator, guarded: None) -> None:
     p = updates(SIZES)
     check(p, inputs(p, rng))
 
@@ -206,11 +192,7 @@ def test_norms_are_one_job_and_what_reads_their_sum_is_another() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("target", TARGETS)
-def test_norms_on_every_cpu(target: str, dtype: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_norms_on_every_cpu(each_cpu: str, dtype: str, rng: np.random.Generator) -> None:
     p = norms((0, 1, 17, 4096, 4097, 500_001, 1_000_000), dtype)
     assert "dy2st.joint" in lower(prepared(p), current_target()).kernels
     check(p, inputs(p, rng))

@@ -12,17 +12,13 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from tests.runtime.cpu.native import TARGETS, runnable
 
 SIZE = 40
 
 
 @pytest.fixture(autouse=True)
-def native(monkeypatch: pytest.MonkeyPatch) -> Any:
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DY2ST_BACKEND", "native")
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
 
 
 class Training:
@@ -125,11 +121,7 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
         assert all(a.tobytes() == b.tobytes() for a, b in zip(found[0], other, strict=True))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu(each_cpu: str) -> None:
     static, eager = (Training(static=s) for s in (True, False))
     for _ in range(3):
         stepped(static, eager)

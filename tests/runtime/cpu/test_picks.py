@@ -12,7 +12,7 @@ from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.picks import PICKS
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
+from tests.runtime.cpu.native import thread_counts
 
 SIZES = (0, 1, 2, 15, 16, 17, 255)
 
@@ -106,13 +106,7 @@ def test_truth_values_are_picked(rng: np.random.Generator) -> None:
     check(p, rng.normal(size=40) > 0, spread(40, [77], rng))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(
-    target: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, guarded: None
-) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu: str, rng: np.random.Generator, guarded: None) -> None:
     for p in FORMS.values():
         for size in SIZES:
             check(p, *inputs(p, {"V": 5, "D": 3, "N": size}, rng))

@@ -11,7 +11,7 @@ from dy2st.runtime.cpu.math.functions import EXACT
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.target import current_target
 from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, IN_FLOAT64, UNARY, numbers, pairs, within
-from tests.runtime.cpu.native import DTYPES, mapped, runnable, ulps
+from tests.runtime.cpu.native import DTYPES, mapped, runnable, thread_counts, ulps
 
 CPUS = [cpu for cpu in ("avx512", "avx2", "sse", "scalar") if runnable(cpu)]
 
@@ -83,13 +83,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, rng):
     static = paddle.jit.to_static(f, full_graph=True, strict=True)
     static(paddle.to_tensor(x), paddle.to_tensor(w))
     native = NativePlan(static.concrete_program.main_program, strict=True)
-    before, found = paddle.get_num_threads(), []
-    try:
-        for count in (1, 2, 3, 4):
-            paddle.set_num_threads(count)
-            found.append([np.asarray(r).tobytes() for r in native.run([x, w])])
-    finally:
-        paddle.set_num_threads(before)
+    found = [[np.asarray(r).tobytes() for r in native.run([x, w])] for _ in thread_counts(1, 2, 3, 4)]
     assert all(other == found[0] for other in found)
 
 

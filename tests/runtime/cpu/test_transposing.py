@@ -7,7 +7,7 @@ import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu.native import NativePlan
-from tests.runtime.cpu.native import TARGETS, Guarded, runnable
+from tests.runtime.cpu.native import Guarded
 
 
 def turning(dtype, *perm):
@@ -22,12 +22,8 @@ func main(%x: {dtype}[{", ".join(axes)}]) {{
     )
 
 
-@pytest.mark.parametrize("cpu", TARGETS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "bool", "int64"])
-def test_matrices_of_every_size(cpu, dtype, rng, monkeypatch):
-    if not runnable(cpu):
-        pytest.skip(f"this CPU does not run {cpu}")
-    monkeypatch.setenv("DY2ST_CPU", cpu)
+def test_matrices_of_every_size(each_cpu, dtype, rng):
     plan = turning(dtype, 1, 0)
     for rows, columns in itertools.product((0, 1, 3, 15, 16, 17, 33, 70), (1, 2, 8, 16, 31, 130)):
         x = (

@@ -20,13 +20,6 @@ WIDTH = 24
 ROWS = (0, 1, 7, 8, 16, 17, 31, 32, 33, 47, 100)
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
-
-
 def lstm(x, h, c, w, u, b):
     t = 0
     while t < x.shape[0]:

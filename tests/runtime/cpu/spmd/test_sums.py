@@ -7,7 +7,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, Guarded, runnable
+from tests.runtime.cpu.native import Guarded
 from tests.runtime.cpu.spmd.test_shared_loops import (
     ROWS,
     inputs,
@@ -15,10 +15,7 @@ from tests.runtime.cpu.spmd.test_shared_loops import (
     lstm,
     native_of,
     same_for_any_threads,
-    threads,
 )
-
-__all__ = ["threads"]
 
 
 def products(x, h, c, w, u, b):
@@ -147,11 +144,7 @@ def test_nan_and_infinity_reach_the_sums(rng):
         agrees(native, given)
 
 
-@pytest.mark.parametrize("cpu", TARGETS)
-def test_on_every_kind_of_cpu(cpu, rng, monkeypatch):
-    if not runnable(cpu):
-        pytest.skip(f"this machine has no {cpu}")
-    monkeypatch.setenv("DY2ST_CPU", cpu)
+def test_on_every_kind_of_cpu(each_cpu, rng):
     native = native_of(two_that_begin_alike, inputs(rng, 3))
     for rows in (5, 40):
         agrees(native, inputs(rng, rows), (1, 2))

@@ -9,13 +9,6 @@ from dy2st.passes import optimise
 from dy2st.runtime.cpu.native import NativePlan
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
-
-
 def same_bits(function, *arrays):
     """Check results for several numbers of threads; return them."""
     static = paddle.jit.to_static(function, full_graph=True)

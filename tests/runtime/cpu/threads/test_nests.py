@@ -35,13 +35,6 @@ NOT_EMPTY = ("extrema of all", "rows broadcast", "columns and what becomes of th
 SHAPES = [(0, 5), (1, 1), (3, 17), (700, 96), (2, 30000), (30000, 2), (1, 70001)]
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
-
-
 def _native(f, shape):
     static = paddle.jit.to_static(f, full_graph=True)
     with paddle.no_grad():

@@ -11,13 +11,6 @@ SIZES = [(121, 128, 100), (129, 64, 64), (1, 3000, 300), (7, 1000, 300), (9, 500
          (2, 64 * 48 + 64, 300), (150, 1090, 400)]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("a_turned", [False, True])
 @pytest.mark.parametrize("b_turned", [False, True])

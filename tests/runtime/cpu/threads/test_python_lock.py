@@ -16,10 +16,7 @@ from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 @pytest.fixture(autouse=True)
 def threads():
-    before = paddle.get_num_threads()
     paddle.set_num_threads(2)
-    yield
-    paddle.set_num_threads(before)
 
 
 def _long(x):

@@ -57,13 +57,6 @@ MODELS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = paddle.get_num_threads()
-    yield
-    paddle.set_num_threads(before)
-
-
 def _trained(make, x):
     paddle.seed(5)
     net = make()
