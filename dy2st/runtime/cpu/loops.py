@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dy2st.ir.printer import ValueNames, value_names
+from dy2st.ir.printer import ValueNames, label, operation_to_text, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.epilogues import Epilogue
@@ -32,7 +32,9 @@ def loops(program: Program, target: Target) -> str:
     """Return the steps of a Program; loop nests with their extents, operands and sweeps."""
     lines: list[str] = []
     for name, block in program.functions.items():
-        lines += [f"func {name}", *_block(block, value_names(block), target, "  ")]
+        names = value_names(block)
+        arguments = ", ".join(_typed(v, names) for v in block.arguments)
+        lines += [f"func {name}({arguments})", *_block(block, names, target, "  ")]
     return "\n".join(lines)
 
 
@@ -48,10 +50,11 @@ def _block(block: Block, names: ValueNames, target: Target, indent: str) -> Iter
             yield f"{indent}{_typed(step.made, names)} = {_call(step.product, names)}, and on parts of it"
             yield from (indent + "  " + line for line in _nest(layout(step.group), names, target))
         else:
-            made = ", ".join(_typed(v, names) for v in step.results)
-            yield f"{indent}{made + ' = ' if made else ''}{_call(step, names)}"
-            for inner in step.blocks:
-                yield from _block(inner, names, target, indent + "  ")
+            where = f"  # {step.location}" if step.location is not None and step.blocks else ""
+            yield f"{indent}{operation_to_text(step, names).removesuffix(' {...}')}{where}"
+            for i, inner in enumerate(step.blocks):
+                yield f"{indent}  {label(step, i)}({', '.join(_typed(v, names) for v in inner.arguments)})"
+                yield from _block(inner, names, target, indent + "    ")
     if block.results:
         yield f"{indent}return {_names(block.results, names)}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dy2st.ir.printer import label
 from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import STAGES
@@ -46,8 +47,9 @@ def _steps(block: Block, indent: str) -> Iterator[str]:
             yield f"{indent}  {_nest(step.group)}"
         else:
             yield f"{indent}{_shown(step)}"
-            for inner in step.blocks:
-                yield from _steps(inner, indent + "  ")
+            for i, inner in enumerate(step.blocks):
+                yield f"{indent}  {label(step, i)}"
+                yield from _steps(inner, indent + "    ")
 
 
 def _nest(group: Group) -> str:

@@ -8,7 +8,7 @@ from dy2st.runtime import cpu
 from dy2st.static import InputSpec
 
 CENTRED = """\
-func main
+func main(%x: float32[4, 7])
   loops over [4, 7]: 8 lanes along [7], one thread, 3 sweeps
     reads %x: float32[4, 7]
     sweep 0
@@ -55,6 +55,19 @@ def test_loops_inside_of_loops_of_the_program():
     assert "    loops over [x_0, 7]: 8 lanes along [7]" in text
     assert ": of all rows" in text
     assert "split between threads by rows" in text
+
+
+def test_blocks_are_told_apart():
+    def f(x):
+        return paddle.tanh(x) if x.sum() > 3 else -x
+
+    program = program_of(f, [4, 7])
+    found = [line.strip() for line in cpu.stage(program, "fused").splitlines()]
+    assert found[found.index("then") + 1] == "loops over [4, 7]: tanh -> float32[4, 7]"
+    assert found[found.index("else") + 1] == "loops over [4, 7]: neg -> float32[4, 7]"
+    text = cpu.stage(program, "loops")
+    assert "    then(%x: float32[4, 7])\n      loops over" in text
+    assert "= constant() {value=float32[](3.0)}" in text
 
 
 @pytest.mark.parametrize("stage", cpu.STAGES)
