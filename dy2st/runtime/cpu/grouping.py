@@ -28,6 +28,7 @@ from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.repeats import repeated_matrices
 from dy2st.runtime.cpu.representation import in_nests, in_register, is_native
 from dy2st.runtime.cpu.small import is_in_registers
+from dy2st.runtime.cpu.unfilled import unfilled
 
 _BY_ROWS = ("sum", "mean", "max", "min", "prod", "all", "any")
 """Reductions that may go over some axes first and then over the others."""
@@ -53,6 +54,7 @@ class _Schedule:
         """Numbers that were repeated: each group that reads one repeats it itself."""
         self.alone: dict[Value, Group] = {}
         """The groups that repeat a number for others."""
+        self.unfilled = unfilled(block)
         batches = repeated_matrices(block)
         for operation in block.operations:
             if operation in batches or not self._joins(operation):
@@ -89,6 +91,8 @@ class _Schedule:
 
     def _joins(self, operation: Operation) -> bool:
         """Put an operation into a group; False where it stands for itself."""
+        if not self.unfilled.isdisjoint(operation.results):
+            return False
         if not _fusible(operation) or (is_in_registers(operation) and not self._is_made_open(operation)):
             return False
         if _repeats_a_number(operation) and not self._is_made_open(operation):

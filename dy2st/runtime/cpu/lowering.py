@@ -17,6 +17,7 @@ from dy2st.passes.branch import BranchOnScalars
 from dy2st.passes.cse import MergeCommonSubexpressions
 from dy2st.passes.cut_operands import CutOperands
 from dy2st.passes.dce import RemoveDeadCode
+from dy2st.passes.dead_stores import RemoveDeadStores
 from dy2st.passes.decompose import Decompose
 from dy2st.passes.dims_of_operands import DimsOfOperands
 from dy2st.passes.join_parts import JoinParts
@@ -32,6 +33,7 @@ from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEA
 from dy2st.runtime.cpu.representation import kinds
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, STRIDED, rule_of
 from dy2st.runtime.cpu.rules.small import small
+from dy2st.runtime.cpu.rules.tensors import unfilled
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.writer import Unit, Writer
 
@@ -43,9 +45,9 @@ def prepared(program: Program, strict: bool = False) -> Program:
     run_pipeline(
         copy,
         (
-            Attend(), Pairs(), Decompose(), BeginOptionals(), JoinParts(), SpreadConstants(), DimsOfOperands(),
-            MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup, SumBatches(), RemoveDeadCode(),
-            AccumulateProducts(), RemoveDeadCode(),
+            Attend(), Pairs(), RemoveDeadStores(), Decompose(), BeginOptionals(), JoinParts(), SpreadConstants(),
+            DimsOfOperands(), MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(), *regroup, SumBatches(),
+            RemoveDeadCode(), AccumulateProducts(), RemoveDeadCode(),
         ),
     )  # fmt: skip
     return copy
@@ -53,7 +55,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
 
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
-    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small)
+    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled)
     unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():

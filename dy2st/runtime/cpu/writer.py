@@ -28,6 +28,7 @@ from dy2st.runtime.cpu.outlined import into_python
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.unfilled import unfilled
 from dy2st.runtime.cpu.values import Values
 from dy2st.runtime.interpreter import single
 
@@ -51,6 +52,8 @@ class Unit:
     group_rule: GroupRule
     small_rule: Rule
     """Writes what `is_in_registers`."""
+    room_rule: Rule
+    """Writes memory for what is filled for nobody (unfilled.py)."""
     module: Module = field(default_factory=Module)
     """The functions of the Program."""
     kernels: Module = field(default_factory=Module)
@@ -107,12 +110,14 @@ class Writer(Values):
         """What loop nests may write into the memory of arguments (overwriting.py)."""
         self.joined: dict[Operation, Components] = {}
         """The memory of joined tensors whose parts are being written."""
+        self.unfilled: frozenset[Value] = frozenset()
+        """What is filled for nobody in the block that is being written."""
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
-        outer = self._dying, self._used, self.env
-        steps = self._steps_of(block)
+        outer = self._dying, self._used, self.env, self.unfilled
+        steps, self.unfilled = self._steps_of(block), unfilled(block)
         self.joins.update(joins_of(steps, block.results))
         env, held = self._entering(block.arguments, arguments)
         self.env = env
@@ -141,7 +146,7 @@ class Writer(Values):
                 if value in dying:
                     held.discard(value)
         self._copy_views(block.results, env)
-        self._dying, self._used, self.env = outer
+        self._dying, self._used, self.env, self.unfilled = outer
         return self._results(block.results, env, held)
 
     def _steps_of(self, block: Block) -> list[Step]:
@@ -177,6 +182,8 @@ class Writer(Values):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
             made = self.unit.small_rule(self, step, operands)
+        elif not self.unfilled.isdisjoint(step.results):
+            made = self.unit.room_rule(self, step, operands)
         else:
             rule = self.unit.rule_of(step.op.name)
             if rule is None or step.op.name in self.unit.as_they_are:

@@ -185,6 +185,20 @@ def full(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [operands[0]] if in_register(operation.results[0].type) else host_rule(w, operation, operands)
 
 
+def unfilled(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write memory for a tensor that nobody fills."""
+    made = tensor_type(operation.results[0])
+    if operation.op.name in ("zeros_like", "ones_like"):
+        return [allocate(w, made.dtype, extents(operation.operands[0], operands[0]))]
+    dims = iter(components[0] for components in operands[1:])
+    shape = [next(dims) if e is None else str(e) for e in operation.attributes["shape"]]
+    for extent in operands[1:]:
+        w.demand(w.f.value(f"icmp ult i64 {extent[0]}, {2**40}"))
+    if operands[1:]:
+        w.demand(checked_product(w, [*shape, "16"])[1])
+    return [allocate(w, made.dtype, shape)]
+
+
 @rule("expand_dims", "squeeze")
 def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a tensor with more, fewer or the same axes of extent 1; `eval` refuses to squeeze a longer one."""
