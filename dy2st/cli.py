@@ -139,10 +139,13 @@ def _viz(options: argparse.Namespace) -> None:
 
 
 def _code(options: argparse.Namespace) -> None:
+    parts = _file_and_function(options.what)
     if options.stage:
+        if parts is not None and parts[0].suffix == ".py":
+            options.refuse(f"--stage shows a saved model, and {options.what!r} is a function: `jit.save` it first")
+            return
         _print_stage(load(options.what), options.stage)
         return
-    parts = _file_and_function(options.what)
     if parts is None:
         options.refuse(f"{options.what!r} is not FILE:FUNCTION; of a saved model, `--stage` prints the code")
         return

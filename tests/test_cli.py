@@ -137,6 +137,7 @@ def test_code(tmp_path: Path, capsys: Any) -> None:
         (["draw"], 2, "invalid choice: 'draw'"),
         (["run", "m", "--input", "x"], 2, "dy2st run: argument --input: 'x' is not NAME=FILE.npy"),
         (["code", "file"], 2, "'file' is not FILE:FUNCTION"),
+        (["code", "net.py:f", "--stage", "llvm"], 2, "--stage shows a saved model, and 'net.py:f' is a function"),
         (["inspect", "absent"], 1, "dy2st: absent.dy2st: No such file or directory"),
         (["code", "absent.py:f"], 1, "dy2st: there is no file absent.py"),
     ],
