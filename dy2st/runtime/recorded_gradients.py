@@ -74,7 +74,11 @@ class RecordedGradients:
             inside = [v for v in roots if v.block is level.block]
             entries = dict(level.captures)
             carried = [] if level.parent is None else self._carried(level, {*inside, *entries.values(), *stop})
-            wanted = [*inside, *(a for a in entries.values() if a not in stop), *carried]
+            wanted = [
+                *inside,
+                *(a for v, a in entries.items() if a not in stop and self._leads_on(level, v, roots)),
+                *carried,
+            ]
             pulled = pull_back(b, level.block, wanted, cts, blocked=stop)
             if any(v in pulled for v in carried):
                 raise error_here(
@@ -88,6 +92,15 @@ class RecordedGradients:
             # a block around captures what comes from further out too
             cts = {level.parent.use(outer): pulled[a] for outer, a in entries.items() if a in pulled}
             level = level.parent
+
+    def _leads_on(self, level: Builder, outer: Value, roots: Sequence[Value]) -> bool:
+        """Say whether a gradient is wanted of what a block captures: not of an argument through which none flows."""
+        while level.parent is not None and outer.operation is None:
+            level = level.parent
+            outer = next((v for v, a in level.captures.items() if a is outer), outer)
+        return (
+            outer.block is not self.root.block or outer.operation is not None or outer in self.needs or outer in roots
+        )
 
     def _carried(self, level: Builder, known: set[Value]) -> list[Value]:
         """Return the other arguments of a block through which a gradient flows: what earlier turns of a loop gave."""

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.records import record
 from dy2st.runtime.cpu.epilogues import Epilogue
-from dy2st.runtime.cpu.joint import NAMES, Step, groups_of, may_join
+from dy2st.runtime.cpu.joint import NAMES, Step, groups_of, may_join, read_by
 from dy2st.runtime.cpu.observed import can_raise, is_observed
 from dy2st.runtime.cpu.reductions import REDUCTIONS
 from dy2st.runtime.cpu.representation import in_registers
@@ -170,7 +170,7 @@ def _last(steps: Sequence[Step]) -> tuple[Step | None, list[Operation]]:
 
 def _named_anew(names: Sequence[Operation]) -> list[Value]:
     """Return the values whose memory gets another name."""
-    return [v for o in names for v in (o.operands[:1] if o.op.name == "renew" else o.operands)]
+    return [v for o in names for v in read_by(o)]
 
 
 def _shown(end: End, steps: Sequence[Step]) -> tuple[dict[Value, frozenset[int]], frozenset[int]]:
@@ -179,8 +179,7 @@ def _shown(end: End, steps: Sequence[Step]) -> tuple[dict[Value, frozenset[int]]
     for step in steps:
         if not isinstance(step, Operation) or step.op.name in _FRESH:
             continue
-        operands = step.operands[:1] if step.op.name == "renew" else step.operands
-        seen = frozenset(number for v in operands for number in shown.get(v, ()))
+        seen = frozenset(number for v in read_by(step) for number in shown.get(v, ()))
         if step.op.effect:
             kept |= seen
         shown.update((v, seen) for v in step.results if seen and not in_registers(v.type))

@@ -61,6 +61,11 @@ def groups_of(step: Step) -> Sequence[Group]:
     return [step.group] if isinstance(step, Epilogue) else [step] if isinstance(step, Group) else ()
 
 
+def read_by(step: Step) -> Sequence[Value]:
+    """Return what a step reads: of what is named anew the new elements alone."""
+    return step.operands[:1] if isinstance(step, Operation) and step.op.name == "renew" else step.operands
+
+
 def joined(steps: Sequence[Operation | Group | Epilogue]) -> list[Step]:
     """Return the steps of a block, those put together that may be."""
     gathering = _Gathering()

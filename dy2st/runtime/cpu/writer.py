@@ -22,7 +22,7 @@ from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.host import HostCall
 from dy2st.runtime.cpu.joins import joins_of
-from dy2st.runtime.cpu.joint import Joint, Step
+from dy2st.runtime.cpu.joint import Joint, Step, read_by
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
 from dy2st.runtime.cpu.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
@@ -132,7 +132,7 @@ class Writer(Values):
                 self._copy_views([v for v in env if last.get(v, at) > at], env)
             if isinstance(operation, Operation) and operation.op.name not in self.unit.strided:
                 self._copy_views(operation.operands, env)
-            used = list(dict.fromkeys(step.operands))
+            used = list(dict.fromkeys(read_by(step)))
             self._dying = {v for v in used if last[v] == at and v in held}
             dying = set(self._dying)
             made = self._step(step, [env[v] for v in step.operands])
@@ -343,7 +343,7 @@ def host_rule(w: Writer, operation: Operation, operands: list[Components]) -> Se
 
 
 def _last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, int]:
-    last = {v: at for at, step in enumerate(steps) for v in step.operands}
+    last = {v: at for at, step in enumerate(steps) for v in read_by(step)}
     last.update((v, len(steps)) for v in results)
     return last
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
+from dy2st.passes.repeat_inside import handed_on
 from dy2st.runtime.cpu.gemm import packed_elements
 from dy2st.runtime.cpu.memory import HEAD
 from dy2st.runtime.cpu.representation import Components, Strided
@@ -22,18 +23,6 @@ FLOATS = {"float32": "f32", "float64": "f64"}
 """How kernels of products name the dtypes that they have."""
 _NARROW = 8
 """Fewer columns than that are read as they lie: packed, most of a vector would be empty."""
-
-
-def handed_on(operation: Operation) -> Iterator[tuple[Value, Value]]:
-    """Yield what an operation hands to its blocks, as they find it in every run, with the blocks' names for it."""
-    name, operands = operation.op.name, operation.operands
-    if name == "cond":
-        for block in operation.blocks:
-            yield from zip(operands[1:], block.arguments, strict=True)
-    elif name in ("while_loop", "counted_while"):
-        count, (body,) = operation.attributes["carried"], operation.blocks
-        first = count + (name == "counted_while")
-        yield from zip(operands[count + 1 :], body.arguments[first:], strict=True)
 
 
 @contextmanager
