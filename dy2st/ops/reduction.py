@@ -195,6 +195,27 @@ class Max(_Extremum):
     function = "max"
 
 
+class Top(Max):
+    """The largest element, NaN if one is; over no elements what is less than all: -inf, False, the least integer."""
+
+    name = "top"
+    may_raise = False
+
+    def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        return False
+
+    def eval(self, xp: Any, x: Any, *, axis: tuple[int, ...], keepdim: bool) -> Any:
+        if all(x.shape[a] for a in axis):
+            return super().eval(xp, x, axis=axis, keepdim=keepdim)
+        dtype = of_array(x)
+        least = False if dtype.is_bool else -np.inf if dtype.is_floating else np.iinfo(x.dtype).min
+        return xp.full(reduced(x.shape, axis, keepdim), least, x.dtype)
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        yield Sample((np.zeros((2, 0)),), {"axis": (1,), "keepdim": True}, differentiate=False)
+
+
 class Min(_Extremum):
     """The smallest element, NaN if one is; equal ones share the derivative evenly. ValueError over no elements."""
 

@@ -100,7 +100,8 @@ class SumTo(Op):
             return x
         lead = x.ndim - len(target)
         axes = (*range(lead), *(lead + i for i, e in enumerate(target) if e == 1 and x.shape[lead + i] != 1))
-        return xp.asarray(x.sum(axis=axes, dtype=x.dtype)).reshape(target)
+        wide = np.float32 if x.dtype == np.float16 else x.dtype
+        return xp.asarray(x.sum(axis=axes, dtype=wide)).astype(x.dtype, copy=False).reshape(target)
 
     def transpose(self, b: Builder, cts: Sequence[Value | None], operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Sequence[Value | None]:  # fmt: skip

@@ -1,7 +1,7 @@
 """Write large operations in terms of small ones, which a code generator can put into loops of its own.
 
 Before                                    After
-    %y = softmax(%x) {axis=1}                 %top = max(%x) {axis=(1,), keepdim=true}
+    %y = softmax(%x) {axis=1}                 %top = top(%x) {axis=(1,), keepdim=true}
     return %y                                 %e = exp(%x - %top), broadcasts apart
                                               return %e * (1 / sum(%e))
 
@@ -59,7 +59,7 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
     return changed
 
 
-_WIDENED = ("matmul", "sum", "mean", "prod", "max", "min")
+_WIDENED = ("matmul", "sum", "mean", "prod", "max", "top", "min")
 """The operations that take float16 numbers and compute with them in float32."""
 _FACTORS = ("inverse", "solve", "det", "slogdet", "cholesky", "eigh", "qr", "svd")
 """The operations that take float32 numbers and compute with them in float64."""
@@ -83,25 +83,47 @@ def _widened(b: Builder, operation: Operation) -> Sequence[Value]:
 
 
 def _axis(operation: Operation) -> int | None:
-    """Return along which axis an operation works; None where its sums need more digits than their results have."""
+    """Return along which axis an operation works; None for a tensor without axes."""
     t = tensor_type(operation.operands[0])
-    return operation.attributes["axis"] % t.rank if t.rank > 0 and t.dtype.bits >= 32 else None
+    return operation.attributes["axis"] % t.rank if t.rank > 0 else None
+
+
+def _is_half(x: Value) -> bool:
+    return tensor_type(x).dtype is float16
+
+
+def _wide_of(b: Builder, x: Value) -> Value:
+    """Emit x as numbers that sums are added up in."""
+    return b.cast(x, dtype=float32) if _is_half(x) else x
+
+
+def _back(b: Builder, made: Value, x: Value) -> Value:
+    """Emit what was computed with wide numbers as numbers of the dtype of x."""
+    return b.cast(made, dtype=float16) if _is_half(x) else made
+
+
+def _over(b: Builder, name: str, x: Value, axes: Sequence[int]) -> Value:
+    """Emit a reduction that keeps its axes and the dtype of x."""
+    return _back(b, b.emit(name, [_wide_of(b, x)], {"axis": tuple(axes), "keepdim": True}), x)
 
 
 def _shifted(b: Builder, x: Value, axis: int) -> Value:
-    return b.sub(x, b.max(x, axis=(axis,), keepdim=True))
+    return b.sub(x, _over(b, "top", x, (axis,)))
 
 
-def _total(b: Builder, x: Value, axis: int) -> Value:
-    return b.sum(x, axis=(axis,), keepdim=True)
+def _total(b: Builder, x: Value, axes: Sequence[int]) -> Value:
+    """Emit a sum that keeps its axes, of float16 in float32."""
+    return b.sum(_wide_of(b, x), axis=tuple(axes), keepdim=True)
 
 
 def _softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
-    axis = _axis(operation)
+    axis, x = _axis(operation), operation.operands[0]
     if axis is None:
         return None
-    e = b.exp(_shifted(b, operation.operands[0], axis))
-    return [b.mul(e, b.reciprocal(_total(b, e, axis)))]
+    e = b.exp(_shifted(b, x, axis))
+    if _is_half(x):
+        return [_back(b, b.div(_wide_of(b, e), _total(b, e, (axis,))), x)]
+    return [b.mul(e, b.reciprocal(_total(b, e, (axis,))))]
 
 
 def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
@@ -109,16 +131,16 @@ def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
     if axis is None:
         return None
     x = _shifted(b, operation.operands[0], axis)
-    return [b.sub(x, b.log(_total(b, b.exp(x), axis)))]
+    return [_back(b, b.sub(_wide_of(b, x), b.log(_total(b, b.exp(x), (axis,)))), x)]
 
 
 def _logsumexp(b: Builder, operation: Operation) -> Sequence[Value] | None:
     x, axes = operation.operands[0], operation.attributes["axis"]
-    if not axes or tensor_type(x).dtype.bits < 32:
+    if not axes:
         return None
-    top = b.max(x, axis=axes, keepdim=True)
+    top = _over(b, "top", x, axes)
     finite = b.where(b.isfinite(top), top, b.zeros_like(top))
-    made = b.add(b.log(b.sum(b.exp(b.sub(x, finite)), axis=axes, keepdim=True)), finite)
+    made = b.add(b.log(_over(b, "sum", b.exp(b.sub(x, finite)), axes)), finite)
     return [made if operation.attributes["keepdim"] else b.squeeze(made, axes=axes)]
 
 
@@ -126,12 +148,14 @@ def _layer_norm(b: Builder, operation: Operation) -> Sequence[Value] | None:
     x, scale, bias = operation.operands
     t, rank = tensor_type(x), operation.attributes["rank"]
     last = t.shape[t.rank - rank :]
-    if tensor_type(scale).shape != last or tensor_type(bias).shape != last or t.dtype.bits < 32:
+    if tensor_type(scale).shape != last or tensor_type(bias).shape != last:
+        return None
+    if any(tensor_type(v).dtype is not t.dtype for v in (scale, bias)):
         return None
     axis = tuple(range(t.rank - rank, t.rank))
-    mean = b.mean(x, axis=axis, keepdim=True)
+    mean = _over(b, "mean", x, axis)
     off = b.sub(x, mean)
-    variance = b.mean(b.mul(off, off), axis=axis, keepdim=True)
+    variance = _over(b, "mean", b.mul(off, off), axis)
     slope = b.reciprocal(b.sqrt(b.add(variance, operation.attributes["epsilon"])))
     return [b.add(b.mul(b.mul(off, slope), scale), bias), mean, variance]
 
@@ -212,7 +236,8 @@ def _sum_to(b: Builder, operation: Operation) -> Sequence[Value] | None:
     axes = [i for i, (n, m) in enumerate(zip(after, before, strict=True)) if n != m]
     if not axes or len(axes) == len(before) or not tensor_type(operation.operands[0]).dtype.is_floating:
         return None
-    return [_reduced(b, "sum", operation.operands[0], axes, keepdim=True)]
+    x = operation.operands[0]
+    return [_back(b, _reduced(b, "sum", _wide_of(b, x), axes, keepdim=True), x)]
 
 
 def _softmax_cross_entropy(b: Builder, operation: Operation) -> Sequence[Value] | None:
@@ -223,11 +248,48 @@ def _softmax_cross_entropy(b: Builder, operation: Operation) -> Sequence[Value] 
     ignored: int = operation.attributes["ignore_index"]
     at = b.class_places(labels, b.dim(logits, axis=axis), ignore_index=ignored)
     x = _shifted(b, logits, axis)
-    loss = b.sub(b.log(_total(b, b.exp(x), axis)), _total(b, b.keep_at(x, at, axis=axis), axis))
+    chosen = _total(b, b.keep_at(_wide_of(b, x), at, axis=axis), (axis,))
+    loss = _back(b, b.sub(b.log(_total(b, b.exp(x), (axis,))), chosen), logits)
     return [b.where(b.eq(labels, ignored), b.zeros_like(loss), loss)]
 
 
+def _half_uniform(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    """Write numbers of 11 bits as the upper bits of those of 24."""
+    if operation.attributes["dtype"] is not float16:
+        return None
+    u = b.operation(operation.op, operation.operands, {**operation.attributes, "dtype": float32}).results[0]
+    return [b.cast(b.mul(b.floor(b.mul(u, 2.0**11)), 2.0**-11), dtype=float16)]
+
+
+def _half_normal(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    if operation.attributes["dtype"] is not float16:
+        return None
+    made = b.operation(operation.op, operation.operands, {**operation.attributes, "dtype": float32}).results[0]
+    return [b.cast(made, dtype=float16)]
+
+
+def _half_bernoulli(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    """Write k / 2**11 < p, for the upper 11 bits k of a word, as a comparison of all 24: u < ceil(2**11 p) / 2**11."""
+    seed, draw, p = operation.operands
+    if not _is_half(p):
+        return None
+    wide = b.mul(b.ceil(b.mul(_wide_of(b, p), 2.0**11)), 2.0**-11)
+    return [b.cast(b.random_bernoulli(seed, draw, wide), dtype=float16)]
+
+
+def _half_keep_at(b: Builder, operation: Operation) -> Sequence[Value] | None:
+    x, places = operation.operands
+    if not _is_half(x):
+        return None
+    return [_back(b, b.keep_at(_wide_of(b, x), places, **operation.attributes), x)]
+
+
 RULES: dict[str, Rule] = {
+    "keep_at": _half_keep_at,
+    "random_uniform": _half_uniform,
+    "random_normal": _half_normal,
+    "random_exponential": _half_normal,
+    "random_bernoulli": _half_bernoulli,
     "logsumexp": _logsumexp,
     "softmax_cross_entropy": _softmax_cross_entropy,
     "batch_norm_infer": _batch_norm_infer,

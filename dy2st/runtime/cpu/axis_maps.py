@@ -247,7 +247,7 @@ def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     outer = max(kept, default=-1) + 1 if rows else min(kept)
     if group.outer not in (None, outer) or not all(even(m, outer, space) for m in (*group.maps.values(), map_)):
         return None
-    if columns and operation.op.name not in ("sum", "sum_to", "mean", "max", "min"):
+    if columns and operation.op.name not in ("sum", "sum_to", "mean", "max", "top", "min"):
         return None
     group.outer = outer
     group.maps[value] = map_

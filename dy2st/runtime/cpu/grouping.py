@@ -30,7 +30,7 @@ from dy2st.runtime.cpu.representation import in_nests, in_register, is_native
 from dy2st.runtime.cpu.small import is_in_registers
 from dy2st.runtime.cpu.unfilled import unfilled
 
-_BY_ROWS = ("sum", "mean", "max", "min", "prod", "all", "any")
+_BY_ROWS = ("sum", "mean", "max", "top", "min", "prod", "all", "any")
 """Reductions that may go over some axes first and then over the others."""
 _MOST = 100
 """How many operations a group has at most, so that registers and the time to compile it stay within bounds."""

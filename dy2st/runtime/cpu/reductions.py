@@ -11,7 +11,7 @@ from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.representation import element_kind
 
-REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "sum_to")
+REDUCTIONS = ("sum", "mean", "max", "top", "min", "prod", "all", "any", "sum_to")
 _INFINITE = float("inf")
 
 
@@ -41,7 +41,7 @@ class Accumulator:
         self.source, self.dtype = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0]).dtype
         self.rounds = self.dtype.is_floating and self.name in ("sum", "sum_to", "mean")
         """Whether sums lose digits as they grow: then elements are added up by the strip, and strips apart."""
-        self.orders = self.dtype.is_floating and self.name in ("max", "min")
+        self.orders = self.dtype.is_floating and self.name in ("max", "top", "min")
         """Whether NaN is to be told from numbers: by the largest pattern of bits, beside the largest number."""
         self.bits = int64 if self.dtype.bits == 64 else int32
         self._begin(Lanes(f, module, count))
@@ -159,7 +159,7 @@ class Accumulator:
 
 def _ordered(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
     """Write the larger (or smaller) of two, `b` where `a` is NaN; one instruction on most targets."""
-    word, kind = ("ogt" if name == "max" else "olt"), lanes.of(dtype)
+    word, kind = ("olt" if name == "min" else "ogt"), lanes.of(dtype)
     return lanes.select(lanes.f.value(f"fcmp {word} {kind} {a}, {b}"), a, b, dtype)
 
 
@@ -181,10 +181,10 @@ def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
     if name in ("all", "any"):
         return f.value(f"{'and' if name == 'all' else 'or'} {kind} {a}, {b}")
     if not dtype.is_floating:
-        word = {"max": "ugt", "min": "ult"} if dtype.kind in "bu" else {"max": "sgt", "min": "slt"}
-        first = f.value(f"icmp {word[name]} {kind} {a}, {b}")
+        sign = "u" if dtype.kind in "bu" else "s"
+        first = f.value(f"icmp {sign}{'lt' if name == 'min' else 'gt'} {kind} {a}, {b}")
     else:
-        ordered = f.value(f"fcmp {'ogt' if name == 'max' else 'olt'} {kind} {a}, {b}")
+        ordered = f.value(f"fcmp {'olt' if name == 'min' else 'ogt'} {kind} {a}, {b}")
         missing = f.value(f"fcmp uno {kind} {a}, {a}")
         first = f.value(f"or {lanes.kind('i1')} {ordered}, {missing}")
     return lanes.select(first, a, b, dtype)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.nn import functional
 from dy2st.runtime.cpu.definition import Definition, gathered
 from dy2st.runtime.cpu.engine import compile_text
 from dy2st.runtime.cpu.math.half import conversion, from_half, to_half
@@ -125,3 +126,49 @@ def test_derivatives(rng):
         return paddle.grad((h * h).sum() * 3 + h.max() + paddle.trace(h), x)[0]
 
     same_natively(f, rng.normal(size=(5, 5)).astype("float32"), calls=None)  # numbers of float16 are `eval`'s
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(3, 4, 17), (1, 1, 1), (2, 0, 5)])
+def test_normalisation(axis, shape, rng):
+    def f(x):
+        return functional.softmax(x, axis), functional.log_softmax(x, axis), functional.layer_norm(x, [x.shape[-1]])
+
+    same_natively(f, (rng.normal(size=shape) * 4).astype("float16"), exact=False)
+
+
+def test_sums_of_exponentials_of_any_size(rng):
+    x = (rng.normal(size=(6, 40)) * 300).astype("float16")
+    x[1, 3], x[2, 4], x[3] = np.inf, np.nan, -np.inf
+    same_natively(lambda x: (paddle.logsumexp(x, -1, keepdim=True), functional.softmax(x, 0)), x, exact=False)
+
+
+def test_losses(rng):
+    labels = np.array([[1], [0], [-100], [8]])
+    x = rng.normal(size=(4, 9)).astype("float16")
+    same_natively(functional.softmax_with_cross_entropy, x, labels, calls=None, exact=False)
+
+
+def test_derivatives_of_normalisation(rng):
+    def f(x, at):
+        x.stop_gradient = False
+        h = functional.softmax(x * 2) * x + functional.layer_norm(x, [9])
+        return paddle.grad(functional.softmax_with_cross_entropy(h, at).astype("float32").sum(), x)[0]
+
+    same_natively(f, rng.normal(size=(4, 9)).astype("float16"), np.array([[1], [0], [3], [8]]), calls=None, exact=False)
+
+
+@pytest.mark.parametrize("shape", [[1000], [3, 7], [0, 2]])
+def test_draws(shape, monkeypatch):
+    def f(x):
+        return paddle.rand(shape, "float16"), paddle.bernoulli(x), functional.dropout(x, 0.3)
+
+    x = np.linspace(0, 1, int(np.prod(shape)), dtype="float16").reshape(shape)
+    drawn = []
+    for backend in ("interpreter", "native"):
+        monkeypatch.setenv("DY2ST_BACKEND", backend)
+        paddle.seed(5)
+        run = paddle.jit.to_static(f)
+        drawn.append([t.numpy() for _ in range(2) for t in run(paddle.to_tensor(x))])
+    for one, other in zip(*drawn, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -48,3 +48,13 @@ def test_nothing_outside_is_touched(at_start, rng):
     for shape in SHAPES:
         x = Guarded(rng.normal(size=shape), at_start).array
         same_natively(lambda x: (x.sum([1]), x.sum([0, 2])), x, exact=False)
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 5), (0, 3, 5), (0, 0, 0)])
+def test_exponentials_over_no_elements(shape):
+    def f(x):
+        x.stop_gradient = False
+        y = paddle.nn.functional.softmax(x, 1), paddle.nn.functional.log_softmax(x, 1), paddle.logsumexp(x, 1)
+        return *y, paddle.grad(y[0].sum() + y[1].sum(), x)[0]
+
+    same_natively(f, np.zeros(shape, "float32"))

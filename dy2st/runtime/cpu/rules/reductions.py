@@ -25,7 +25,7 @@ from dy2st.runtime.cpu.writer import Writer, host_rule
 Made = Sequence[Components]
 
 
-@rule("sum", "mean", "max", "min", "prod", "all", "any")
+@rule("sum", "mean", "max", "top", "min", "prod", "all", "any")
 def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a reduction, run after run; `eval` refuses the largest of nothing."""
     (value,), f, name = operation.operands, w.f, operation.op.name

@@ -45,7 +45,7 @@ FAMILIES = {
     "places": "take take_add",
     "products": "matmul matmul_add",
     "rearranged": "flip diagonal tril triu bitcast roll pad",
-    "reductions": "sum mean max min prod all any",
+    "reductions": "sum mean max top min prod all any",
     "scans": "cumsum linear_scan cummax cummin",
     "selected": "gather_nd scatter_nd_add masked_select nonzero",
     "slots": "list_take list_clear list_put list_accumulate",

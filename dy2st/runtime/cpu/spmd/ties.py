@@ -340,7 +340,7 @@ def _of_lists(ties: Ties, operation: Operation) -> None:
 
 _TIES: dict[str, Callable[[Ties, Operation], None]] = {
     **dict.fromkeys(LOOPS, tie_loop),
-    **dict.fromkeys(("sum", "mean", "max", "min", "prod", "all", "any"), _reduction),
+    **dict.fromkeys(("sum", "mean", "max", "top", "min", "prod", "all", "any"), _reduction),
     **dict.fromkeys(("detach", "renew", "zeros_like", "ones_like"), _elementwise),
     **dict.fromkeys(("list_new", "list_append", "list_get", "list_set", "list_pop", "list_len"), _of_lists),
     "list_stack": _list_stack,
