@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from dy2st.dtypes import DType
+from dy2st.ir.builder import Builder
 from dy2st.ir.location import Location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.type_text import DTYPES
@@ -26,6 +27,7 @@ from dy2st.shapes import Dim, Extent, substituted
 
 Slot = Any
 """The number of a local variable, or the key of an entry of the write log."""
+_MOST_FAILURES = 2
 _UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError)
 
 
@@ -37,6 +39,8 @@ class Settled:
     """Of the slots that what entered did not tell."""
     skipped: int
     """How many symbols that trace had taken before its last turn; with as many the Program is the same one."""
+    failures: int = 0
+    """How many traces have come to something else than what was kept for them."""
 
     def is_confirmed(
         self,
@@ -67,12 +71,44 @@ def _with(t: Template, known: Mapping[str, Extent]) -> Template:
     return Items(t.kind, tuple(_with(i, known) for i in t.items), t.keys) if isinstance(t, Items) else t
 
 
+def gradients_reach(
+    said: Sequence[Slot],
+    left: Mapping[Slot, Value | None],
+    arguments: Mapping[Slot, Sequence[Value]],
+    child: Builder,
+    needs: Set[Value],
+) -> bool:
+    """Say whether gradients flow into all slots that are said to need them, and not only because that is said.
+
+    `left` are the tensors that the turn of `child` left in the slots.
+    """
+    waiting = set(said)
+    reached = {inner for outer, inner in child.captures.items() if outer in needs}
+    reached |= {v for slot, values in arguments.items() if slot not in waiting for v in values if v in needs}
+    while waiting:
+        for operation in child.block.operations:
+            if operation.name != "detach" and not reached.isdisjoint(operation.operands):
+                reached.update(operation.results)
+        found = {slot for slot in waiting if _is_reached(left[slot], reached, child, needs)}
+        if not found:
+            return False
+        waiting -= found
+        reached.update(v for slot in found for v in arguments[slot])
+    return True
+
+
+def _is_reached(value: Value | None, reached: Set[Value], child: Builder, needs: Set[Value]) -> bool:
+    is_from_outside = value is not None and value.block is not child.block
+    return value in reached or (is_from_outside and value in needs)
+
+
 def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot, Template]) -> str | None:
     """Return what stands for a loop in every process; None where nothing is kept."""
     if place is None or cache.folder() is None:
         return None
+    calls = [(code.co_qualname, code.co_firstlineno, at) for code, at in place.calls]  # others carry something else
     enters = [f"{type(t).__name__} {type(t.object).__name__ if isinstance(t, Const) else t}" for t in entering.values()]
-    parts = "loop", kept_programs.maker(), place.file, place.line, place.function, list(names), enters
+    parts = "loop", kept_programs.maker(), place.file, place.line, calls, list(names), enters
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -85,9 +121,10 @@ def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Tem
     if content is None:
         return None
     try:
-        data, skipped = marshal.loads(content)
+        data, skipped, failures = marshal.loads(content)
         found = [(*_slot(name, variables), how) for name, how in data]
-        return Settled({slot: _changed(seen(slot, owner), how) for slot, owner, how in found}, int(skipped))
+        templates = {slot: _changed(seen(slot, owner), how) for slot, owner, how in found}
+        return Settled(templates, int(skipped), int(failures))
     except _UNREADABLE:  # written by somebody else, or of a loop in whose place there is another one now
         return Settled({}, 0)
 
@@ -98,8 +135,15 @@ def keep(
     found: Mapping[Slot, Template],
     variables: Mapping[str, Any],
     skipped: int,
+    failures: int = 0,
 ) -> None:
-    """Keep what a loop settled on, where all of it can be said without objects of this process."""
+    """Keep what a loop settled on, where all of it can be said without objects of this process.
+
+    Where traces come to something else again and again, nothing is kept for good.
+    """
+    if failures > _MOST_FAILURES:
+        forget(key)
+        return
     data: list[tuple[Any, Any]] = []
     for slot, t in found.items():
         if t != entering[slot] or not isinstance(slot, int):
@@ -108,12 +152,12 @@ def keep(
                 return
             data.append((name, how))
     if data:
-        cache.write(key, marshal.dumps((data, skipped)))
+        cache.write(key, marshal.dumps((data, skipped, failures)))
 
 
 def forget(key: str) -> None:
     """Keep that there is nothing to begin with: what was kept of a loop does not hold any more."""
-    cache.write(key, marshal.dumps(([], 0)))
+    cache.write(key, marshal.dumps(([], 0, 0)))
 
 
 def _name(slot: Slot, variables: Mapping[str, Any]) -> int | str | None:

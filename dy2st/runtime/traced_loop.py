@@ -25,10 +25,10 @@ from dy2st.runtime.made_in_branch import made_content, made_template, old_object
 from dy2st.runtime.meeting import meet
 from dy2st.runtime.recasting import by_value
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.settled_loops import Settled
+from dy2st.runtime.settled_loops import Settled, gradients_reach
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable
-from dy2st.runtime.templates import Const, ListOf, NewList, Number, Template, types_of
+from dy2st.runtime.templates import Const, ListOf, NewList, Number, Template, TensorLike, types_of
 
 Thunk = Callable[[], Any]
 MOST_ATTEMPTS = 16
@@ -137,17 +137,21 @@ class Loop:
         frame = user_frame()
         variables = {} if frame is None else frame.f_locals
         settled = None if key is None else settled_loops.kept(key, variables, self._seen_template)
-        if key is not None and settled is not None and settled.templates:
+        if settled is not None and settled.templates:
             found = self._from(settled, turn, enter)
             if found is not None:
                 return found
-            settled_loops.forget(key)
         names, written = trace.builder.names, trace.aliases.writes
         child, after, skipped = self._until_stable(turn, enter, names.count)
         depends = trace.aliases.writes != written or any(o.op.name == "raise" for o in child.block.walk())
-        if key is not None and settled is None and not depends:  # such a trace depends on those before it
+        if key is None or (settled is not None and not settled.templates):
+            return child, after
+        failures = 0 if settled is None else settled.failures + 1
+        if not depends:  # on traces before it
             entering |= {k: self._seen_template(k) for k in self.keys}
-            settled_loops.keep(key, entering, self.templates, variables, skipped)
+            settled_loops.keep(key, entering, self.templates, variables, skipped, failures)
+        elif failures:
+            settled_loops.forget(key)
         return child, after
 
     def _until_stable(
@@ -192,7 +196,10 @@ class Loop:
         try:
             stable, after = self._attempt(child, turn)
             stable = stable and trace.aliases.writes == written
-            if stable and settled.is_confirmed(trace, entering, self.leaving, self.arguments):
+            stable = stable and settled.is_confirmed(trace, entering, self.leaving, self.arguments)
+            said = [i for i, t in self.templates.items() if _needs_gradient(t) and not _needs_gradient(entering[i])]
+            left = {i: getattr(x, "_payload", None) for i, x in self.left.items()}
+            if stable and gradients_reach(said, left, self.arguments, child, trace.needs):
                 return child, after
         except (TraceError, RaisesAlways):
             pass  # what was kept is of another loop, or the next trace finds the same
@@ -326,6 +333,10 @@ class Loop:
 
     def _error(self, message: str) -> StructureError:
         return error_at(StructureError, self.place, message)
+
+
+def _needs_gradient(t: Template) -> bool:
+    return isinstance(t, TensorLike) and not t.stop_gradient
 
 
 def _as_number(b: Builder, test: Value) -> Value:
