@@ -48,7 +48,9 @@ def schedule(block: Block, apart: Collection[Operation] = (), last: Collection[V
 class _Schedule:
     def __init__(self, block: Block):
         self.steps: list[Operation | Group] = []
-        self.open: list[Group] = []
+        self.open: dict[Group, None] = {}
+        self.raising: dict[Group, None] = {}
+        """The open groups of which a member may raise."""
         self.maker: dict[Value, Group] = {}
         self.spread: dict[Value, Operation] = {}
         """Numbers that were repeated: each group that reads one repeats it itself."""
@@ -64,7 +66,7 @@ class _Schedule:
                 self._close_before(operation)
                 self.steps.append(operation)
         while self.open:
-            self._close(self.open[0])
+            self._close(next(iter(self.open)))
         for value in block.results:
             self._stand_alone(value)
         self._name_results(block)
@@ -74,14 +76,15 @@ class _Schedule:
 
         Among themselves they need no order: where one cannot go on, the interpreter runs the Program.
         """
-        for group in [g for g in self.open if any(map(can_raise, g.members))]:
-            if is_observed(operation):
+        if self.raising and is_observed(operation):
+            for group in [*self.raising]:
                 self._close(group)
 
     def _close(self, group: Group | None) -> None:
         if group is None or group not in self.open:
             return
-        self.open.remove(group)
+        del self.open[group]
+        self.raising.pop(group, None)
         made = {v for operation in group.members for v in operation.results}
         for value in made:
             self.maker.pop(value, None)
@@ -113,7 +116,7 @@ class _Schedule:
         group = Group(tensor_type(source).shape)
         if not group.space or not self._enter(operation, group):  # a number of float16 alone has no loops
             return False
-        self.open.append(group)
+        self._open(group)
         return True
 
     def _name_results(self, block: Block) -> None:
@@ -144,7 +147,15 @@ class _Schedule:
             group.maps[inner.results[0]] = map_
         group.members += [*read, operation]
         self.maker[operation.results[0]] = group
+        if group in self.open and any(map(can_raise, (*read, operation))):
+            self.raising[group] = None
         return True
+
+    def _open(self, group: Group) -> None:
+        """Let more operations enter a group; those that are in it may raise."""
+        self.open[group] = None
+        if any(map(can_raise, group.members)):
+            self.raising[group] = None
 
     def _by_rows(self, operation: Operation, group: Group) -> Operation | None:
         """Let a group reduce its rows for a reduction over all axes; return the rest of it, over the rows."""
@@ -170,7 +181,7 @@ class _Schedule:
         group = Group(tensor_type(value).shape)
         if self._enter(operation, group):
             self.alone[value] = group
-            self.open.append(group)
+            self._open(group)
             self._close(group)
         else:
             self.steps.append(operation)
@@ -202,7 +213,9 @@ class _Schedule:
         main.members = list(dict.fromkeys((*other.members, *main.members)))
         main.maps, main.outer = maps, outer
         main.columns |= other.columns
-        self.open.remove(other)
+        del self.open[other]
+        if other in self.raising:
+            self.raising[main] = self.raising.pop(other)
         for operation in other.members:
             if operation.results[0] in self.maker:
                 self.maker[operation.results[0]] = main
