@@ -113,6 +113,8 @@ def identity(attribute: Any) -> Any:
     1, 1.0 and True differ, so do 0.0 and -0.0; NaN is equal to itself.
     """
     if isinstance(attribute, (dict, tuple)):
+        if not attribute:
+            return ()
         items = cast("Any", attribute)
         pairs = sorted(items.items()) if isinstance(attribute, dict) else items
         return tuple(map(identity, pairs))

@@ -42,6 +42,8 @@ class Replacements:
 
     def unify(self, old: Type, new: Type) -> bool:
         """Rewrite symbols of the function until `old` is `new`; False when that cannot be."""
+        if old is new or old == new:
+            return True
         renamed = renamings(old, new)
         if renamed is None or any(name in self._given for name in renamed):
             return False

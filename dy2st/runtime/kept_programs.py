@@ -38,6 +38,12 @@ def derived(source: Program, how: str, make: Callable[[], Program]) -> Program:
     return program
 
 
+def may_be_kept(source: Program, how: str) -> bool:
+    """Say whether an earlier process may have kept what `how` makes of `source`: it has, or could not."""
+    key = _key(source, how) if cache.folder() is not None else None
+    return key is None or cache.read(key) is not None
+
+
 def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
     """Return the Programs that `make` makes of `source`, with numbers that belong to them, as `derived` does."""
     key = _key(source, how) if cache.folder() is not None else None

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from dy2st.forks import Locked
+from dy2st.ir.packed import LateProgram
 from dy2st.ir.program import Program
 from dy2st.passes.base import run_pipeline
 from dy2st.passes.fold import FoldConstants
@@ -25,7 +26,7 @@ from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
 from dy2st.runtime.cpu.products import is_first
 from dy2st.runtime.interpreted_time import bindings
-from dy2st.runtime.kept_programs import answered, derived
+from dy2st.runtime.kept_programs import answered, derived, may_be_kept
 from dy2st.shapes import Dim, Extent, Terms
 
 _MOST = 4
@@ -173,7 +174,7 @@ class Versions(Locked):
 
     def _version(self, key: _Key, bound: dict[str, int], only_kept: bool) -> NativePlan:
         full = len(self._made.keys() - {()}) >= _MOST
-        program = self.program if full else self._narrowed(dict(key))
+        program = self.program if full else self._narrowed(dict(key), only_kept)
         if program is self.program:
             key = ()
         if key not in self._made:
@@ -183,12 +184,18 @@ class Versions(Locked):
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]
 
-    def _narrowed(self, known: dict[str, Extent]) -> Program:
-        """Return the Program for inputs of which this is known, or as it is where no operation takes such inputs."""
+    def _narrowed(self, known: dict[str, Extent], only_kept: bool) -> Program:
+        """Return the Program for inputs of which this is known, or as it is where no operation takes such inputs.
+
+        NotKept where its code is to have been kept, and not even the Program was.
+        """
         if not known:
             return self.program
+        how = f"for {sorted(known.items())}"
+        if only_kept and not isinstance(self.program, LateProgram) and not may_be_kept(self.program, how):
+            raise NotKept
         try:
-            return derived(self.program, f"for {sorted(known.items())}", lambda: _narrowed(self.program, known))
+            return derived(self.program, how, lambda: _narrowed(self.program, known))
         except (TypeError, ValueError):  # running it says what is wrong
             return self.program
 
