@@ -1,81 +1,19 @@
-"""The pull-back of attention against the op's own arithmetic: shapes, views, masks, every target, guarded memory."""
+"""The pull-back of attention in Programs: views, masks, memory, threads."""
 
 import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.ops.attention import AttentionGrad
 from dy2st.passes import optimise
-from dy2st.runtime.cpu.attention import attention_gradient_kernel, attention_gradient_scratch
 from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.cpu.target import host_target
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.attention import CAUSAL, LESSER, MASKED, numbers_of, scratch_of
 from tests.runtime.cpu.native import (
-    DTYPES,
-    INTEGER,
-    POINTER,
     TARGETS,
-    Guarded,
-    callable_of,
-    compiled,
     runnable,
     thread_counts,
 )
 from tests.runtime.cpu.test_attention import native_names
 from tests.runtime.cpu.test_same_as_interpreter import compare, program_of
-
-TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
-ORDER = ("q", "k", "v", "ct", "mask")
-_compiled = {}
-
-
-def functions(dtype, target=None):
-    if (dtype, target) not in _compiled:
-        made = [make(dtype, host_target(target)) for make in (attention_gradient_kernel, attention_gradient_scratch)]
-        code = compiled(*made, target=target)
-        run = callable_of(code, made[0], *[POINTER] * 10)
-        _compiled[dtype, target] = code, run, callable_of(code, made[1], POINTER, result=INTEGER)
-    return _compiled[dtype, target][1:]
-
-
-def check(shape, dtype, mask=None, target=None, causal=False):
-    outer, inner, n, m, d, e = shape
-    run, size = functions(dtype, target)
-    rng = np.random.default_rng(0)
-    shapes = [(outer, inner, *s) for s in ((n, d), (m, d), (m, e), (n, e))] + ([mask] if mask else [])
-    parts = dict(zip(ORDER, (rng.normal(size=s).astype(DTYPES[dtype]) for s in shapes)))
-    row = numbers_of(shape, causal, parts)
-    scratch = scratch_of(size(row.address))
-    wanted = AttentionGrad().eval(np, *parts.values(), causal=causal)
-    for at_start in (False, True):
-        given = {name: Guarded(x, at_start) for name, x in parts.items()}
-        outs = [Guarded(np.full_like(x, np.nan), at_start) for x in wanted]
-        places = [given[name].address if name in given else None for name in ("q", "k", "v", "mask", "ct")]
-        run(*places, *(out.address for out in outs), row.address, scratch.address)
-        for out, right in zip(outs, wanted, strict=True):
-            assert np.allclose(out.array, right, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]), shape
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("shape", "mask"), MASKED)
-def test_shapes_and_masks(shape, mask, dtype):
-    check(shape, dtype, mask)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", CAUSAL)
-def test_a_query_sees_the_keys_up_to_its_own_place(shape, dtype):
-    check(shape, dtype, causal=True)
-    check(shape, dtype, (1, 1, 1, shape[3]), causal=True)
-
-
-@pytest.mark.parametrize("target", LESSER)
-def test_lesser_targets(target):
-    if not runnable(target):
-        pytest.skip(f"this CPU does not run {target}")
-    check((1, 2, 150, 151, 5, 9), "f32", None, target, causal=True)
-    check((2, 2, 19, 13, 5, 9), "f32", (2, 1, 19, 13), target)
 
 
 def attend(x):
