@@ -25,6 +25,7 @@ from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.collecting import rarely
+from dy2st.runtime.cpu.products import is_empty
 from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.cpu.together import Once
 from dy2st.runtime.interpreted_memory import peak
@@ -223,7 +224,7 @@ class Automatic(Locked):
         if self._runs == 1 and not self._always:
             expected = isinstance(self.program, LateProgram)  # an earlier process has kept it, so likely its code too
             if expected or not self._takes_long(inputs):
-                kept = cpu.kept_code(self.program, inputs)  # 2.
+                kept = None if is_empty() else cpu.kept_code(self.program, inputs)  # 2.
                 if kept is not None or not expected or not self._takes_long(inputs):
                     if kept is None and self._expected > _WORTH_IT:
                         self._making = self._maker(inputs)

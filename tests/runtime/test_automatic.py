@@ -14,7 +14,7 @@ from dy2st.passes import optimise
 from dy2st.runtime import automatic, backend, background, cpu, llvm
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.background import Job, apart
-from dy2st.runtime.cpu import compiler, target
+from dy2st.runtime.cpu import compiler, products, target
 from dy2st.runtime.plan import Plan, compile_plan
 from tests.runtime.programs import counting, looping, program_of
 
@@ -55,6 +55,18 @@ def test_code_that_was_kept_makes_the_first_run(quick):
         runner.run([X])
     runner.settle()
     assert not runner.native.is_quick
+
+
+def test_nothing_is_looked_for_where_nothing_can_be_kept(monkeypatch):
+    looked = []
+    monkeypatch.setattr(products, "_state", products._State())
+    monkeypatch.setattr(cpu, "kept_code", lambda *_: looked.append(1))
+    for _ in range(2):
+        Automatic(program_of(straight, X)).run([X])
+    assert looked == []
+    cpu.native_code(program_of(counting(2), X), [X])
+    Automatic(program_of(straight, X)).run([X])
+    assert looked == [1]
 
 
 def test_code_that_was_kept_for_other_extents_leaves_the_first_run_to_the_interpreter():

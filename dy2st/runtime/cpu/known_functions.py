@@ -52,8 +52,9 @@ class Batches:
     Where it is to be `quick`, those are made at level 0, and nobody else gets them.
     """
 
-    def __init__(self, module: Module, target: Target, *, quick: bool = False):
+    def __init__(self, module: Module, target: Target, *, quick: bool = False, threads: int | None = None):
         self._target, self._quick = target, quick
+        self._threads = usable_cpus() if threads is None else threads
         self._texts = dict(module.texts)
         self._uses = {
             n: [u for u in dict.fromkeys(_NAME.findall(t)) if u in self._texts] for n, t in self._texts.items()
@@ -93,7 +94,7 @@ class Batches:
 
     def _parts(self, names: Sequence[str]) -> list[list[str]]:
         """Return names in parts that take about as long to compile."""
-        count = usable_cpus() if sum(len(self._texts[n]) for n in names) > _LARGE[self._quick] else 1
+        count = self._threads if sum(len(self._texts[n]) for n in names) > _LARGE[self._quick] else 1
         parts: list[list[str]] = [[] for _ in range(count)]
         sizes = [0] * count
         for name in sorted(names, key=lambda n: -len(self._texts[n])):

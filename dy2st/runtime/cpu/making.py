@@ -15,6 +15,7 @@ from dy2st.runtime.cpu.known_functions import Batches
 from dy2st.runtime.cpu.lowering import lower, prepared
 from dy2st.runtime.cpu.products import Product
 from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.cpu.together import together
 from dy2st.runtime.cpu.writer import Unit
 
@@ -30,22 +31,26 @@ def lowered(program: Program, strict: bool = False) -> Unit:
     return unit
 
 
-def product(program: Program, unit: Unit, *, quick: bool = False, haste: Haste = "none") -> Product:
+def product(
+    program: Program, unit: Unit, *, quick: bool = False, haste: Haste = "none", beside: bool = False
+) -> Product:
     """Return the machine code of a Program; loop nests, glue and the library are compiled at the same time.
 
     What is to be `quick` is made at level 0: the same bits, in a fifth of the time, and it runs up to three times as
     long. Only loops over numbers alone would run much longer; code with such a loop is short. `haste` says the same of
-    the library.
+    the library. What is made `beside` runs leaves them half of the CPUs: threads that wait for each other in a run wait
+    for one that compiles, too.
     """
-    target = unit.target
+    target, threads = unit.target, max(1, usable_cpus() // (2 if beside else 1))
     glue = unit.module.text(unit.kernels)
     in_a_hurry = quick or len(glue) > _LONG
     level = int(has_register_loops(program) if in_a_hurry else has_loops(program))
     library = library_addresses.jobs(unit.library, target.strict, haste)
-    batches = Batches(unit.kernels, target, quick=quick) if target.is_relative else None
+    batches = Batches(unit.kernels, target, quick=quick, threads=threads) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
     shared = [*([lambda: outside("dy2st.parallel")] if unit.takes_long else []), *library, support.given_back]
-    made = together([lambda: made_object(glue, target, level), *kernels, *shared])  # what takes longest comes first
+    jobs = [lambda: made_object(glue, target, level), *kernels, *shared]  # what takes longest comes first
+    made = together(jobs, threads)
     objects: list[bytes] = made[: -len(shared)]
     return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
 

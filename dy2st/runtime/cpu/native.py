@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dy2st.runtime.cpu.engine import load
 from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, unshared, write_row
 from dy2st.runtime.cpu.hurry import Haste
 from dy2st.runtime.cpu.memory import INTERRUPTED, OK
-from dy2st.runtime.cpu.products import Product, kept, made
+from dy2st.runtime.cpu.products import Product, kept, made, note_program
 from dy2st.runtime.cpu.replay import replay
 from dy2st.runtime.cpu.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
@@ -108,16 +109,20 @@ class NativePlan(Locked):
         self._peak = 0
         self.seconds = time.perf_counter() - began
 
-    def _product(self, only_kept: bool = False) -> tuple[Product, bool]:
-        """Return the code and what belongs to it, and whether it was kept; NotKept where it has to be."""
+    def _product(self, only_kept: bool = False, *, beside: bool = False) -> tuple[Product, bool]:
+        """Return the code and what belongs to it, and whether it was kept; NotKept where it has to be.
+
+        What is made `beside` runs of the same Program leaves them CPUs.
+        """
 
         def make() -> Product:
             if only_kept:
                 raise NotKept
-            with cpu.compiled_beforehand(self.program, self._strict, self._haste):
+            note_program()
+            with nullcontext() if beside else cpu.compiled_beforehand(self.program, self._strict, self._haste):
                 if self._unit is None:
                     self._unit = cpu.lowered(self.program, self._strict)
-                return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste)
+                return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste, beside=beside)
 
         return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
 
@@ -130,7 +135,7 @@ class NativePlan(Locked):
         if not self.is_quick:
             return
         self.is_quick, self._haste = False, "none"
-        product, _ = self._product()
+        product, _ = self._product(beside=True)
         self._code = load(product.binary)
         self._library[: len(product.notes["library"])] = self._kernels(product.notes)
         self._run_rows = self._row_function()

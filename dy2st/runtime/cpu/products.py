@@ -23,6 +23,16 @@ _MOST_BYTES = 64 * 2**20
 """Larger products are made anew: reading them takes longer than what they save."""
 
 
+@record
+class _State:
+    """Whether this process has made the code of a Program."""
+
+    has_made: bool = False
+
+
+_state = _State()
+
+
 @record(frozen=True)
 class Product:
     """Machine code, what there is to say of it, and the arrays that it reads."""
@@ -84,6 +94,16 @@ def is_kept(recipe: str) -> bool:
 def is_first() -> bool:
     """Say whether no earlier process had kept what every Program calls, so that there was nothing else either."""
     return _is_first(cache.folder())
+
+
+def is_empty() -> bool:
+    """Say whether no Program's code can be kept: there was nothing when this process began, and it has made none."""
+    return is_first() and not _state.has_made
+
+
+def note_program() -> None:
+    """Note that this process has made a Program's code."""
+    _state.has_made = True
 
 
 @functools.cache

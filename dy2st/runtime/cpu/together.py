@@ -31,13 +31,15 @@ class Once(Locked):
             return self._result
 
 
-def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
+def together(functions: Sequence[Callable[[], Any]], threads: int | None = None) -> list[Any]:
     """Return what functions give, in order; the first error is raised when all have ended.
+
+    They take as many threads as there are CPUs, or as many as is said.
 
     >>> together([lambda: 1, lambda: 2])
     [1, 2]
     """
-    count = min(len(functions), usable_cpus())
+    count = min(len(functions), usable_cpus() if threads is None else threads)
     results: list[Any] = [None] * len(functions)
     errors: dict[int, BaseException] = {}
     left = iter(range(len(functions)))

@@ -307,6 +307,11 @@ def test_one_cpu_runs_them_in_order(monkeypatch):
     assert order == [(i, threading.get_ident()) for i in range(5)]
 
 
+def test_as_many_threads_as_are_asked_for_run_them(monkeypatch):
+    monkeypatch.setattr("dy2st.runtime.cpu.together.usable_cpus", lambda: 4)
+    assert set(together([threading.get_ident] * 5, 1)) == {threading.get_ident()}
+
+
 def test_the_first_error_is_raised():
     def fail():
         raise ValueError("the first")

@@ -177,3 +177,19 @@ def test_inner_loops_of_large_products_in_loops_are_never_made_in_a_hurry(rows, 
 
 def test_without_a_recipe_nothing_is_kept():
     assert kept(None) is None
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [(1, 1), (2, 1), (8, 4)])
+def test_better_code_is_made_by_half_of_the_cpus(cpus, threads, monkeypatch, rng):
+    x, w = (rng.normal(size=(16, 16)).astype(np.float32) for _ in range(2))
+    plan = NativePlan(program_of(products, x, w), quick=True)
+    counts, right = [], making.together
+
+    def noted(functions, count):
+        counts.append(count)
+        return right(functions, count)
+
+    monkeypatch.setattr(making, "usable_cpus", lambda: cpus)
+    monkeypatch.setattr(making, "together", noted)
+    plan.improve()
+    assert counts == [threads]
