@@ -41,6 +41,7 @@ from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.finishing import NAMES, finishing
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
+from dy2st.jit.kept_code import compiled
 from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
@@ -114,7 +115,7 @@ class _Writer:
         body = "".join(f"        {line}\n" for line in [*_guarded(self.lines), *run])
         source = f"def make({', '.join(self.names)}):\n    def call(args, keywords):\n{body}    return call\n"
         scope: dict[str, Any] = {}
-        exec(compile(source, "<recognised call>", "exec"), scope)
+        exec(compiled(source, "<recognised call>"), scope)
         return scope["make"](**self.names)
 
     def apart(self, state: list[str]) -> None:
