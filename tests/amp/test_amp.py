@@ -1,12 +1,13 @@
 """Automatic casts and loss scaling: which dtypes ops get, eager as static, and how the scale follows gradients."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import dy2st as paddle
 from dy2st import amp, nn
+from tests.in_threads import in_threads
 
 R = np.random.default_rng(0)
 X = R.normal(size=(4, 3)).astype("float32")
@@ -230,9 +231,5 @@ def test_threads_have_settings_of_their_own():
             with amp.auto_cast(enable=low):
                 seen.setdefault(low, set()).add((paddle.ones([2, 2]) @ paddle.ones([2, 2])).dtype.name)
 
-    threads = [threading.Thread(target=work, args=(low,)) for low in (True, False)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, low) for low in (True, False)))
     assert seen == {True: {"float16"}, False: {"float32"}}

@@ -2,11 +2,12 @@
 
 import linecache
 import sys
-import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from dy2st.ir.location import is_user_frame, user_location
+from tests.in_threads import in_threads
 
 
 def user_modules() -> Iterator[str]:
@@ -45,9 +46,5 @@ def test_lines_of_long_functions_are_found_in_a_table() -> None:
         space["long"](found, user_location)
         results[thread] = [place.line for place in found]
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(run, i) for i in range(3)))
     assert results == {i: list(range(2, 702)) for i in range(3)}

@@ -3,8 +3,8 @@
 import copy
 import gc
 import pickle
-import threading
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 import dy2st as paddle
 from dy2st import nn
 from dy2st.jit.static_function import FallbackWarning
+from tests.in_threads import in_threads
 
 SCALE = 2.0
 
@@ -240,11 +241,7 @@ def test_threads_share_one_static_function():
             if step(x).tolist() != [2.0 if turn % 2 else -2.0] * rows:
                 wrong.append((rows, turn))
 
-    threads = [threading.Thread(target=work, args=(rows,)) for rows in range(1, 6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, rows) for rows in range(1, 6)))
     assert wrong == []
     assert len(step.program_cache) == 1
 

@@ -1,6 +1,5 @@
 """What a Program differentiates itself, and frees, cannot be differentiated after the call: as in eager mode."""
 
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import AutodiffError
+from tests.in_threads import in_threads
 
 FREED = "was freed by an earlier backward"
 
@@ -309,11 +309,7 @@ def test_steps_of_several_threads_train_their_own_weights() -> None:
 
     x = paddle.to_tensor([1.0, 2.0, 3.0])
     wanted, found = trained(x), []
-    threads = [threading.Thread(target=lambda: found.append(trained(x))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: found.append(trained(x))] * 3)
     assert len(found) == 3
     for losses in found:
         np.testing.assert_allclose(losses, wanted, rtol=1e-5)

@@ -1,6 +1,5 @@
 """Products in loops, cut where their left operand is joined of parts, or a product with a matrix that stays."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import dy2st as paddle
 from dy2st.passes.split_products import SplitProducts
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.versions import Versions
+from tests.in_threads import in_threads
 from tests.passes.texts import becomes, stays
 
 SPLIT = SplitProducts()
@@ -197,11 +197,7 @@ def test_threads_get_the_same_bits() -> None:
         with paddle.no_grad():
             wrong.extend(found for _ in range(50) if not np.array_equal(found := static(*given).numpy(), wanted))
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 2)
     assert wrong == []
 
 

@@ -16,6 +16,7 @@ from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.cpu import compiler, products, target
 from dy2st.runtime.plan import Plan, compile_plan
+from tests.in_threads import in_threads
 from tests.runtime.programs import counting, looping, program_of
 
 pytestmark = pytest.mark.one_tier("looks at which tier runs, and at what was kept")
@@ -259,11 +260,7 @@ def test_many_threads_get_one_native_code():
             if abs(float(runner.run([X])[0]) - WANT) > 1e-4:
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 8)
     runner.settle()
     runner.run([X])
     assert wrong == []

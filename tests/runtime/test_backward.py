@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
 import dy2st as paddle
+from tests.in_threads import in_threads
 
 
 def leaf(values, dtype="float64"):
@@ -182,11 +181,7 @@ def test_threads_have_tapes_and_modes_of_their_own():
             found.append((x * x).stop_gradient)
         found.append(float(paddle.grad(x * x * x, x)[0]))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     assert sorted(found) == [True] * 4 + [12.0] * 4
     assert paddle.is_grad_enabled()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from tests.in_threads import in_threads
 
 
 @pytest.mark.proves("seed manual_seed")
@@ -60,9 +61,5 @@ def test_no_two_threads_get_the_same_draw():
         with lock:
             draws.extend(mine)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     assert len(set(draws)) == 200

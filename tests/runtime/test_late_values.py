@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import dy2st as paddle
 from dy2st.functions import assigning
 from dy2st.nn import create_parameter as making
 from dy2st.runtime.late_values import _late
+from tests.in_threads import in_threads
 
 SIDE = 200
 
@@ -109,11 +109,7 @@ def test_another_payload_stays():
 def test_threads_get_one_and_the_same(monkeypatch):
     net, _ = model()
     found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.append(id(net[0].weight._payload))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: found.append(id(net[0].weight._payload))] * 6)
     assert len(set(found)) == 1
 
 

@@ -1,8 +1,8 @@
 """What plans do beyond the interpreter: reuse of buffers, lists in place, no state of a run, small cost."""
 
 import sys
-import threading
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.kernels import bare_ufunc
 from dy2st.runtime.plan import compile_plan
 from dy2st.shapes import symbol
+from tests.in_threads import in_threads
 from tests.passes.random_programs import bits
 
 VECTOR = TensorType(dtypes.float32, (symbol("N"),))
@@ -303,11 +304,7 @@ def test_threads_share_a_plan() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*(partial(work, k) for k in range(8)))
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []

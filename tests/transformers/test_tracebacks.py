@@ -3,7 +3,6 @@
 import importlib.util
 import inspect
 import sys
-import threading
 import traceback
 from pathlib import Path
 from types import FunctionType
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from dy2st import transformers
+from tests.in_threads import in_threads
 
 
 def helper() -> Any:
@@ -126,11 +126,7 @@ def test_conversion_is_cached_and_safe_in_threads() -> None:
         return x and 1
 
     found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(transformers.convert(fn))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: found.append(transformers.convert(fn))] * 4)
     assert all(one is found[0] for one in found)
 
 

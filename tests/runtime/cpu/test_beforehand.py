@@ -15,6 +15,7 @@ from dy2st.runtime.cpu import beforehand, engine, library_addresses, signals, su
 from dy2st.runtime.cpu.beforehand import begin, compiled_beforehand, likely, where_nothing_is_kept
 from dy2st.runtime.cpu.threads import pool
 from dy2st.runtime.cpu.together import Once
+from tests.in_threads import in_threads
 
 
 def program_of(function, *inputs):
@@ -117,11 +118,7 @@ def test_threads_that_ask_at_once_get_one_result():
         return object()
 
     once = Once(make)
-    threads = [threading.Thread(target=lambda: results.append(once())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: results.append(once())] * 4)
     assert len(made) == 1
     assert len(set(map(id, results))) == 1
 

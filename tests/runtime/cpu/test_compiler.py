@@ -1,6 +1,6 @@
 """LLVM, called as it is: what it gives for text that is right and wrong, in one thread and in several."""
 
-import threading
+from functools import partial
 
 import pytest
 
@@ -8,6 +8,7 @@ from dy2st.records import replace
 from dy2st.runtime.cpu import compiler
 from dy2st.runtime.cpu.compiler import compiled, host, version
 from dy2st.runtime.cpu.target import host_target
+from tests.in_threads import in_threads
 
 TEXT = "define i32 @f(i32 %x) {{\n  %y = add i32 %x, {}\n  ret i32 %y\n}}\n"
 MACHINE = host_target().machine(0)
@@ -67,11 +68,7 @@ def test_threads_compile_at_once_and_get_what_one_alone_gets():
         for n in (*range(first, 8), *range(first)):
             found[first, n] = compiled(TEXT.format(n), MACHINE, ())
 
-    threads = [threading.Thread(target=work, args=(first,)) for first in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, first) for first in range(8)))
     assert all(found[first, n] == alone[n] for first in range(8) for n in range(8))
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from dy2st import nn
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
+from tests.in_threads import in_threads
 
 LISTS = """program main
 func main(%xs: list<float32[N, 3]>, %ns: list<int>, %y: float32[N, 3]) {
@@ -115,11 +115,7 @@ def test_threads_share_one_list(plans):
             if not all(np.array_equal(a, b) for a, b in zip(made[0], wanted[0], strict=True)):
                 wrong.append(made)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     assert wrong == []
 
 

@@ -1,13 +1,14 @@
 """Memory of large results: used again once it was given back, never while somebody holds it."""
 
 import gc
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.runtime.cpu.native import NativePlan
+from tests.in_threads import in_threads
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +67,5 @@ def test_threads_take_and_give_at_once(doubled):
             results = [doubled.run([x])[0] for _ in range(int(rng.integers(1, 4)))]
             wrong.extend(1 for array in results if not (array == 2 * number).all())
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, i) for i in range(6)))
     assert wrong == []

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from tests.in_threads import in_threads
 
 SIZE = 40
 
@@ -282,11 +283,7 @@ def test_who_reads_beside_sees_whole_parameters(size: int) -> None:
 def test_steps_of_two_threads_at_once_leave_finite_parameters() -> None:
     training = Training(size=200)
     training.step(training.x)
-    threads = [threading.Thread(target=lambda: [training.step(training.x) for _ in range(50)]) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: [training.step(training.x) for _ in range(50)]] * 3)
     assert all(np.isfinite(array).all() for array in training.arrays())
 
 

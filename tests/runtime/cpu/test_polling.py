@@ -4,12 +4,14 @@ import _thread
 import signal
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 import dy2st as paddle
 from dy2st.runtime.cpu.native import NativePlan
+from tests.in_threads import in_threads
 from tests.runtime.cpu.test_same_as_interpreter import program_of
 
 
@@ -87,10 +89,6 @@ def test_two_threads_take_turns_in_the_same_code():
     def work(k):
         made[k] = native.run([np.array(5 * 10**7 + k)])
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, k) for k in range(2)))
     assert [int(x[0]) for x in made] == [5 * 10**7 + 1] * 2
     assert native.run([np.array(9)]) == wanted

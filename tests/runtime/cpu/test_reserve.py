@@ -4,11 +4,12 @@ import ctypes
 import itertools
 import subprocess
 import sys
-import threading
+from functools import partial
 
 import pytest
 
 from dy2st.runtime.cpu import support
+from tests.in_threads import in_threads
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has large pages on demand")
 
@@ -72,11 +73,7 @@ def test_threads_never_hold_the_same_block(blocks):
                     wrong.append(block)
                 give(block)
 
-    threads = [threading.Thread(target=work, args=(mark,)) for mark in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, mark) for mark in range(1, 5)))
     assert not wrong
 
 

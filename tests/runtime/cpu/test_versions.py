@@ -1,6 +1,6 @@
 """Versions of native code: which are made, that each runs what it is for, and that all give NumPy's results."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.versions import Versions, native_code
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.plan import compile_plan
+from tests.in_threads import in_threads
 
 
 def traced(f, *inputs):
@@ -167,11 +168,7 @@ def test_threads_that_ask_for_versions_at_once(rng):
             if not np.array_equal(versions.run([x, w])[0], x * w + np.float32(1)):
                 wrong.append((x.shape, w.shape))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, seed) for seed in range(6)))
     assert wrong == []
 
 

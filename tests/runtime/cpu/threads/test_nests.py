@@ -1,6 +1,6 @@
 """Loop nests that are split between threads: the same bits for any number of threads, and the interpreter's values."""
 
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
+from tests.in_threads import in_threads
 from tests.runtime.cpu.native import runnable
 
 NESTS = {
@@ -151,9 +152,5 @@ def test_python_threads_run_at_once_and_give_the_same_bits(calls, rng):
             if not np.array_equal(native.run([inputs[k]])[0], want[k]):
                 wrong.append(k)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(work, k) for k in range(8)))
     assert wrong == []
