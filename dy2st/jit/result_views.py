@@ -8,17 +8,18 @@ the other. So the trace notes the operations between them, and the call repeats 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from dy2st.errors import StructureError
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op
 from dy2st.records import record
 from dy2st.runtime.aliasing import root
-from dy2st.runtime.dispatch import apply, note_view
+from dy2st.runtime.dispatch import View, apply, note_view
 from dy2st.runtime.templates import types_of
 from dy2st.runtime.tensor import Tensor
 
@@ -85,6 +86,13 @@ def _is_named(key: Any) -> bool:
     return key[0] not in ("data", "grad", "grad_sum")
 
 
+def _chain(t: Any) -> Iterator[View]:
+    """Give how a view was taken, from the last step on."""
+    while isinstance(t, Tensor) and (view := t._view) is not None:
+        yield view
+        t = view.base
+
+
 class _Found:
     """The views that were found in a trace, and the values of the run that make them."""
 
@@ -115,6 +123,12 @@ class _Found:
     def note(self, views: Mapping[Value, Tensor]) -> None:
         """Note the results that are views of inputs, of other results, or several of them of one tensor."""
         left = {value: t for value, t in views.items() if value in self.numbers}
+        for t in left.values():
+            if any(view.was_written for view in _chain(t)) and self._source(root(t), 1) is not None:
+                raise StructureError(
+                    "a result is a view that was written, and only the run tells of which part of another tensor"
+                )
+        left = {value: t for value, t in left.items() if all(view.repeatable for view in _chain(t))}
         shown = Counter(id(root(t)) for value, t in left.items() for _ in self.numbers[value])
         for value, t in left.items():
             if (source := self._source(root(t), shown[id(root(t))])) is not None:

@@ -17,6 +17,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.chosen_view import choose_view
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
@@ -163,17 +164,20 @@ def predicate(trace: Any, test: Any) -> Value:
 def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
                   names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace both branches and emit the `cond`; return the joined local variables and results."""
-    return join_blocks(trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get, set, names)
+    return join_blocks(trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get, set, names, pred)
 
 
 def join_blocks(
     trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
-    set: Callable[[Any], None], names: Sequence[str],
+    set: Callable[[Any], None], names: Sequence[str], pred: Value | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
-    """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place."""
+    """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place.
+
+    `pred` is the bool that decides, where there is one.
+    """
 
     def run(get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:
-        joined, result = _join_blocks(trace, emit, then, orelse, get, set, names)
+        joined, result = _join_blocks(trace, emit, then, orelse, get, set, names, pred)
         set(joined)
         return joined, result
 
@@ -183,7 +187,7 @@ def join_blocks(
 
 def _join_blocks(
     trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
-    set: Callable[[Any], None], names: Sequence[str],
+    set: Callable[[Any], None], names: Sequence[str], pred: Value | None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     before, place = get(), user_location()
     outer: Builder = trace.builder
@@ -220,6 +224,9 @@ def _join_blocks(
     made = [decode(trace, values, t) for t in templates]
     for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
+    if pred is not None and not (one.diverged or two.diverged):
+        for (_, _, x, y), value in zip(pairs, made, strict=True):
+            choose_view(trace, pred, value, x, y)
     if trace.loans.parts:
         for (_, _, x, y), value in zip(pairs, made, strict=True):
             if value is not x and value is not y:

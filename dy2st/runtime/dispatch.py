@@ -183,6 +183,24 @@ class View:
         """Whether gradients flow between view and base (not through `detach`)."""
         return self.op.differentiable
 
+    was_written = False
+    """Whether a Program wrote through a view that a call cannot take again."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call can take the view of a real tensor."""
+        return True
+
+    def again(self, recorder: Any, base: Value) -> Tensor:
+        """Take the view in a Program, of what the base is now."""
+        whole = recorder.wrap(base, recorder.stops(self.base))
+        return recorder.apply(self.op, (whole, *self.operands), self.attributes)
+
+    def put(self, recorder: Any, base: Value, value: Value) -> Value:
+        """Return the base of a Program with `value` where the view shows it."""
+        operands = [recorder.value_of(x) if isinstance(x, Tensor) else recorder.scalar(x) for x in self.operands]
+        return self.op.unview(recorder.builder, base, value, operands, **self.attributes)
+
     def refresh(self, view: Tensor) -> None:
         """Give a view whose base was written since it was made the history of the base as it is now."""
         assert view._version is not None

@@ -79,8 +79,7 @@ class Recorder(RecordedGradients):
         view: View = t._view
         if isinstance(t._payload, Value) and t._seen is base:
             return t._payload
-        again = self.apply(view.op, (self.wrap(base, self.stops(view.base)), *view.operands), view.attributes)
-        return again._payload
+        return view.again(self, base)._payload
 
     def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
         """Return a tensor with this value."""
@@ -211,8 +210,7 @@ class Recorder(RecordedGradients):
                 "a value that has a gradient is written into a detached tensor: write into a clone of it"
             )
         base = self.value_of(view.base)
-        operands = [self.value_of(x) if isinstance(x, Tensor) else self.scalar(x) for x in view.operands]
-        whole = view.op.unview(self.builder, base, value, operands, **view.attributes)
+        whole = view.put(self, base, value)
         self.write(view.base, self.wrap(whole, not flows and self.stops(view.base)))
 
     def before_write(self, t: Tensor) -> None:

@@ -240,3 +240,15 @@ def test_a_match_of_a_list_from_outside_whose_length_only_the_run_tells():
 
     with pytest.raises(NeedsPythonValue, match="how long this list is, so Python cannot match it"):
         refused(f, tensor(1, 2), paddle.to_tensor(2))
+
+
+def test_a_result_that_is_a_chosen_view_and_was_written():
+    def f(x):
+        x = x.reshape([2, 2]) * 1
+        row = x[0] if x.sum() > 0 else x[1]
+        part = row[1:]
+        part[0] = 5
+        return x, row
+
+    with pytest.raises(StructureError, match="only the run tells of which part of another tensor"):
+        refused(f, tensor(1, 2, 3, 4))

@@ -197,3 +197,29 @@ def setitem_grad_of_value(x, v):
 @case(f([[1, 2], [3, 4]]))
 def numpy_index_forms(x):
     return x[np.array([1, 0])], x[-1, ..., None], x[True], x[:, [1]], x[paddle.to_tensor([True, False])]
+
+
+@case(f(1, 2, 3, 4), f(-1, -2, 3, -4), holds="cond")
+def a_chosen_row_that_is_written(x):
+    m = x.reshape([2, 2]) * 1
+    row = m[0] if x.sum() > 0 else m[1]
+    row[0] = 5
+    m[0] = m[1] * 2
+    row += 1
+    return m, row.sum()
+
+
+@case(f(1, 2, 3, 4), f(-1, -2, 3, -4), holds="cond")
+def a_view_of_a_chosen_row(x):
+    m = x.reshape([2, 2]) * 1
+    for i in range(3):
+        if m.sum() > i:
+            row = m[0]
+        else:
+            row = m[1]
+        row[i % 2] = m.sum()
+        part = row[1:]
+        part *= 2
+        if x[0] > 0:
+            row[0] = m[1, 1] * 3
+    return m
