@@ -73,7 +73,7 @@ def _becomes(later: Operation, earlier: Operation, results: set[Value], replacem
     apart = (p in results and q in results and not isinstance(p.type, ScalarType) for p, q in pairs)
     if any(apart):  # 2.
         return False
-    if not all(replacements.unify(p.type, q.type) for p, q in pairs):
+    if not all(replacements.unify(p.type, q.type, later) for p, q in pairs):
         return False
     done = [replacements.replace(p, q) for p, q in pairs]
     results.update(q for p, q in pairs if p in results)

@@ -2,11 +2,13 @@
 
 A value may take the place of another of a different type where the types differ in symbols alone that this run of the
 Program makes itself: then the old symbol is rewritten everywhere in the function, because both name the same extent.
+One that the operation in hand has made stands in what comes behind alone. There it is rewritten when an operation is
+looked at, and everywhere in the end, so that a pass over a long function does not go through it for each symbol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from dy2st.ir.clone import clone_operation
@@ -25,6 +27,8 @@ class Replacements:
         """Operations that were made for the function and do not stand in it yet."""
         self._values: dict[Value, Value] = {}
         self._given = visible_symbols([v.type for v in function.arguments])
+        self._put_off = Renaming({})
+        """What is rewritten where an operation is looked at, and in the end."""
 
     def now(self, value: Value) -> Value:
         """Return what stands in the place of `value`."""
@@ -35,34 +39,55 @@ class Replacements:
     def replace(self, old: Value, new: Value) -> bool:
         """Let `new` take the place of `old`; False when their types forbid it."""
         new = self.now(new)
-        if not self.unify(old.type, new.type):
+        if not self.unify(old.type, new.type, old.operation):
             return False
         self._values[old] = new
         return True
 
-    def unify(self, old: Type, new: Type) -> bool:
-        """Rewrite symbols of the function until `old` is `new`; False when that cannot be."""
+    def unify(self, old: Type, new: Type, maker: Operation | None = None) -> bool:
+        """Rewrite symbols of the function until `old` is `new`; False when that cannot be.
+
+        `maker` is the operation that was looked at last, where `old` is the type of a result of it.
+        """
         if old is new or old == new:
             return True
-        renamed = renamings(old, new)
+        renamed = renamings(self._put_off.type(old), self._put_off.type(new))
         if renamed is None or any(name in self._given for name in renamed):
             return False
-        if renamed:
-            renaming = Renaming(renamed)
+        if (
+            maker is not None
+            and not self._put_off.is_about(renamed)
+            and renamed.keys().isdisjoint(visible_symbols([v.type for v in maker.operands]))
+        ):
+            self._put_off.add(renamed)
+        elif renamed:
+            self._rename(self._put_off)
+            self._rename(Renaming(renamed))
+            self._put_off = Renaming({})
+        return True
+
+    def _rename(self, renaming: Renaming) -> None:
+        if renaming:
             renaming.block(self.function)
             for operation in self.pending:
                 renaming.operation(operation)
-        return True
 
     def operands(self, operation: Operation) -> None:
-        """Bring the operands of an operation up to date."""
+        """Bring the operands of an operation up to date, and the types that it says."""
         if self._values:
             operation.operands = [self.now(v) for v in operation.operands]
+        if self._put_off:
+            self._put_off.said_by(operation)
+            for inner in operation.blocks:
+                self._put_off.taken_by(inner)
 
     def results(self, block: Block) -> None:
         """Bring the results of a block up to date."""
         if self._values:
             block.results = [self.now(v) for v in block.results]
+        if block is self.function:
+            self._rename(self._put_off)
+            self._put_off = Renaming({})
 
 
 def inline(block: Block, operands: Sequence[Value], into: Block) -> tuple[list[Operation], list[Value]]:
@@ -151,24 +176,48 @@ class Renaming:
 
     def __init__(self, names: dict[str, Extent]):
         self._names = names
+        self._known: set[str] = set()
+        """The symbols in what names were added for."""
         self._made: dict[Type, Type] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def add(self, names: dict[str, Extent]) -> None:
+        """Rename these too from now on."""
+        if names:
+            self._names.update(names)
+            self._known.update(name for e in names.values() if isinstance(e, Dim) for name in e.symbols())
+            self._made.clear()
+
+    def is_about(self, names: Iterable[str]) -> bool:
+        """Say whether one of these is renamed, or stands in what others are renamed to."""
+        return any(name in self._names or name in self._known for name in names)
 
     def block(self, block: Block) -> None:
         """Rename in all types of a block."""
-        for value in block.arguments:
-            value.type = self.type(value.type)
+        self.taken_by(block)
         for operation in block.operations:
             self.operation(operation)
 
+    def taken_by(self, block: Block) -> None:
+        """Rename in the types of a block's arguments."""
+        for value in block.arguments:
+            value.type = self.type(value.type)
+
     def operation(self, operation: Operation) -> None:
-        """Rename in the types of an operation's results, in its attributes and in its blocks."""
+        """Rename in what an operation says, and in its blocks."""
+        self.said_by(operation)
+        for inner in operation.blocks:
+            self.block(inner)
+
+    def said_by(self, operation: Operation) -> None:
+        """Rename in the types of an operation's results, and in its attributes."""
         for value in operation.results:
             value.type = self.type(value.type)
         for name, attribute in operation.attributes.items():
             if isinstance(attribute, (Type, tuple)):
                 operation.attributes[name] = self._attribute(attribute)
-        for inner in operation.blocks:
-            self.block(inner)
 
     def type(self, t: Type) -> Type:
         """Return a type with the extents."""

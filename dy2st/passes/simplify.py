@@ -90,7 +90,7 @@ class _Simplify:
         if source is None or source.op.name != "tuple_new":
             return False
         pairs = list(zip(operation.results, source.operands, strict=True))
-        if not all(self.replacements.unify(a.type, self.replacements.now(b).type) for a, b in pairs):
+        if not all(self.replacements.unify(a.type, self.replacements.now(b).type, operation) for a, b in pairs):
             return False
         return all(self.replace(a, b) for a, b in pairs)
 
@@ -166,7 +166,7 @@ class _Simplify:
         pairs = list(zip(operation.results, results, strict=True))
         self.replacements.pending += made
         for old, new in pairs:
-            if not self.replacements.unify(old.type, new.type):
+            if not self.replacements.unify(old.type, new.type, operation):
                 return False
         self.kept += made
         for one in made:

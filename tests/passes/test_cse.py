@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from dy2st import dtypes
+from dy2st.ir.program import Operation
+from dy2st.ir.verifier import verify
 from dy2st.passes.cse import MergeCommonSubexpressions, identity
-from tests.passes.texts import becomes, stays
+from dy2st.passes.rewrite import Renaming
+from tests.passes.texts import becomes, program, stays
 
 CSE = MergeCommonSubexpressions()
 
@@ -139,3 +142,31 @@ def test_arguments_that_take_the_same_value_become_one_in_nested_blocks() -> Non
 )
 def test_identity_of_attributes(a: object, b: object, same: bool) -> None:
     assert (identity({"value": a}) == identity({"value": b})) is same
+
+
+def test_renaming_extents_does_not_go_through_the_function_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed: list[Operation] = []
+    said_by = Renaming.said_by
+
+    def counted(self: Renaming, operation: Operation) -> None:
+        renamed.append(operation)
+        said_by(self, operation)
+
+    monkeypatch.setattr(Renaming, "said_by", counted)
+    count, lines, last = 60, list[str](), "%x"
+    for i in range(count):
+        lines.append(f"%m{i}: bool[4] = ne(%x, {last if i else '%y'})")
+        for side in "ab":
+            lines.append(f"%{side}{i}: int64[{side}{i}, 1] = nonzero(%m{i})")
+            lines.append(f"%{side}s{i}: int64[] = sum(%{side}{i}) {{axis=(0, 1), keepdim=false}}")
+        lines.append(f"%c{i}: int64[] = mul(%as{i}, %bs{i})")
+        lines.append(f"%f{i}: float32[] = cast(%c{i}) {{dtype=float32}}")
+        lines.append(f"%l{i}: float32[4] = broadcast(%f{i}) {{shape=(4,)}}")
+        last = f"%l{i}"
+    made = program("%x: float32[4], %y: float32[4]\n        " + "\n        ".join([*lines, f"return {last}"]))
+    before = made.count
+    assert MergeCommonSubexpressions().apply(made)
+    assert made.count == before - 2 * count
+    assert len(renamed) < 3 * before
+    verify(made)
+    assert not [v for o in made.walk() for v in o.results if "b" in str(v.type).partition("[")[2]]
