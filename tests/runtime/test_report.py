@@ -44,12 +44,12 @@ def test_reports_as_text(report, said):
 
 def test_explain_says_how_a_program_runs(rng):
     x = paddle.to_tensor(rng.normal(size=(50, 100)).astype("float32"))
-    first = explained(lambda x: paddle.nn.functional.softmax(paddle.exp(x).astype("float16")), x)
+    first = explained(lambda x: paddle.cumsum(paddle.exp(x).astype("float16"), axis=0), x)
     ((role, report),) = first.runs[0]
     assert (role, report.versions, report.kept) == ("", 1, 0)
-    assert report.host_calls == Counter(softmax=1)
+    assert report.host_calls == Counter(cumsum=1)
     assert "native code, made in" in str(first)
-    assert "Python for softmax" in str(first)
+    assert "Python for cumsum" in str(first)
 
 
 def test_explain_says_what_was_kept(rng):
