@@ -14,15 +14,15 @@ _OTHER_HARDWARE = re.compile(r"(?<![a-z])(xpu|npu|ipu|mlu|gcu|rocm|cinn|custom_?
 def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
     """Return the error for a name that a module has not; it says what is near, or that the hardware is not here.
 
-    >>> no_attribute("dy2st", "mathmul", ["matmul", "add"])
-    AttributeError("module 'dy2st' has no attribute 'mathmul'; did you mean 'matmul'?")
+    >>> print(no_attribute("dy2st", "mathmul", ["matmul", "add"]))
+    module 'dy2st' has no attribute 'mathmul'; did you mean 'matmul'?
     """
     text = f"module {module!r} has no attribute {name!r}"
     if _OTHER_HARDWARE.search(name):
         return AttributeError(f"{text}: dy2st runs on CPUs and CUDA devices, not on that hardware", name=name)
     if name.startswith("_"):
         return AttributeError(text, name=name)
-    return AttributeError(f"{text}; {_hint(module, name, known)}", name=name)
+    return NoAttribute(text, name, lambda: _hint(module, name, known))
 
 
 def _hint(owner: str, name: str, known: Iterable[str]) -> str:
@@ -32,6 +32,23 @@ def _hint(owner: str, name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
     return f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({owner}) lists the names there are"
+
+
+class NoAttribute(AttributeError):
+    """A name that a module has not; the hint is looked for where the error is shown: importing a module of a package
+    asks the package for the name first, and shows no error.
+    """
+
+    def __init__(self, text: str, name: str, hint: Callable[[], str]):
+        super().__init__(text, name=name)
+        self._hint = hint
+
+    def __str__(self) -> str:
+        (text,) = self.args
+        return f"{text}; {self._hint()}"
+
+    def __reduce__(self) -> tuple[type[AttributeError], tuple[str]]:
+        return AttributeError, (str(self),)
 
 
 class NoTensorAttribute(AttributeError):
@@ -50,6 +67,6 @@ def missing_in(module: str) -> Callable[[str], Any]:
     """Return a module's `__getattr__`, which has no names of its own."""
 
     def __getattr__(name: str) -> Any:  # noqa: N807
-        raise no_attribute(module, name, (n for n in vars(sys.modules[module]) if not n.startswith("_")))
+        raise no_attribute(module, name, [n for n in vars(sys.modules[module]) if not n.startswith("_")])
 
     return __getattr__
