@@ -97,7 +97,8 @@ class ListPut(_SetSlot):
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
         ct, at = cts[0], operands[1]
-        return [b.list_clear(ct, at) if linear[0] else None, None, b.list_take(ct, at) if linear[2] else None]
+        taken = b.list_take(ct, at) if linear[2] else None  # first: then nobody else holds the list that is cleared
+        return [b.list_clear(ct, at) if linear[0] else None, None, taken]
 
 
 class ListAccumulate(_SetSlot):

@@ -16,6 +16,7 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import Type
 from dy2st.records import field, record
 from dy2st.runtime.cpu.axis_maps import AxisMap, Group
+from dy2st.runtime.cpu.copied_views import copied_views
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.ends import End, Next, branches, overwritten, with_cond_last
 from dy2st.runtime.cpu.epilogues import Epilogue
@@ -106,6 +107,8 @@ class Writer(Values):
         end = End.of_program(unit.program)
         self.ends = {} if end is None else {end.block: end}
         """The blocks that end a run (ends.py)."""
+        self.copies: set[Value] = set()
+        """Parts of tensors that are copied at once (copied_views.py)."""
         self.overwritten: Next = {}
         """What loop nests may write into the memory of arguments (overwriting.py)."""
         self.joined: dict[Operation, Components] = {}
@@ -119,6 +122,7 @@ class Writer(Values):
         outer = self._dying, self._used, self.env, self.unfilled
         steps, self.unfilled = self._steps_of(block), unfilled(block)
         self.joins.update(joins_of(steps, block.results))
+        self.copies |= copied_views(steps, block.results)
         env, held = self._entering(block.arguments, arguments)
         self.env = env
         self._used = last = _last_uses(steps, block.results)

@@ -46,6 +46,16 @@ def _is_scattered(spec: Sequence[Any], values: Sequence[Value]) -> bool:
 
 @rule("index")
 def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+    """Write a view, or a copy where the tensor is written while the view is needed, or where tensors name elements."""
+    made, (result,) = _index(w, operation, operands), operation.results
+    if result not in w.copies:
+        return made
+    copy = w.copied(result, made[0])
+    w.release(result.type, made[0])
+    return [copy]
+
+
+def _index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a view, or a copy of the elements that tensors name; `eval` says which is outside."""
     value, spec = operation.operands[0], operation.attributes["spec"]
     if not _is_scattered(spec, operation.operands[1:]) or not is_memory(value):
@@ -69,7 +79,7 @@ def _on_dense_places(w: Writer, operation: Operation, operands: list[Components]
     """Write the read with copies of the tensors between the brackets that have gaps."""
     pairs = list(zip(operation.operands[1:], operands[1:], strict=True))
     dense = [w.copied(v, c) if isinstance(c, Strided) else c for v, c in pairs]
-    made = index(w, operation, [operands[0], *dense])
+    made = _index(w, operation, [operands[0], *dense])
     for (value, given), mine in zip(pairs, dense, strict=True):
         if mine is not given:
             w.release(value.type, mine)

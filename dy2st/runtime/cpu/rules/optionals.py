@@ -27,7 +27,7 @@ def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     inner = as_part(payload(types[0]))
     result = operation.results[0].type
     known = isinstance(inner, ListType) or (isinstance(inner, TensorType) and is_native(inner.dtype))
-    if not known or as_part(payload(types[1])) != inner:
+    if not known or not _are_alike(inner, as_part(payload(types[1]))):
         return host_rule(w, operation, operands)
     f = w.f
     there = [
@@ -54,6 +54,13 @@ def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return [made]
     some = f.value(f"or i1 {there[0]}, {there[1]}")
     return [(f.value(f"zext i1 {some} to i64"), *made)]
+
+
+def _are_alike(a: Type, b: Type) -> bool:
+    """Say whether two types are one, or those of tensors of which only a run tells that they are equally long."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return a.dtype is b.dtype and a.rank == b.rank
+    return a == b
 
 
 def sum_of(operation: Operation, a: Type, b: Type) -> Operation:
