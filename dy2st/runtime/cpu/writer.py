@@ -22,7 +22,7 @@ from dy2st.runtime.cpu.ends import End, Next, branches, overwritten, with_cond_l
 from dy2st.runtime.cpu.epilogues import Epilogue
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.host import HostCall
-from dy2st.runtime.cpu.joins import joins_of
+from dy2st.runtime.cpu.joins import joins_of, regions_of
 from dy2st.runtime.cpu.joint import Joint, Step, read_by
 from dy2st.runtime.cpu.memory import LIBRARY
 from dy2st.runtime.cpu.outlined import into_python
@@ -103,7 +103,7 @@ class Writer(Values):
         self.later: dict[Operation, Any] = {}
         """What is put by of products that are added after several turns of a loop (rules/later.py)."""
         self.joins: dict[Value, Operation] = {}
-        """What loop nests write where it belongs, with what it is joined by (joins.py)."""
+        """What loop nests write where it belongs, with what it is joined by, or set into (joins.py)."""
         end = End.of_program(unit.program)
         self.ends = {} if end is None else {end.block: end}
         """The blocks that end a run (ends.py)."""
@@ -112,19 +112,21 @@ class Writer(Values):
         self.overwritten: Next = {}
         """What loop nests may write into the memory of arguments (overwriting.py)."""
         self.joined: dict[Operation, Components] = {}
-        """The memory of joined tensors whose parts are being written."""
+        """The memory of tensors whose parts are being written."""
+        self.held: set[Value] = set()
+        """The values that the block that is being written holds."""
         self.unfilled: frozenset[Value] = frozenset()
         """What is filled for nobody in the block that is being written."""
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
         """Write a block. Arguments come with whether the block is to hold them; the caller holds the results."""
-        outer = self._dying, self._used, self.env, self.unfilled
+        outer = self._dying, self._used, self.env, self.held, self.unfilled
         steps, self.unfilled = self._steps_of(block), unfilled(block)
-        self.joins.update(joins_of(steps, block.results))
+        self.joins.update({**joins_of(steps, block.results), **regions_of(steps, block.results)})
         self.copies |= copied_views(steps, block.results)
         env, held = self._entering(block.arguments, arguments)
-        self.env = env
+        self.env, self.held = env, held
         self._used = last = _last_uses(steps, block.results)
         for value in [v for v in block.arguments if v in held and v not in last]:
             self.release(value.type, env[value])
@@ -134,7 +136,7 @@ class Writer(Values):
             operation = step.product if isinstance(step, Epilogue) else step
             if self._may_overwrite(step):  # nothing behind it is to ask for memory
                 self._copy_views([v for v in env if last.get(v, at) > at], env)
-            if isinstance(operation, Operation) and operation.op.name not in self.unit.strided:
+            if isinstance(operation, Operation) and not self._reads_gaps(operation):
                 self._copy_views(operation.operands, env)
             used = list(dict.fromkeys(read_by(step)))
             self._dying = {v for v in used if last[v] == at and v in held}
@@ -150,7 +152,7 @@ class Writer(Values):
                 if value in dying:
                     held.discard(value)
         self._copy_views(block.results, env)
-        self._dying, self._used, self.env, self.unfilled = outer
+        self._dying, self._used, self.env, self.held, self.unfilled = outer
         return self._results(block.results, env, held)
 
     def _steps_of(self, block: Block) -> list[Step]:
@@ -162,6 +164,10 @@ class Writer(Values):
         self.overwritten.update(overwritten(end, steps))
         self.ends.update((inner.block, inner) for inner in branches(end, steps))
         return steps
+
+    def _reads_gaps(self, operation: Operation) -> bool:
+        """Say whether an operation takes tensors with gaps; what joins parts that stand in their places reads none."""
+        return operation.op.name in self.unit.strided or operation in self.joined
 
     def _may_overwrite(self, step: Step) -> bool:
         """Say whether a step may write into the memory of arguments."""

@@ -44,6 +44,12 @@ def test_nests_write_parts_where_they_belong() -> None:
     assert not copies(TWO_NESTS + JOINED + "return %j")
 
 
+def test_no_part_has_memory_of_its_own() -> None:
+    for parts in (PARTS, TWO_NESTS):
+        made = NativePlan(program(text(parts + JOINED + "return %j"))).unit.module.text()
+        assert made.count("call ptr @dy2st.room") == 1
+
+
 @pytest.mark.parametrize(
     "body",
     [

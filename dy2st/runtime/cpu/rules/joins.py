@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.elements import store_element
-from dy2st.runtime.cpu.integers import times
+from dy2st.runtime.cpu.integers import all_of, compare, times
 from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.rules.tensors import allocate, alone, extents, product
+from dy2st.runtime.cpu.rules.views import region
 from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
@@ -66,8 +67,31 @@ def _of_numbers(w: Writer, operation: Operation, operands: list[Components]) -> 
 
 
 def places_in_joins(w: Writer, group: Group, extents: Sequence[str]) -> dict[Value, Strided]:
-    """Write memory for what a group's results are joined to (joins.py); return where each result stands in it."""
-    return {v: _place(w, v, w.joins[v], list(extents)) for v in group.results if v in w.joins}
+    """Write memory for what a group's results belong to (joins.py); return where each result stands in it."""
+    found: dict[Value, Strided] = {}
+    for value in [v for v in group.results if v in w.joins]:
+        write = _in_region if w.joins[value].op.name == "index_set" else _place
+        place = write(w, value, w.joins[value], list(extents))
+        if place is None:
+            del w.joins[value]
+        else:
+            found[value] = place
+    return found
+
+
+def _in_region(w: Writer, value: Value, write: Operation, shape: list[str]) -> Strided | None:
+    """Write a tensor that nobody else holds; return a region of it. None where the tensor has gaps itself."""
+    base, _, *numbers = write.operands
+    f, t, components = w.f, tensor_type(base), w.env[base]
+    if isinstance(components, Strided):
+        return None
+    where = region(w, base, components, write.attributes["spec"], numbers, [w.env[n] for n in numbers])
+    if where is None:
+        return None
+    w.demand(all_of(f, where.inside, *(compare(f, "eq", a, b) for a, b in zip(where.shape, shape, strict=True))))
+    made = w.env[base] = w.joined[write] = alone(w, t, components, base in w.held)
+    w.held.add(base)
+    return Strided.of(("null", f.offset(made[1], times(f, where.first, t.dtype.itemsize)), *shape), where.strides)
 
 
 def _place(w: Writer, value: Value, join: Operation, shape: list[str]) -> Strided:

@@ -23,6 +23,9 @@ Made = Sequence[Components]
 def write_region(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a region; `eval` does other brackets, and says what is outside or does not fit."""
     value, new = operation.operands[:2]
+    if operation in w.joined:
+        w.takes(value)
+        return [w.joined.pop(operation)]
     t, u = tensor_type(value), tensor_type(new)
     if not is_memory(value) or t.dtype is not u.dtype:
         return host_rule(w, operation, operands)
