@@ -5,14 +5,15 @@ P. Micikevicius et al., "Mixed Precision Training" (2018).
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from dy2st.ir.context import current
+from dy2st.dtypes import float16
+from dy2st.functions.comparison import isfinite
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime.places import namespace_of
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.tensor import Tensor
 
 
 class GradScaler:
@@ -71,24 +72,15 @@ class GradScaler:
         """
         if not self._enable:
             return
-        if current().trace is not None:
-            raise needs_value("whether gradients are finite")
         if id(optimizer) in self._found:
             raise RuntimeError("unscale_() was called twice since the last update()")
         finite = True
         for p in optimizer._parameter_list:
             if p.grad is None:
                 continue
-            array = p.grad.array("a gradient")
-            with np.errstate(all="ignore"):
-                array = array / array.dtype.type(self._scale) if self._scale < 6e4 else self._divided(array)
-            finite = finite and bool(namespace_of(array).isfinite(array).all())
-            p.grad = Tensor(array)
+            p.grad = _divided(p.grad.detach(), self._scale)
+            finite = finite and bool(isfinite(p.grad).all())
         self._found[id(optimizer)] = not finite
-
-    def _divided(self, array: Any) -> Any:
-        """Return a gradient divided by a scale that float16 cannot hold."""
-        return (array.astype(np.float64) / self._scale).astype(array.dtype)
 
     def step(self, optimizer: Optimizer) -> None:
         """Unscale the gradients (if that was not done) and update the parameters, unless a gradient is not finite."""
@@ -103,7 +95,7 @@ class GradScaler:
     def update(self) -> None:
         """Adapt the scale to the gradients since the last update."""
         found = any(self._found.values())
-        self._found = {}
+        self._found.clear()
         if not self._enable or not self._dynamic:
             return
         self._good, self._bad = (0, self._bad + 1) if found else (self._good + 1, 0)
@@ -163,4 +155,15 @@ class GradScaler:
         self._dynamic = state_dict["use_dynamic_loss_scaling"]
 
 
+for _method in vars(GradScaler).values():
+    if isinstance(_method, FunctionType) and _method.__name__ not in ("__init__", "state_dict", "load_state_dict"):
+        _method.__dy2st_convert__ = True  # pyright: ignore[reportFunctionMemberAccess] (to_static converts it)
+
 AmpScaler = GradScaler
+
+
+def _divided(gradient: Tensor, scale: Any) -> Tensor:
+    """Return a gradient divided by a scale, which float16 may not hold."""
+    if gradient.dtype is float16:
+        return (gradient.astype("float32") / scale).astype("float16")
+    return gradient / scale

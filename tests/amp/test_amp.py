@@ -195,6 +195,42 @@ def test_what_cannot_be_done_is_said(call, kind, text):
         call()
 
 
+def scaled_steps(static, whole):
+    """Train with a scaler, one of two gradients infinite at times; what is left after each step."""
+    p = paddle.create_parameter([2], "float32", default_initializer=nn.initializer.Constant(1.0))
+    adam = paddle.optimizer.Adam(0.1, parameters=[p])
+    scaler = amp.GradScaler(init_loss_scaling=8.0, incr_every_n_steps=2)
+
+    def backward(x):
+        loss = (p * p * x).sum()
+        scaler.scale(loss).backward()
+        return loss
+
+    def update():
+        scaler.step(adam)
+        scaler.update()
+        adam.clear_grad()
+
+    def step(x):
+        loss = backward(x)
+        update()
+        return loss
+
+    converted = paddle.jit.to_static(step if whole else backward, full_graph=True) if static else step
+    left = []
+    for k in range(8):
+        converted(paddle.to_tensor([1.0, float("inf") if k in (3, 5) else 2.0]))
+        if static and not whole:
+            update()
+        left.append((p.tolist(), scaler.get_init_loss_scaling(), scaler.state_dict()["incr_count"]))
+    return left
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["step in the Program", "step outside"])
+def test_scaled_steps_of_a_program_are_those_of_eager_mode(whole):
+    np.testing.assert_equal(scaled_steps(True, whole), scaled_steps(False, whole))
+
+
 def test_unscaling_twice_is_noticed(trained):
     _, sgd = trained
     scaler = amp.GradScaler()
