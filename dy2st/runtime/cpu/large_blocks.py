@@ -2,6 +2,8 @@
 
 Fresh memory costs more than what most loops do with it, because the system clears it page by page. Blocks that arrays
 gave back wait for the next result of their size, whatever Program and thread makes it; at most so many bytes of them.
+Where no more can wait, one in eight takes the place of another, so that sizes which nobody asks for any more go in the
+end, and a few too many that come again and again do not drive each other out.
 
     head of a block, beside what memory.py has there     40 bytes in all
 """
@@ -21,6 +23,8 @@ SLOTS = 16
 """How many blocks wait at most."""
 LATEST = 64
 """Of how many large blocks it is known how large the latest were."""
+_ONE_OF = 8
+"""Of so many blocks that find no room one takes the place of another."""
 _MOST = 1 << 28
 """How many bytes wait at most."""
 _ADVICE = 14
@@ -53,6 +57,7 @@ declare i32 @dy2st.external.madvise(ptr, i64, i32)
 @dy2st.large.sizes = internal global [{LATEST} x i64] zeroinitializer
 @dy2st.waiting = internal global [{SLOTS} x ptr] zeroinitializer
 @dy2st.waiting.bytes = internal global i64 0
+@dy2st.waiting.turn = internal global i64 0
 
 ; memory for a block: what waits, else new
 define ptr @dy2st.export.new(i64 %align, i64 %bytes) {{
@@ -109,13 +114,15 @@ out:
   ret ptr null
 }}
 
-; a block that nobody holds: it waits where there is room, else it is freed
+; a block that nobody holds: it waits where there is room, or where another has waited, else it is freed
 define void @dy2st.export.old(ptr %block) {{
 entry:
   %field = getelementptr i8, ptr %block, i64 40
   %size = load i64, ptr %field
   %large = icmp uge i64 %size, {_LEAST}
-  br i1 %large, label %wait, label %free
+  %not.all = icmp ule i64 %size, {_MOST}
+  %may.wait = and i1 %large, %not.all
+  br i1 %may.wait, label %wait, label %free
 wait:
   %before = atomicrmw add ptr @dy2st.waiting.bytes, i64 %size monotonic
   %after = add i64 %before, %size
@@ -132,6 +139,27 @@ on:
   %more = icmp ult i64 %next, {SLOTS}
   br i1 %more, label %slot, label %full
 full:
+  %turn = atomicrmw add ptr @dy2st.waiting.turn, i64 1 monotonic
+  %rest = urem i64 %turn, {_ONE_OF}
+  %chosen = icmp eq i64 %rest, 0
+  br i1 %chosen, label %exchange, label %refuse
+exchange:
+  %round = udiv i64 %turn, {_ONE_OF}
+  %number = urem i64 %round, {SLOTS}
+  %there = getelementptr ptr, ptr @dy2st.waiting, i64 %number
+  %kept = select i1 %room, ptr %block, ptr null
+  %other = atomicrmw xchg ptr %there, ptr %kept acq_rel
+  %nothing = icmp eq ptr %other, null
+  br i1 %nothing, label %exchanged, label %drop
+drop:
+  %other.field = getelementptr i8, ptr %other, i64 40
+  %other.size = load i64, ptr %other.field
+  %less.other = atomicrmw sub ptr @dy2st.waiting.bytes, i64 %other.size monotonic
+  call void @dy2st.export.free(ptr %other)
+  br label %exchanged
+exchanged:
+  br i1 %room, label %done, label %refuse
+refuse:
   %less = atomicrmw sub ptr @dy2st.waiting.bytes, i64 %size monotonic
   br label %free
 free:

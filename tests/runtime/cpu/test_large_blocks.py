@@ -1,12 +1,14 @@
 """Memory of large results: used again once it was given back, never while somebody holds it."""
 
 import gc
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
 from dy2st.ir.parser import parse
+from dy2st.runtime.cpu import large_blocks, memory_ahead
 from dy2st.runtime.cpu.native import NativePlan
 from tests.in_threads import in_threads
 
@@ -40,6 +42,19 @@ def test_no_result_stands_in_the_memory_of_another_that_is_held(doubled, size):
     held = [doubled.run([np.full(size + i % 3, i, "float32")])[0] for i in range(18)]
     assert len({address(array) for array in held}) == len(held)
     assert all((array == 2 * i).all() for i, array in enumerate(held))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts blocks on large pages")
+def test_sizes_that_nobody_asks_for_any_more_make_room(doubled):
+    for size in range(1_100_000, 1_120_000, 1000):
+        doubled.run([np.ones(size, "float32")])
+    x = np.ones(1_200_000, "float32")
+    for _ in range(2 * large_blocks._ONE_OF):
+        doubled.run([x])
+    before = memory_ahead._taken()[1]
+    for _ in range(5):
+        doubled.run([x])
+    assert memory_ahead._taken()[1] == before
 
 
 def test_views_hold_the_memory(doubled):
