@@ -5,44 +5,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 
 from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.math import (
-    bessel,
-    division,
-    error_function,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse_trigonometric,
-    logarithm,
-    power,
-    rounding,
-    sigmoidal,
-    trigonometric,
-)
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.wide import WideEmitter
 
 Formula = Callable[..., Lanes]
 
-FORMULAS: Mapping[str, Formula] = {
-    formula.__name__: formula
-    for formula in (
-        exponential.exp, exponential.exp2, exponential.expm1,
-        logarithm.log, logarithm.log2, logarithm.log10, logarithm.log1p,
-        sigmoidal.sigmoid, sigmoidal.silu, sigmoidal.log_sigmoid, sigmoidal.softplus,
-        sigmoidal.gelu_tanh,
-        error_function.erf, error_function.gelu, error_function.erfinv,
-        gamma.lgamma, gamma.digamma, bessel.i0e, bessel.i1e,
-        hyperbolic.sinh, hyperbolic.cosh, hyperbolic.tanh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh,
-        trigonometric.sin, trigonometric.cos, trigonometric.tan,
-        inverse_trigonometric.asin, inverse_trigonometric.acos, inverse_trigonometric.atan, inverse_trigonometric.atan2,
-        power.pow, power.hypot, power.sqrt, power.rsqrt, power.reciprocal, power.square,
-        division.fmod, division.mod, division.floordiv,
-        rounding.floor, rounding.ceil, rounding.trunc, rounding.rint, rounding.round, rounding.sign, rounding.nextafter,
-    )
-}  # fmt: skip
+_BY_MODULE = {
+    "exponential": "exp exp2 expm1",
+    "logarithm": "log log2 log10 log1p",
+    "sigmoidal": "sigmoid silu log_sigmoid softplus gelu_tanh",
+    "error_function": "erf gelu erfinv",
+    "gamma": "lgamma digamma",
+    "bessel": "i0e i1e",
+    "hyperbolic": "sinh cosh tanh asinh acosh atanh",
+    "trigonometric": "sin cos tan",
+    "inverse_trigonometric": "asin acos atan atan2",
+    "power": "pow hypot sqrt rsqrt reciprocal square",
+    "division": "fmod mod floordiv",
+    "rounding": "floor ceil trunc rint round sign nextafter",
+}
+FORMULAS: Mapping[str, str] = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+"""The functions, each with the module that has its formula: that is loaded with the first Program that needs it."""
+
+
+def _formula(name: str) -> Formula:
+    return getattr(import_module(f"dy2st.runtime.cpu.math.{FORMULAS[name]}"), name)
 
 
 @functools.cache
@@ -70,7 +60,7 @@ def function(name: str, dtype: str, lanes: int) -> Definition:
     'dy2st.sqrt.f32.4'
     """
     e = Emitter(lanes)
-    return _finished(e, f"dy2st.{name}.{dtype}.{lanes}", dtype, _operands(e, name, dtype), FORMULAS[name])
+    return _finished(e, f"dy2st.{name}.{dtype}.{lanes}", dtype, _operands(e, name, dtype), _formula(name))
 
 
 @functools.cache
@@ -80,7 +70,7 @@ def strict_function(name: str, dtype: str, lanes: int) -> Definition:
     >>> strict_function("tanh", "f64", 4).name
     'dy2st.strict.tanh.f64.4'
     """
-    formula, symbol = FORMULAS[name], f"dy2st.strict.{name}.{dtype}.{lanes}"
+    formula, symbol = _formula(name), f"dy2st.strict.{name}.{dtype}.{lanes}"
     if name in EXACT:
         e = Emitter(lanes)
         return _finished(e, symbol, dtype, _operands(e, name, dtype), formula)
@@ -105,7 +95,7 @@ EXACT = frozenset(
 
 
 def _operands(e: Emitter, name: str, dtype: str) -> list[Lanes]:
-    names = list(inspect.signature(FORMULAS[name]).parameters)[1:]  # the first is the emitter
+    names = list(inspect.signature(_formula(name)).parameters)[1:]  # the first is the emitter
     return [Lanes(e, dtype, f"%{x}") for x in names]
 
 

@@ -7,15 +7,16 @@ log(1 + f) = f - s (f - z Q(z)), z = s**2. P and Q are minimax polynomials.
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 
 from dy2st.runtime.cpu.math.coefficients import LOG10_2_F32, LOG10_2_F64, LOG_2_F32, LOG_2_F64, LOG_F32, LOG_RATIO_F64
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN, form, split_at_root_half, whole_to_float
 
 _LOG_2 = {"f32": LOG_2_F32, "f64": LOG_2_F64}
-_LOG2_E = Decimal("1.4426950408889634073599246810018921374")
-_LOG10_E = Decimal("0.4342944819032518276511289189166050823")
+_LOG2_E = 14426950408889634073599246810018921374
+_LOG10_E = 4342944819032518276511289189166050823
+_UNIT = 10**37
+"""What the two are multiples of, that each has more digits than a float."""
 
 
 def log(e: Emitter, x: Lanes) -> Lanes:
@@ -69,15 +70,17 @@ def _split(e: Emitter, x: Lanes) -> tuple[Lanes, Lanes]:
     return m - 1.0, e.select(tiny, count - float(f.precision), count)
 
 
-def _to_base(e: Emitter, x: Lanes, scale: Decimal, head: float, tail: float) -> Lanes:
-    """Write log(x) scale = n (head + tail) + log(m) scale; f times the scale goes in two parts."""
+def _to_base(e: Emitter, x: Lanes, scale: int, head: float, tail: float) -> Lanes:
+    """Write log(x) scale / _UNIT = n (head + tail) + log(m) scale / _UNIT; f times that goes in two parts."""
     f, n = _split(e, x)
     kind = x.kind
     mask = {"f32": -0x1000, "f64": -0x8000000}[kind]
     f_head = e.floats(e.bits(f) & mask)
     rest = (f - f_head) + log1p_rest(e, f)
-    scale_head = _leading(float(scale), 12 if kind == "f32" else 26)
-    low = e.fma(f_head, float(scale - Decimal(scale_head)), rest * float(scale))
+    scale_head = _leading(scale / _UNIT, 12 if kind == "f32" else 26)
+    numerator, denominator = scale_head.as_integer_ratio()
+    scale_tail = (scale * denominator - numerator * _UNIT) / (denominator * _UNIT)  # of whole numbers: rounded once
+    low = e.fma(f_head, scale_tail, rest * (scale / _UNIT))
     low = e.fma(n, tail, low) if tail else low
     high = f_head * scale_head
     whole = n if head == 1.0 else n * head
