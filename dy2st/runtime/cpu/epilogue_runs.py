@@ -10,8 +10,7 @@ from dy2st.runtime.cpu.groups import Run, prepared, results
 from dy2st.runtime.cpu.layout import lanes_of
 from dy2st.runtime.cpu.parts import kernel_of_parts
 from dy2st.runtime.cpu.representation import Components
-from dy2st.runtime.cpu.rules.products import multiplied
-from dy2st.runtime.cpu.rules.windows import convolved
+from dy2st.runtime.cpu.rules.registry import with_parts
 from dy2st.runtime.cpu.splitting import element_cost
 from dy2st.runtime.cpu.writer import Writer
 
@@ -31,8 +30,7 @@ def run_epilogue(w: Writer, step: Epilogue, operands: Sequence[Components]) -> S
         runs.append(prepared(w, group, [given[v] for v in group.operands]))
         return _row(w, runs[0])
 
-    write = multiplied if product.op.name == "matmul" else convolved
-    write(w, product, [given[v] for v in product.operands], after)
+    with_parts(product.op.name)(w, product, [given[v] for v in product.operands], after)
     made = dict(zip(group.results, results(w, runs[0]), strict=True))
     if value in w.dying:
         w.release(value.type, given[value])

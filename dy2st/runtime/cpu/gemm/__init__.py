@@ -1,4 +1,19 @@
-"""Products of matrices as LLVM functions: kernels in registers, packing, and the loops around them."""
+"""Products of matrices as LLVM functions: kernels in registers, packing, and the loops around them.
 
-from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
-from dy2st.runtime.cpu.gemm.packed import packed_elements, packed_kernel, packing_kernel
+Their writers load on first use: many Programs have no products.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dy2st.late import late_names
+
+if TYPE_CHECKING:
+    from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
+    from dy2st.runtime.cpu.gemm.packed import packed_elements, packed_kernel, packing_kernel
+
+__getattr__ = late_names(
+    "dy2st.runtime.cpu.gemm",
+    {"matmul": "matmul_kernel scratch_kernel", "packed": "packed_elements packed_kernel packing_kernel"},
+)

@@ -7,8 +7,9 @@ files take 10 ms to load.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from dy2st.runtime.cpu.representation import Components
 from dy2st.runtime.cpu.writer import Rule
 
 FAMILIES = {
@@ -59,6 +60,7 @@ FAMILIES = {
     ),
 }
 """The ops that a file of this folder has rules for; other elementwise ones are written by zero_rank.py."""
+_WITH_PARTS = {"matmul": ("products", "multiplied"), "conv": ("windows", "convolved")}
 FILES = {name: file for file, names in FAMILIES.items() for name in names.split()}
 _rules: dict[str, Rule] = {}
 STRIDED = frozenset(
@@ -118,3 +120,13 @@ def rule_of(name: str) -> Rule | None:
     if name not in _rules:
         importlib.import_module(f"dy2st.runtime.cpu.rules.{file}")
     return _rules[name]
+
+
+def with_parts(name: str) -> Callable[..., Sequence[Components]]:
+    """Return the function that writes a product, and also what is done with its parts.
+
+    >>> with_parts("matmul").__name__, with_parts("conv").__name__
+    ('multiplied', 'convolved')
+    """
+    file, function = _WITH_PARTS[name]
+    return getattr(importlib.import_module(f"dy2st.runtime.cpu.rules.{file}"), function)
