@@ -20,7 +20,7 @@ from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
-from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
+from dy2st.jit.fast_call import UNSEEN, Recogniser, pays, recogniser
 from dy2st.jit.kept_conversions import convert
 from dy2st.jit.named_calls import named_after, named_call
 from dy2st.jit.openness import Openness
@@ -154,7 +154,7 @@ class StaticFunction(Locked):
                 made = flatten(values, self._open.arguments)
                 program, made = self._program(made)
                 if program is not None:
-                    if program.calls:
+                    if pays(program):
                         self._remember(_kind(context, args, keywords), program, args, keywords, made)
                     program.calls += 1
                     found = self._named(program.run, made.leaves, made.containers)

@@ -40,6 +40,9 @@ _MAKING_ANY, _MAKING_ONE = 0.04, 0.5e-3
 
 _WORTH_IT = 0.002
 """Seconds of the interpreter from which on native code is made beside its first run: the next waits for it."""
+_LONG_TO_MAKE = 1.0
+"""Code that takes longer to make is made for the second run: it would hold up what Python does meanwhile, for nothing
+where no second one comes, as of a train step that finds no gradients the first time and those of zeros from then on."""
 
 
 _NOT_MADE = """\
@@ -142,6 +145,8 @@ class Automatic(Locked):
         self._plan: Plan | None = None
         self._expected = 0.0
         """About how long the interpreter takes, in seconds."""
+        self._to_make = 0.0
+        """About how long it takes to make native code, in seconds."""
         self._extents: dict[str, int] = {}
         """What the symbols were in the run that the interpreter made."""
         self._chosen: Runnable | None = None
@@ -226,7 +231,7 @@ class Automatic(Locked):
             if expected or not self._takes_long(inputs):
                 kept = None if is_empty() else cpu.kept_code(self.program, inputs)  # 2.
                 if kept is not None or not expected or not self._takes_long(inputs):
-                    if kept is None and self._expected > _WORTH_IT:
+                    if kept is None and self._expected > _WORTH_IT and self._to_make < _LONG_TO_MAKE:
                         self._making = self._maker(inputs)
                     return kept
         with apart(), rarely():
@@ -236,7 +241,8 @@ class Automatic(Locked):
         """Say whether the interpreter is likely to run longer than it takes to make native code."""
         count = sum(1 for _ in self.program.walk())
         self._expected = seconds(self.program, inputs)
-        return self._expected > _MAKING_ANY + _MAKING_ONE * count
+        self._to_make = _MAKING_ANY + _MAKING_ONE * count
+        return self._expected > self._to_make
 
     def _maker(self, inputs: Sequence[Any]) -> Once:
         """Return what makes native code for inputs; it keeps none of them."""

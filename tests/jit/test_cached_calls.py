@@ -164,6 +164,18 @@ def test_a_program_with_too_much_state_takes_the_slow_way(monkeypatch: pytest.Mo
     assert recognised(static) == 0
 
 
+def test_a_program_with_much_state_is_recognised_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_call, "MUCH_STATE", 1)
+    monkeypatch.setattr(fast_call, "CALLS_BEFORE", 4)
+    layer = paddle.nn.Linear(2, 2)
+    static = paddle.jit.to_static(lambda x: layer(x), full_graph=True)
+    found = []
+    for _ in range(6):
+        static(T([[1.0, 2.0]]))
+        found.append(recognised(static))
+    assert found == [0, 0, 0, 0, 1, 1]
+
+
 def test_two_threads_call_what_is_being_recognised() -> None:
     static = paddle.jit.to_static(lambda x, k: x * k + 1, full_graph=True)
     wrong: list[Any] = []

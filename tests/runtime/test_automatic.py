@@ -182,6 +182,16 @@ def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
     assert runner.native is not None
 
 
+def test_what_takes_long_to_make_is_made_for_the_second_run(monkeypatch):
+    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(automatic, "_LONG_TO_MAKE", 0.0)
+    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner.run([np.zeros((600, 5), "float32")])
+    assert runner._job is None
+    runner.run([np.zeros((600, 5), "float32")])
+    assert runner.native is not None
+
+
 def test_an_error_of_code_made_beside_is_that_of_the_next_run(monkeypatch):
     def broken(*_, **__):
         raise KeyError("no rule")
