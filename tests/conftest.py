@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.register_profile("fast", max_examples=25)
         settings.load_profile("fast")
     if config.pluginmanager.hasplugin("cacheprovider") and not config.getoption("--new-objects"):
-        config.stash[OBJECTS] = objects.keep(config.cache.mkdir("dy2st-objects"))
+        config.stash[OBJECTS] = objects.keep(config.rootpath / ".pytest_cache" / "d" / "dy2st-objects")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +39,8 @@ class Objects:
 
     def shrink(self) -> None:
         """Remove what was not used for longest, where there is too much."""
-        shrink(str(self._folder), MOST_BYTES)
+        if self._folder.is_dir():
+            shrink(str(self._folder), MOST_BYTES)
 
 
 @cache
@@ -65,6 +67,9 @@ def _read(file: Path) -> bytes | None:
 
 
 def _write(file: Path, content: bytes) -> None:
-    part = file.with_name(f"{file.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
-    part.write_bytes(zlib.compress(content, 1))
-    part.replace(file)
+    """Keep an object. A checkout that cannot be written to keeps none: this only saves time."""
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+        part.write_bytes(zlib.compress(content, 1))
+        part.replace(file)

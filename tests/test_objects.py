@@ -6,6 +6,7 @@ import pytest
 
 from dy2st.runtime.cpu.compiler import compiled
 from dy2st.runtime.cpu.target import host_target
+from tests.in_threads import in_threads
 from tests.objects import Objects
 
 TEXT = "define i64 @f(i64 %x) {\n  ret i64 %x\n}"
@@ -59,3 +60,27 @@ def test_of_a_text_that_is_wrong_nothing_is_kept(objects: Objects, tmp_path: Pat
     with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
         objects.compiled("define i64", MACHINE, ())
     assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_written_all_is_compiled(llvm: Counted, tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    objects = Objects(tmp_path / "a file" / "folder", llvm.compiled)
+    assert objects.compiled(TEXT, MACHINE, ()) == objects.compiled(TEXT, MACHINE, ())
+    objects.shrink()
+    assert llvm.times == 2
+
+
+def test_too_much_is_removed(objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects.compiled(TEXT, MACHINE, ())
+    objects.shrink()
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr("tests.objects.MOST_BYTES", 10)
+    objects.shrink()
+    assert not list(tmp_path.iterdir())
+
+
+def test_threads_keep_the_same_object_at_once(objects: Objects, tmp_path: Path) -> None:
+    found: list[bytes] = []
+    in_threads(*[lambda: found.append(objects.compiled(TEXT, MACHINE, ()))] * 4)
+    assert found == [compiled(TEXT, MACHINE, ())] * 4
+    assert len(list(tmp_path.iterdir())) == 1
