@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.dtypes import DType
+from dy2st.nn.layer_attributes import settings
 from dy2st.records import record
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
@@ -247,3 +248,46 @@ class LayerGuard:
 
     def __str__(self) -> str:
         return f"the sublayers or hooks of a {type(self.owner).__name__}"
+
+
+class SettingsGuard:
+    """The attributes beside tensors and sublayers that layers of this package had while tracing: `p` of a Dropout."""
+
+    owner = None
+
+    def __init__(self) -> None:
+        self.layers: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self.seen = settings.changes
+
+    def note(self, layer: Any) -> None:
+        """Keep the attributes of a layer as they are now."""
+        if id(layer) not in self.layers:
+            self.layers[id(layer)] = layer, _settings_of(layer)
+
+    def holds(self) -> bool:
+        """Say whether they still are; they are looked at only where any layer was changed."""
+        if self.seen == settings.changes:
+            return True
+        if self._changed() is not None:
+            return False
+        self.seen = settings.changes
+        return True
+
+    def changed_number(self) -> bool:
+        """Say no: a Program takes them for constants."""
+        return False
+
+    def _changed(self) -> str | None:
+        for layer, before in self.layers.values():
+            now = _settings_of(layer)
+            for name, value in before.items():
+                if not same(now.get(name, MISSING), value):
+                    return f".{name} of a {type(layer).__name__}"
+        return None
+
+    def __str__(self) -> str:
+        return self._changed() or "the settings of layers"
+
+
+def _settings_of(layer: Any) -> dict[str, Any]:
+    return {name: x for name, x in vars(layer).items() if isinstance(x, (*SIMPLE, tuple)) and name != "_training"}

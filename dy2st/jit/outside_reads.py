@@ -17,11 +17,21 @@ from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.jit.guards import ArgumentSlot, ContentGuard, Guard, KindGuard, LayerGuard, StateSlot, ViewGuard
+from dy2st.jit.guards import (
+    ArgumentSlot,
+    ContentGuard,
+    Guard,
+    KindGuard,
+    LayerGuard,
+    SettingsGuard,
+    StateSlot,
+    ViewGuard,
+)
 from dy2st.jit.leaves import Leaves
 from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
 from dy2st.naming import is_plain_module
+from dy2st.nn.layer_attributes import runs_here
 from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
@@ -89,6 +99,8 @@ class OutsideReads(Leaves):
         if id(layer) not in self.made_objects:
             self.log.keep(layer)
             self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
+            if runs_here(layer):
+                self.guards.setdefault((0, "settings"), SettingsGuard()).note(layer)
 
     def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Return an attribute that library code reads, as the trace left it; `value` is the real one."""

@@ -5,10 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.ir.context import current
+from dy2st.naming import is_plain_module
+from dy2st.records import record
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor
 
 _REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
+
+
+@record
+class _Settings:
+    """How often an attribute of a layer of this package was set anew: Programs look at their layers then."""
+
+    changes: int = 0
+
+
+settings = _Settings()
+
+
+def runs_here(layer: Any) -> bool:
+    """Say whether the `forward` of a layer is this package's: it reads attributes that no trace sees."""
+    return is_plain_module(type(layer).forward.__module__)
 
 
 class RegisteredAttributes:
@@ -46,6 +63,8 @@ class RegisteredAttributes:
             raise TypeError(
                 f"{name!r} is a {kind} of this layer and takes a {kind} or None, not {type(value).__name__}"
             )
+        if name in state and runs_here(self):
+            settings.changes += 1
         object.__setattr__(self, name, value)
 
     def _place(self, registry: str, name: str, value: Any) -> None:

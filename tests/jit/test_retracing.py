@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dy2st as paddle
@@ -51,3 +52,27 @@ def test_calls_that_are_traced_for_themselves_count() -> None:
 @pytest.mark.parametrize("times", [1, 3 * MANY])
 def test_calls_that_find_their_program_are_silent(times: int) -> None:
     assert told(paddle.jit.to_static(by_mode), [("same", paddle.ones([i + 1])) for i in range(times)]) == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "value"),
+    [
+        (lambda: paddle.nn.Dropout(0.0), "p", 1.0),
+        (lambda: paddle.nn.LayerNorm(3), "_epsilon", 0.5),
+        (lambda: paddle.nn.LeakyReLU(0.1), "_negative_slope", 0.7),
+        (lambda: paddle.nn.Sequential(paddle.nn.Softmax(0)), "0._axis", 1),
+    ],
+    ids=["Dropout", "LayerNorm", "LeakyReLU", "inside of a Sequential"],
+)
+def test_settings_of_layers_that_change_are_seen(layer: Any, name: str, value: float) -> None:
+    made = layer()
+    *inside, last = name.split(".")
+    owner = made[int(inside[0])] if inside else made
+    static = paddle.jit.to_static(lambda x: made(x), full_graph=True)
+    x = paddle.to_tensor([[1.0, -2.0, 4.0], [3.0, 0.5, -1.0]])
+    before = getattr(owner, last)
+    for setting in (before, before, value, value, before):
+        setattr(owner, last, setting)
+        np.testing.assert_allclose(static(x).numpy(), made(x).numpy(), rtol=1e-6)
+    assert len(static.program_cache) == 2
+    assert f".{last} of a {type(owner).__name__} has changed" in str(static.explain())
