@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dy2st.ir.context import replaced
+from dy2st.ir.context import current, replaced
 from dy2st.nn.maths import TENSORS
 from dy2st.runtime.tensor import Tensor
 
@@ -29,6 +29,11 @@ class ClipGradBase:
         """Return clipped gradients; they are arrays or tensors, `maths` the arithmetic for them."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it clips: define `clipped`")
 
+    def bound(self, name: str) -> Any:
+        """Return a number of this clipping as it is now; in a trace as it is at each run."""
+        trace, value = current().trace, getattr(self, name)
+        return trace.read_attribute(self, name, value) if hasattr(trace, "read_attribute") else value
+
 
 class ClipGradByValue(ClipGradBase):
     """Keep each element between `min` (-max where None) and `max`."""
@@ -40,7 +45,8 @@ class ClipGradByValue(ClipGradBase):
         self.min = -self.max if min is None else float(min)
 
     def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
-        return [maths.minimum(maths.maximum(g, self.min), self.max) for g in grads]
+        low, high = self.bound("min"), self.bound("max")
+        return [maths.minimum(maths.maximum(g, low), high) for g in grads]
 
     def __repr__(self) -> str:
         return f"ClipGradByValue(min={self.min}, max={self.max})"
@@ -53,7 +59,8 @@ class ClipGradByNorm(ClipGradBase):
         self.clip_norm = float(clip_norm)
 
     def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
-        return [g * (self.clip_norm / maths.maximum(maths.sqrt(maths.sum(g * g)), self.clip_norm)) for g in grads]
+        most = self.bound("clip_norm")
+        return [g * (most / maths.maximum(maths.sqrt(maths.sum(g * g)), most)) for g in grads]
 
     def __repr__(self) -> str:
         return f"ClipGradByNorm(clip_norm={self.clip_norm})"
@@ -69,9 +76,10 @@ class ClipGradByGlobalNorm(ClipGradBase):
         if not grads:
             return []
         total: Any = 0.0
+        most = self.bound("clip_norm")
         for g in grads:
             total = total + maths.wide(maths.sum(g * g))
-        factor = self.clip_norm / maths.maximum(maths.sqrt(total), self.clip_norm)
+        factor = most / maths.maximum(maths.sqrt(total), most)
         return [g * maths.like(factor, g) for g in grads]
 
     def __repr__(self) -> str:

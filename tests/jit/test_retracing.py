@@ -76,3 +76,31 @@ def test_settings_of_layers_that_change_are_seen(layer: Any, name: str, value: f
         np.testing.assert_allclose(static(x).numpy(), made(x).numpy(), rtol=1e-6)
     assert len(static.program_cache) == 2
     assert f".{last} of a {type(owner).__name__} has changed" in str(static.explain())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("ClipGradByGlobalNorm", "clip_norm"), ("ClipGradByNorm", "clip_norm"), ("ClipGradByValue", "max")],
+)
+def test_a_bound_of_a_clipping_that_changes_becomes_an_input(kind: str, name: str) -> None:
+    def trained(static: bool) -> tuple[list[Any], int]:
+        p = paddle.create_parameter([2], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+        clip = getattr(paddle.nn, kind)(1.0)
+        sgd = paddle.optimizer.SGD(0.1, parameters=[p], grad_clip=clip)
+
+        def step(x: Any) -> Any:
+            (p * x).sum().backward()
+            sgd.step()
+            sgd.clear_grad()
+            return p * 1
+
+        run: Any = paddle.jit.to_static(step, full_graph=True) if static else step
+        left: list[Any] = []
+        for bound in (1.0, 1.0, 2.0, 0.5, 3.0):
+            setattr(clip, name, bound)
+            left.append(run(paddle.to_tensor([3.0, 4.0])).tolist())
+        return left, len(run.program_cache) if static else 0
+
+    (found, programs), (wanted, _) = trained(True), trained(False)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert programs <= 3  # the first has no gradients yet, the second a constant
