@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-from dy2st.runtime.cpu.reserve import LEAST, RESERVE
+from dy2st.runtime.cpu.reserve import LARGE_PAGES, LEAST, RESERVE
 
 _LEAST = 1 << 20
 """How many bytes a block has at least for any of this; the allocator of the C library is good at smaller ones."""
@@ -27,8 +27,6 @@ _ONE_OF = 8
 """Of so many blocks that find no room one takes the place of another."""
 _MOST = 1 << 28
 """How many bytes wait at most."""
-_ADVICE = 14
-"""MADV_HUGEPAGE, which only Linux has."""
 
 _ADVISED = f"""\
   %many = icmp uge i64 %bytes, {_PAGES}
@@ -40,7 +38,7 @@ large:
   %none = icmp eq ptr %pages, null
   br i1 %none, label %small, label %advise
 advise:
-  %ignored = call i32 @dy2st.external.madvise(ptr %pages, i64 %whole, i32 {_ADVICE})
+  %ignored = call i32 @dy2st.external.madvise(ptr %pages, i64 %whole, i32 {LARGE_PAGES})
   %number = atomicrmw add ptr @dy2st.large, i64 1 monotonic
   %at = urem i64 %number, {LATEST}
   %note = getelementptr i64, ptr @dy2st.large.sizes, i64 %at
@@ -52,6 +50,7 @@ LARGE = f"""
 declare void @dy2st.external.free(ptr)
 declare ptr @dy2st.external.aligned_alloc(i64, i64)
 declare i32 @dy2st.external.madvise(ptr, i64, i32)
+declare i32 @dy2st.external.clock_gettime(i32, ptr)
 {RESERVE}
 @dy2st.large = internal global i64 0
 @dy2st.large.sizes = internal global [{LATEST} x i64] zeroinitializer

@@ -6,8 +6,10 @@ fill it. So from a few MiB on such blocks are cut from one range of addresses, f
 pages at a call, 1.5 us each. A block that is given back waits in the list of its size for the next one that asks; the
 range itself stays until the process ends.
 
-Large pages would take a fifth of that, but only where the system has some at hand. Machines that give free memory back
-to their host have none: there 48 MiB took 110 ms in large pages, 32 in small ones, 20 in small ones brought in ahead.
+Large pages take a tenth of that, but only where the system has some at hand. Machines that give free memory back to
+their host have none: there 48 MiB took 110 ms in large pages, 32 in small ones, 20 in small ones brought in ahead. So
+small ones are brought in, unless a thread beside has time to look (`dy2st.reserve.bring`): it begins with a large one,
+and goes on with these for as long as each is there at once.
 
 Nothing here holds a lock, so a fork in the middle of anything at most loses some blocks: who takes one takes a whole
 list, and puts the rest back.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import mmap
 import sys
+import time
 
 from dy2st.runtime.cpu.memory import CLASSES
 
@@ -30,6 +33,11 @@ _AHEAD = 1 << 19
 """How many bytes are brought in at once."""
 POPULATE, _NO_RESERVE = 23, 0x4000
 """MADV_POPULATE_WRITE (since Linux 5.14) and MAP_NORESERVE."""
+LARGE_PAGES, _SMALL_PAGES = 14, 15
+"""MADV_HUGEPAGE and MADV_NOHUGEPAGE."""
+_PAGE = 1 << 21
+_LONG = 1_200_000
+"""A large page that takes more nanoseconds than this was not at hand: as many small ones take about as long."""
 
 _OPENED = f"""
 @dy2st.reserve = internal global ptr null
@@ -53,22 +61,26 @@ ask:
   %early = icmp ult i64 %asked, {_AFTER}
   br i1 %early, label %done, label %map
 map:
-  %whole = call ptr @mmap(ptr null, i64 {_BYTES}, i32 {mmap.PROT_READ | mmap.PROT_WRITE},
+  %whole = call ptr @mmap(ptr null, i64 {_BYTES + _PAGE}, i32 {mmap.PROT_READ | mmap.PROT_WRITE},
     i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE}, i32 -1, i64 0)
   %failed = icmp eq ptr %whole, inttoptr (i64 -1 to ptr)
   br i1 %failed, label %refused, label %mapped
 mapped:
-  %pair = cmpxchg ptr @dy2st.reserve, ptr null, ptr %whole acq_rel acquire
+  %number = ptrtoint ptr %whole to i64
+  %above = add i64 %number, {_PAGE - 1}
+  %aligned = and i64 %above, {-_PAGE}
+  %begin = inttoptr i64 %aligned to ptr
+  %pair = cmpxchg ptr @dy2st.reserve, ptr null, ptr %begin acq_rel acquire
   %first = extractvalue {{ptr, i1}} %pair, 1
   br i1 %first, label %done, label %late
 late:
   %other = extractvalue {{ptr, i1}} %pair, 0
-  %gone = call i32 @munmap(ptr %whole, i64 {_BYTES})
+  %gone = call i32 @munmap(ptr %whole, i64 {_BYTES + _PAGE})
   br label %done
 refused:
   br label %done
 done:
-  %found = phi ptr [ %there, %entry ], [ null, %ask ], [ %whole, %mapped ], [ %other, %late ], [ null, %refused ]
+  %found = phi ptr [ %there, %entry ], [ null, %ask ], [ %begin, %mapped ], [ %other, %late ], [ null, %refused ]
   ret ptr %found
 }}
 
@@ -161,6 +173,18 @@ out:
   ret ptr null
 }}
 
+define internal i64 @dy2st.reserve.now() {{
+entry:
+  %time = alloca [2 x i64]
+  %ignored = call i32 @dy2st.external.clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
+  %seconds = load i64, ptr %time
+  %place = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %place
+  %scaled = mul i64 %seconds, 1000000000
+  %sum = add i64 %scaled, %rest
+  ret i64 %sum
+}}
+
 ; bring in memory for that many bytes more than are in use, piece by piece: others may do so at the same time
 define internal void @dy2st.reserve.bring(i64 %bytes) {{
 entry:
@@ -173,19 +197,45 @@ goal:
   %wish = add i64 %used, %bytes
   %too.far = icmp ugt i64 %wish, {_BYTES}
   %end = select i1 %too.far, i64 {_BYTES}, i64 %wish
+  %begun = load atomic i64, ptr @dy2st.reserve.ahead monotonic, align 8
+  %up = add i64 %begun, {_PAGE - 1}
+  %next.page = and i64 %up, {-_PAGE}
+  %far = icmp ult i64 %next.page, %end
+  br i1 %far, label %advise, label %look
+advise:
+  %first = getelementptr i8, ptr %base, i64 %next.page
+  %end.up = add i64 %end, {_PAGE - 1}
+  %last.page = and i64 %end.up, {-_PAGE}
+  %more = sub i64 %last.page, %next.page
+  %advised = call i32 @dy2st.external.madvise(ptr %first, i64 %more, i32 {LARGE_PAGES})
   br label %look
 look:
+  %large = phi i1 [ true, %goal ], [ true, %advise ], [ %large, %ask ], [ %large, %bring ], [ false, %small ]
   %so.far = load atomic i64, ptr @dy2st.reserve.ahead monotonic, align 8
   %less = icmp ult i64 %so.far, %end
   br i1 %less, label %ask, label %done
 ask:
-  %to = add i64 %so.far, {_AHEAD}
+  %within = and i64 %so.far, {_PAGE - 1}
+  %at.page = icmp eq i64 %within, 0
+  %whole = and i1 %at.page, %large
+  %step = select i1 %whole, i64 {_PAGE}, i64 {_AHEAD}
+  %to = add i64 %so.far, %step
   %swap = cmpxchg ptr @dy2st.reserve.ahead, i64 %so.far, i64 %to monotonic monotonic
   %mine = extractvalue {{i64, i1}} %swap, 1
   br i1 %mine, label %bring, label %look
 bring:
   %from = getelementptr i8, ptr %base, i64 %so.far
-  %ignored = call i32 @dy2st.external.madvise(ptr %from, i64 {_AHEAD}, i32 {POPULATE})
+  %before = call i64 @dy2st.reserve.now()
+  %ignored = call i32 @dy2st.external.madvise(ptr %from, i64 %step, i32 {POPULATE})
+  %after = call i64 @dy2st.reserve.now()
+  %took = sub i64 %after, %before
+  %long = icmp ugt i64 %took, {_LONG}
+  %slow = and i1 %whole, %long
+  br i1 %slow, label %small, label %look
+small:
+  %next = getelementptr i8, ptr %base, i64 %to
+  %rest = sub i64 {_BYTES}, %to
+  %refused = call i32 @dy2st.external.madvise(ptr %next, i64 %rest, i32 {_SMALL_PAGES})
   br label %look
 done:
   ret void

@@ -53,6 +53,7 @@ def _made(guarded: bool) -> Code:
     provide("dy2st.external.free", lambda: _address(libc.free))
     provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
     provide("dy2st.external.madvise", lambda: _address(libc.madvise))
+    provide("dy2st.external.clock_gettime", lambda: _address(libc.clock_gettime))
     return load(_product(guarded).binary)
 
 
