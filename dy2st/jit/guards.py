@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.dtypes import DType
-from dy2st.nn.layer_attributes import settings
+from dy2st.nn.layer_attributes import is_read_here, settings
 from dy2st.records import record
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
@@ -262,7 +262,7 @@ class SettingsGuard:
     def note(self, layer: Any) -> None:
         """Keep the attributes of a layer as they are now."""
         if id(layer) not in self.layers:
-            self.layers[id(layer)] = layer, _settings_of(layer)
+            self.layers[id(layer)] = layer, settings_of(layer)
 
     def holds(self) -> bool:
         """Say whether they still are; they are looked at only where any layer was changed."""
@@ -279,7 +279,7 @@ class SettingsGuard:
 
     def _changed(self) -> str | None:
         for layer, before in self.layers.values():
-            now = _settings_of(layer)
+            now = settings_of(layer)
             for name, value in before.items():
                 if not same(now.get(name, MISSING), value):
                     return f".{name} of a {type(layer).__name__}"
@@ -289,5 +289,7 @@ class SettingsGuard:
         return self._changed() or "the settings of layers"
 
 
-def _settings_of(layer: Any) -> dict[str, Any]:
-    return {name: x for name, x in vars(layer).items() if isinstance(x, (*SIMPLE, tuple)) and name != "_training"}
+def settings_of(layer: Any) -> dict[str, Any]:
+    """Return the simple attributes of a layer that no trace sees read."""
+    simple = {name: x for name, x in vars(layer).items() if isinstance(x, (*SIMPLE, tuple)) and name != "_training"}
+    return {name: x for name, x in simple.items() if is_read_here(layer, name)}

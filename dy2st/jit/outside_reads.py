@@ -26,12 +26,12 @@ from dy2st.jit.guards import (
     SettingsGuard,
     StateSlot,
     ViewGuard,
+    settings_of,
 )
 from dy2st.jit.leaves import Leaves
 from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
 from dy2st.naming import is_plain_module
-from dy2st.nn.layer_attributes import runs_here
 from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
@@ -99,7 +99,7 @@ class OutsideReads(Leaves):
         if id(layer) not in self.made_objects:
             self.log.keep(layer)
             self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
-            if runs_here(layer):
+            if settings_of(layer):
                 self.guards.setdefault((0, "settings"), SettingsGuard()).note(layer)
 
     def read_attribute(self, owner: Any, name: str, value: Any) -> Any:

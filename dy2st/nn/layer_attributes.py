@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 from dy2st.ir.context import current
@@ -11,6 +13,7 @@ from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor
 
 _REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
+_BASES = (__name__, "dy2st.nn.layer", "builtins")
 
 
 @record
@@ -23,9 +26,18 @@ class _Settings:
 settings = _Settings()
 
 
-def runs_here(layer: Any) -> bool:
-    """Say whether the `forward` of a layer is this package's: it reads attributes that no trace sees."""
-    return is_plain_module(type(layer).forward.__module__)
+def is_read_here(layer: Any, name: str) -> bool:
+    """Say whether methods of this package, whose reads no trace sees, may read an attribute of a layer."""
+    kind = type(layer)
+    return is_plain_module(kind.__module__) or name in _names(kind)
+
+
+@lru_cache(maxsize=1024)
+def _names(kind: type) -> frozenset[str]:
+    """Return the names in the methods that a class of the user's has of layers of this package."""
+    classes = [c for c in kind.__mro__ if is_plain_module(c.__module__) and c.__module__ not in _BASES]
+    methods = [f for c in classes for f in vars(c).values() if isinstance(f, FunctionType)]
+    return frozenset(name for f in methods for name in f.__code__.co_names)
 
 
 class RegisteredAttributes:
@@ -63,7 +75,7 @@ class RegisteredAttributes:
             raise TypeError(
                 f"{name!r} is a {kind} of this layer and takes a {kind} or None, not {type(value).__name__}"
             )
-        if name in state and runs_here(self):
+        if name in state and is_read_here(self, name):
             settings.changes += 1
         object.__setattr__(self, name, value)
 
