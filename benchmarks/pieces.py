@@ -2,8 +2,8 @@
 
     python benchmarks/pieces.py > dy2st/runtime/cpu/math/piece_coefficients.py
 
-Each piece has the polynomial of least relative error (minimax.py), in the distance from its middle. The first one of an
-odd function has odd powers alone.
+Each piece has the polynomial of least relative error (minimax.py), in the distance from its middle. The first one of a
+function that is 0 at 0 has no constant. Where a width is a power of 2, numbers are cut into pieces by additions alone.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _cubic(x: mp.mpf) -> mp.mpf:
 
 
 ALL = (
-    Pieces("NORMAL_TAIL", lambda x: mp.erfc(x / mp.sqrt(2)) / 2, mp.mpf("0.3125"), 7),
-    Pieces("CUBIC_TAIL", lambda x: _logistic(_cubic(x)), mp.mpf("0.28125"), 7),
-    Pieces("LOGISTIC_TAIL", _logistic, mp.mpf("0.625"), 6),
-    Pieces("SOFTPLUS_TAIL", lambda x: mp.log1p(mp.exp(-x)), mp.mpf("0.625"), 6),
+    Pieces("NORMAL_TAIL", lambda x: mp.erfc(x / mp.sqrt(2)) / 2, mp.mpf("0.25"), 6),
+    Pieces("CUBIC_TAIL", lambda x: _logistic(_cubic(x)), mp.mpf("0.25"), 6),
+    Pieces("LOGISTIC_TAIL", _logistic, mp.mpf("0.5"), 5),
+    Pieces("SOFTPLUS_TAIL", lambda x: mp.log1p(mp.exp(-x)), mp.mpf("0.5"), 5),
     Pieces("TANH", mp.tanh, mp.mpf("0.625"), 7, odd=True),
-    Pieces("ERF", mp.erf, mp.mpf("0.265625"), 6, odd=True),
+    Pieces("ERF", mp.erf, mp.mpf("0.265625"), 5, odd=True),
 )
 
 
@@ -60,7 +60,7 @@ def rows(pieces: Pieces) -> tuple[list[list[mp.mpf]], float]:
     worst, half = 0.0, mp.mpf(pieces.width) / 2
     for number in range(PIECES):
         if pieces.odd and number == 0:
-            coefficients, error = _odd(pieces, half)
+            coefficients, error = _from_zero(pieces, half)
         else:
             coefficients, error = _one(pieces, number * mp.mpf(pieces.width), half)
         found.append(coefficients)
@@ -75,15 +75,13 @@ def _one(pieces: Pieces, middle: mp.mpf, half: mp.mpf) -> tuple[list[mp.mpf], fl
     return remez(Fit("", "f32", pieces.degree, -half, half, target, lambda d: 1 / target(d)))
 
 
-def _odd(pieces: Pieces, half: mp.mpf) -> tuple[list[mp.mpf], float]:
-    def ratio(square: mp.mpf) -> mp.mpf:
-        x = mp.sqrt(max(square, mp.mpf("1e-30")))
+def _from_zero(pieces: Pieces, half: mp.mpf) -> tuple[list[mp.mpf], float]:
+    def ratio(x: mp.mpf) -> mp.mpf:
+        x = max(x, mp.mpf("1e-15"))
         return pieces.function(x) / x
 
-    even, error = remez(Fit("", "f32", (pieces.degree - 1) // 2, 0, half**2, ratio, lambda z: 1 / ratio(z)))
-    zeros = [mp.mpf(0)] * (pieces.degree + 1)
-    zeros[1::2] = even
-    return zeros, error
+    factors, error = remez(Fit("", "f32", pieces.degree - 1, 0, half, ratio, lambda x: 1 / ratio(x)))
+    return [mp.mpf(0), *factors], error
 
 
 def _exponential() -> tuple[list[mp.mpf], float]:

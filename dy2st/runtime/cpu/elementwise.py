@@ -246,7 +246,7 @@ def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     """The exact form by the tail of the normal distribution; the one by tanh as ops/sigmoidal.py has it."""
     if not o.attributes["approximate"]:
         return v.math("gelu", dtype, a)
-    if v.module.strict:
+    if v.is_better("gelu_tanh", dtype):
         return v.math("gelu_tanh", dtype, a)
     kind = v.of(dtype)
     half = v.f.value(f"fmul {kind} {v.constant(0.5, dtype)}, {a}")
@@ -262,7 +262,7 @@ def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     kind, f = v.of(dtype), v.f
     beta = v.constant(o.attributes["beta"], dtype)
     scaled = f.value(f"fmul {kind} {beta}, {a}")
-    total = v.math("softplus", dtype, scaled) if v.module.strict else _softplus_of(v, dtype, scaled)
+    total = _softplus_of(v, dtype, scaled)
     curve = f.value(f"fdiv {kind} {total}, {beta}")
     linear = _compared(v, "gt", dtype, scaled, v.constant(o.attributes["threshold"], dtype))
     return v.select(linear, a, curve, dtype)
@@ -270,6 +270,8 @@ def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 def _softplus_of(v: Lanes, dtype: DType, scaled: str) -> str:
     """Write max(s, 0) + log1p(e ** -|s|)."""
+    if v.is_better("softplus", dtype):
+        return v.math("softplus", dtype, scaled)
     kind, f = v.of(dtype), v.f
     away = f.value(f"fneg {kind} {v.intrinsic('fabs', dtype, scaled)}")
     small = v.math("log1p", dtype, v.math("exp", dtype, away))

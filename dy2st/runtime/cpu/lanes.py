@@ -66,6 +66,11 @@ class Lanes:
         kind = self.of(dtype)
         return self.call(kind, definition, *(f"{kind} {r}" for r in registers))
 
+    def is_better(self, name: str, dtype: DType) -> bool:
+        """Say whether `math` has something better for this target than what could be written here."""
+        definition = math.function(name, "f32" if dtype.bits <= 32 else "f64", self.count)
+        return self.module.strict or self.module.better(definition.name) is not None
+
     def call(self, kind: str, definition: Definition, *registers: str) -> str:
         """Write a call of a definition, whose text stands here then where there is room for it."""
         best = self.module.better(definition.name) or definition

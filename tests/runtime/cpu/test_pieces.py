@@ -11,7 +11,9 @@ import dy2st as paddle
 from dy2st.runtime.cpu.math import function, piece_coefficients
 from dy2st.runtime.cpu.math.better import better_definitions
 from dy2st.runtime.cpu.math.pieces import BY_PIECES, by_pieces
+from dy2st.runtime.cpu.stages import stage
 from dy2st.runtime.cpu.target import host_target
+from dy2st.static import InputSpec
 from tests.runtime.cpu.accuracy import IN_FLOAT64, UNARY, numbers
 from tests.runtime.cpu.native import mapped, runnable, ulps
 
@@ -88,6 +90,22 @@ def test_a_function_gives_the_interpreters_values(size):
     given = paddle.to_tensor(np.random.default_rng(size).normal(0, 4, size).astype("float32"))
     for found, wanted in zip(paddle.jit.to_static(f)(given), f(given), strict=True):
         np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=2e-6, atol=1e-37)
+
+
+@with_avx512
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "softplus"])
+def test_operations_that_others_could_make_up_take_them(name, monkeypatch):
+    functional = paddle.nn.functional
+    made = {
+        "gelu": functional.gelu,
+        "gelu_tanh": lambda x: functional.gelu(x, approximate=True),
+        "softplus": lambda x: functional.softplus(x, beta=2.0),
+    }
+    static = paddle.jit.to_static(made[name], input_spec=[InputSpec([64], "float32")], full_graph=True)
+    program = static.concrete_program.main_program
+    for target in ("avx512", "avx2"):
+        monkeypatch.setenv("DY2ST_CPU", target)
+        assert (f"@dy2st.far.{name}." in stage(program, "llvm")) == (target == "avx512")
 
 
 @pytest.mark.slow

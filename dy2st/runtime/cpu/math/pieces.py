@@ -8,7 +8,7 @@ stands the formula that every target has.
 e**x is 2**n 2**(k/16) e**r with the power of 2 picked, so that r is small and three powers of it are enough.
 
 The other pieces are of functions of |x| that go to 0: the share T of a linear unit x T(-x), so that it is max(x, 0) -
-|x| T(|x|) and precise on both sides; or odd ones, by a polynomial without even powers about 0, which are 1 in the end.
+|x| T(|x|) and precise on both sides; or odd ones, by a polynomial without a constant about 0, which are 1 in the end.
 """
 
 from __future__ import annotations
@@ -108,15 +108,14 @@ def by_pieces(name: str, lanes: int) -> Definition:
 
 def _exp(e: Emitter, x: Lanes) -> Lanes:
     """Write e**x."""
-    log_2, log_2_rest = LOG_2_F32
+    (log_2, log_2_rest), shifter = LOG_2_F32, form("f32").shifter / PIECES
     x = e.smallest(e.largest(x, LEAST_ARGUMENT["f32"]), LARGEST_ARGUMENT["f32"])
-    shifted = e.fma(x, PIECES / math.log(2), form("f32").shifter)
-    whole = shifted - form("f32").shifter
-    r = e.fma(whole, -log_2_rest / PIECES, e.fma(whole, -log_2 / PIECES, x))
+    shifted = e.fma(x, 1 / math.log(2), shifter)  # its last bits are k
+    n = shifted - shifter  # and k / 16, which the last instruction takes off
+    r = e.fma(n, -log_2_rest, e.fma(n, -log_2, x))
     powers = [2 ** (k / PIECES) for k in range(PIECES)]
     power = by_vectors(e, PIECES, lambda pieces: _picked(e, pieces, powers), e.bits(shifted))
     growth = e.polynomial(r, (1.0, *by_name.EXP))
-    n = whole * (1 / PIECES)  # the instruction takes off its fraction
     return e.call(scaled_with_avx512("f32", e.lanes), "f32", e.fma(power * r, growth, power), e.bits(shifted), n)
 
 
@@ -142,9 +141,7 @@ def _everywhere(name: str, lanes: int) -> Definition:
 
 def _value(e: Emitter, a: Lanes, table: Table) -> Lanes:
     """Write the polynomial of the piece of a >= 0."""
-    shifter = form("f32").shifter
-    shifted = e.fma(a, 1 / table.width, shifter)  # its last bits are the number of the piece
-    distance = e.fma(shifted - shifter, -table.width, a)
+    shifted, distance = _cut(e, a, table.width)
 
     def polynomial(pieces: Parts, distances: Parts) -> Parts:
         totals = _picked(e, pieces, table.columns[-1])
@@ -154,6 +151,16 @@ def _value(e: Emitter, a: Lanes, table: Table) -> Lanes:
         return totals
 
     return by_vectors(e, PIECES, polynomial, e.bits(shifted), distance)
+
+
+def _cut(e: Emitter, a: Lanes, width: float) -> tuple[Lanes, Lanes]:
+    """Write a number whose last bits are the number of the piece of a >= 0, and the distance from its middle."""
+    shifter = form("f32").shifter
+    if math.frexp(width)[0] == 0.5:  # additions are left to the parts of the CPU that do not multiply
+        shifted = a + shifter * width
+        return shifted, a - (shifted - shifter * width)
+    shifted = e.fma(a, 1 / width, shifter)
+    return shifted, e.fma(shifted - shifter, -width, a)
 
 
 def _picked(e: Emitter, pieces: Parts, column: Sequence[float]) -> Parts:
