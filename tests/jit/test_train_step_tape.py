@@ -313,3 +313,21 @@ def test_steps_of_several_threads_train_their_own_weights() -> None:
     assert len(found) == 3
     for losses in found:
         np.testing.assert_allclose(losses, wanted, rtol=1e-5)
+
+
+def test_turns_make_no_gradient_of_what_needs_none() -> None:
+    w = paddle.create_parameter([4, 4], "float32")
+    optimizer = paddle.optimizer.SGD(learning_rate=0.1, parameters=[w])
+
+    @paddle.jit.to_static(full_graph=True)
+    def train(x: Any, turns: Any) -> Any:
+        for _ in range(turns):
+            for _ in range(turns):
+                loss = (x @ w).sum()
+                loss.backward()
+                optimizer.step()
+                optimizer.clear_grad(set_to_zero=False)
+
+    train(paddle.ones([2, 4]), paddle.to_tensor(2))
+    names = [o.name for o in train.concrete_program.main_program.walk()]
+    assert names.count("matmul") == 2  # the product, and the gradient of w
