@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import creation, diagonals
+from dy2st.functions import creation, diagonals, from_data
 from dy2st.functions.aliases import asarray as _asarray
 from dy2st.functions.assigning import clone
 from dy2st.functions.broadcasting import meshgrid as _meshgrid
@@ -92,7 +92,7 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Return what another library shares by DLPack."""
-    return _on(device, creation.from_dlpack(x, copy))
+    return _on(device, from_data.from_dlpack(x, copy))
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:

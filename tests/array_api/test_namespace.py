@@ -71,6 +71,7 @@ CALLS = {
     "pinv": lambda n: n.linalg.pinv(n.asarray(A), rtol=1e-8),
     "matrix_rank": lambda n: n.linalg.matrix_rank(n.asarray(A), rtol=1e-8),
     "tensordot of nothing": lambda n: n.tensordot(n.ones((0, 3)), n.ones((3, 0)), axes=1),
+    "from_dlpack": lambda n: n.from_dlpack(np.array(A)),
     "fftfreq": lambda n: n.fft.fftfreq(5, d=0.1),
     "rfft": lambda n: n.fft.rfft(n.asarray(A), axis=0),
 }  # fmt: skip
