@@ -7,6 +7,8 @@ Before                                              After
 An operation on elements gives as many as each of its operands has, and so does a broadcast that repeats nothing. So the
 loop nest that makes `%a` can go on with what needs `%n`, such as a repeated number. It is asked in front of them, so
 that `%x` is not held for it.
+
+An argument that the block writes by index is asked before that, or the write could not take its memory.
 """
 
 from __future__ import annotations
@@ -25,7 +27,27 @@ class DimsOfOperands(Pass):
         return each_block(program, _move)
 
 
+_WRITES = ("index_set", "index_add", "put_along_axis")
+
+
 def _move(block: Block) -> bool:
+    return _ask_before_writes(block) | _ask_operands(block)
+
+
+def _ask_before_writes(block: Block) -> bool:
+    """Put extents of arguments in front of the block where they are asked for behind a write."""
+    written: set[Value] = set()
+    late: list[Operation] = []
+    for operation in block.operations:
+        if operation.op.name in _WRITES and operation.operands[0].operation is None:
+            written.add(operation.operands[0])
+        elif operation.op.name == "dim" and operation.operands[0] in written:
+            late.append(operation)
+    block.operations = [*late, *(o for o in block.operations if o not in late)] if late else block.operations
+    return bool(late)
+
+
+def _ask_operands(block: Block) -> bool:
     moved: dict[Operation, list[Operation]] = {}
     for operation in block.operations:
         first = _first(operation.operands[0]) if operation.op.name == "dim" else None

@@ -49,3 +49,18 @@ def test_what_needs_the_extent_shares_the_nest(size: int, rng: np.random.Generat
     assert [o.name for o in nest.members] == ["relu", "full", "random_bernoulli", "mul"]
     given = [rng.normal(size=size).astype("float32"), 3, 4]
     assert NativePlan(p).run(given)[0].tobytes() == compile_plan(p).run(given)[0].tobytes()
+
+
+def test_an_argument_is_asked_before_it_is_written() -> None:
+    part = '{spec=(("int", 0),)}'
+    becomes(
+        DIMS,
+        f"""%x: float32[N, M], %r: float32[M]
+        %y: float32[N, M] = index_set(%x, %r) {part}
+        %n: int(N) = dim(%x) {{axis=0}}
+        return %y, %n""",
+        f"""%x: float32[N, M], %r: float32[M]
+        %n: int(N) = dim(%x) {{axis=0}}
+        %y: float32[N, M] = index_set(%x, %r) {part}
+        return %y, %n""",
+    )
