@@ -203,6 +203,9 @@ def parts_inside(node: Any) -> list[Any]:
     return parts + ([node.key, node.value] if type(node).__name__ == "DictComp" else [node.elt])
 
 
+_WITH_A_SCOPE = frozenset(["Lambda", "ClassDef", "FunctionDef", "AsyncFunctionDef"])
+
+
 def own(nodes: Any) -> Iterator[Any]:
     """Yield every node that runs as part of the same function, in source order.
 
@@ -212,8 +215,10 @@ def own(nodes: Any) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        outside = type(node).__name__ in ("Lambda", "ClassDef") or tree.is_function(node)
-        waiting += reversed(evaluated_outside(node) if outside else tree.children(node))
+        inside = evaluated_outside(node) if type(node).__name__ in _WITH_A_SCOPE else tree.children(node)
+        if inside:
+            inside.reverse()
+            waiting += inside
 
 
 def bound(nodes: Any) -> list[str]:

@@ -96,6 +96,8 @@ def children(node: ast.AST) -> list[Any]:
     kind = node.__class__
     for field in _FIELDS[kind] if kind in _FIELDS else _code_fields(kind):
         value = inside.get(field)
+        if not value:  # most often: no annotation, no keywords
+            continue
         if value.__class__ is list:
             found += [item for item in cast("list[object]", value) if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
@@ -124,7 +126,10 @@ def walk(node: ast.AST) -> Iterator[Any]:
     while waiting:
         here = waiting.pop()
         yield here
-        waiting += reversed(children(here))
+        inside = children(here)
+        if inside:
+            inside.reverse()
+            waiting += inside
 
 
 def functions(root: ast.AST) -> list[Any]:
