@@ -122,7 +122,9 @@ class Numbers:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float)) or (isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "biuf")
+    if isinstance(x, np.ndarray):
+        return x.size == 1 and x.dtype.kind in "biuf"
+    return isinstance(x, (int, float)) and abs(x) < _FAR
 
 
 def _tests(test: Value) -> Iterator[tuple[Value, Value]]:

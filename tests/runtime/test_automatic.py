@@ -173,6 +173,27 @@ def test_native_code_made_beside_runs_other_extents(monkeypatch):
         np.testing.assert_allclose(runner.run([x])[0], want, rtol=1e-3, atol=1e-6)
 
 
+def test_threads_that_run_again_meanwhile_wait_for_one_native_code(monkeypatch):
+    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    x = np.linspace(-1, 1, 3000, dtype="float32").reshape(600, 5)
+    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    want, made = runner.run([x])[0], []
+
+    def work():
+        for _ in range(3):
+            np.testing.assert_allclose(runner.run([x])[0], want, rtol=1e-3)
+        made.append(runner.native)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    runner.settle()
+    assert len(made) == 4
+    assert set(map(id, made)) == {id(runner.native)}
+
+
 def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
     monkeypatch.setattr(automatic, "usable_cpus", lambda: 1)
     runner = Automatic(optimise(program_of(up_to_rows, X)))

@@ -10,6 +10,7 @@ from dy2st.ir.program import Program
 from dy2st.passes import optimise
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.turns import LOOPS, Numbers
+from tests.passes.texts import program
 from tests.runtime.programs import counting, looping, program_of
 
 X = np.ones((2, 3), "float32")
@@ -128,3 +129,21 @@ def test_an_empty_input_turns_nothing_for_ever(function):
 def test_a_limit_that_is_no_number_tells_nothing():
     (found,) = turns(program_of(of_tensors, X, np.array(3.0)), X, np.array(math.nan))
     assert not math.isfinite(found)
+
+
+def test_a_limit_beyond_every_float_tells_nothing():
+    loop = program("""%n: int, %x: float32[]
+      %z: int(0) = scalar_constant() {value=0}
+      %go: bool = scalar_gt(%n, %z)
+      %t: int, %y: float32[] = while_loop(%go, %z, %x, %n) {carried=2} {
+        body(%i: int, %a: float32[], %m: int) {
+          %one: int(1) = scalar_constant() {value=1}
+          %j: int = scalar_add(%i, %one)
+          %e: float32[] = exp(%a)
+          %more: bool = scalar_lt(%j, %m)
+          return %more, %j, %e
+        }
+      }
+      return %y""")
+    assert turns(loop, 7, np.float32(1)) == [7]
+    assert turns(loop, 10**400, np.float32(1)) == [math.inf]
