@@ -187,7 +187,7 @@ def _picked(operation: Operation, group: Group) -> AxisMap | None:
     if pick is None or map_ is None:
         return None
     if pick.along:
-        group.outer = len(group.space) - 1  # rows lie along one axis of the table
+        group.outer = max((i for i, e in enumerate(group.space) if e != 1), default=0)  # rows lie along one axis
     elif any(axis is not None for axis in map_[: pick.first]) and None in map_[pick.first : pick.lead]:
         return None  # rows might reach from axes in front of the places to those behind
     for i, value in enumerate(pick.places):

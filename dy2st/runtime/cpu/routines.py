@@ -13,6 +13,7 @@ from dy2st.runtime.cpu.elements import Elements, Place
 from dy2st.runtime.cpu.emit import Function, Module
 from dy2st.runtime.cpu.integers import rounded_down
 from dy2st.runtime.cpu.lanes import Lanes
+from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import element_kind
 from dy2st.runtime.cpu.target import Target
 from dy2st.runtime.cpu.threads.fork import PARALLEL, RANGE, forked
@@ -94,6 +95,20 @@ def fill(w: Writer, dtype: DType, address: str, count: str, register: str) -> No
 
     name = routine(w, f"fill.{dtype.name}", [("ptr", "%to"), ("i64", "%count"), (kind, "%x")], write)
     w.f.call("void", name, f"ptr {address}", f"i64 {count}", f"{kind} {register}")
+
+
+def adding(w: Writer, dtype: DType) -> str:
+    """Return the symbol of the function `void (to, more, count)` that adds elements to others."""
+    kernels = w.unit.kernels
+
+    def total(v: Lanes, i: str) -> str:
+        elements = Elements(v.f, kernels, v.count)
+        return combined(v, "sum", dtype, *(elements.load(Place(row, i, dtype)) for row in ("%to", "%more")))
+
+    def write(f: Function) -> None:
+        each_element(f, kernels, w.unit.target, dtype, "%to", "%count", total)
+
+    return routine(w, f"add.{dtype.name}", [("ptr", "%to"), ("ptr", "%more"), ("i64", "%count")], write)
 
 
 def clear(w: Writer, address: str, size: str) -> None:

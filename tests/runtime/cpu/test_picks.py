@@ -43,6 +43,8 @@ FORMS = {
     "two places": chain("V, V", "N", "N", 'index(%x, %i, %i) {spec=(("tensor",), ("tensor",))}'),
     "along the last axis": chain("D, V", "D, N", "D, N", "take_along_axis(%x, %i) {axis=1}"),
     "along the first axis": chain("V, D", "N, D", "N, D", "take_along_axis(%x, %i) {axis=0}"),
+    "one of each row": chain("D, V", "D, 1", "D, 1", "take_along_axis(%x, %i) {axis=1}"),
+    "one of each row of a batch": chain("D, N, V", "D, N, 1", "D, N, 1", "take_along_axis(%x, %i) {axis=2}"),
     "along a middle axis": chain("2, V, D", "2, N, D", "2, N, D", "take_along_axis(%x, %i) {axis=1}"),
 }  # fmt: skip
 

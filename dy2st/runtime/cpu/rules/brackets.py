@@ -16,7 +16,7 @@ from dy2st.runtime.cpu.integers import all_of, compare, negation, times
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
-from dy2st.runtime.cpu.routines import fill
+from dy2st.runtime.cpu.routines import adding, fill
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scattered import Scattered, each_place, element_at, scattered
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, writable
@@ -141,6 +141,9 @@ def write_run(w: Writer, f: Function, dtype: DType, where: Scattered, place: str
     if where.whole and not add:
         size = times(f, "%run", dtype.itemsize)
         f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {of}", f"i64 {size}", "i1 false")
+        return
+    if where.whole:
+        f.call("void", adding(w, dtype), f"ptr {to}", f"ptr {of}", "i64 %run")
         return
     with f.loop("%run", hint="run") as i:
         room = element_at(f, to, i, dtype)

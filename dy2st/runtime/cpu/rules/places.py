@@ -10,6 +10,7 @@ from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.reductions import combined
 from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
+from dy2st.runtime.cpu.routines import adding
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, writable
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -86,7 +87,7 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {a}, {b}')}")
 
     def fast() -> Made:
-        base = writable(w, value, operands[0])
+        base, add = writable(w, value, operands[0]), adding(w, t.dtype)
         one = product(w, shape[axis + 1 :])
         with f.loop(product(w, shape[:axis]), hint="outer") as i, f.loop(count, hint="put") as j:
             target = f.value(
@@ -94,10 +95,12 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
             )
             source = f.value(f"add i64 {f.value(f'mul i64 {i}, {count}')}, {j}")
             to, of = (f.value(f"mul i64 {place}, {one}") for place in (target, source))
-            with f.loop(one, hint="add") as k:
-                add_one(
-                    w, t.dtype, base[1], f.value(f"add i64 {to}, {k}"), operands[1][1], f.value(f"add i64 {of}, {k}")
-                )
+            if one == "1":
+                add_one(w, t.dtype, base[1], to, operands[1][1], of)
+            else:
+                element = f"[{t.dtype.itemsize} x i8]"
+                rows = f.offset(base[1], to, element), f.offset(operands[1][1], of, element)
+                f.call("void", add, *(f"ptr {row}" for row in rows), f"i64 {one}")
         return [base]
 
     results = w.guarded(operation, operands, fine, fast)
