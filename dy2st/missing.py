@@ -35,8 +35,10 @@ def _hint(owner: str, name: str, known: Iterable[str]) -> str:
 
 
 class NoAttribute(AttributeError):
-    """A name that a module has not; the hint is looked for where the error is shown: importing a module of a package
-    asks the package for the name first, and shows no error.
+    """A name that a module or tensor has not, shown as the AttributeError that it is.
+
+    The hint is looked for where the error is shown: `hasattr` shows none, nor does an import, which asks a package for
+    a name before it looks for a module.
     """
 
     def __init__(self, text: str, name: str, hint: Callable[[], str]):
@@ -51,16 +53,12 @@ class NoAttribute(AttributeError):
         return AttributeError, (str(self),)
 
 
-class NoTensorAttribute(AttributeError):
-    """An attribute that a tensor has not; the hint is looked for where the error is shown: `hasattr` shows none."""
+NoAttribute.__module__, NoAttribute.__qualname__ = "builtins", "AttributeError"
 
-    def __init__(self, name: str, known: Callable[[], Iterable[str]]):
-        super().__init__(name)
-        self._known = known
 
-    def __str__(self) -> str:
-        (name,) = self.args
-        return f"a Tensor has no attribute {name!r}; {_hint('paddle.Tensor', name, self._known())}"
+def no_tensor_attribute(name: str, known: Callable[[], Iterable[str]]) -> AttributeError:
+    """Return the error for an attribute that a tensor has not."""
+    return NoAttribute(f"a Tensor has no attribute {name!r}", name, lambda: _hint("paddle.Tensor", name, known()))
 
 
 def missing_in(module: str) -> Callable[[str], Any]:

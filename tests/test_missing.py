@@ -1,6 +1,7 @@
 """Errors for names that a module has not: the hint is worded where it is shown, and travels with a pickle."""
 
 import pickle
+import traceback
 
 import pytest
 
@@ -14,6 +15,12 @@ def test_near_misses_are_looked_for_where_the_error_is_shown():
     assert str(error) == "module 'm' has no attribute 'x'; no hint"
     assert error.name == "x"
     assert asked == ["x"]
+
+
+def test_a_traceback_names_the_error_of_python():
+    error = no_attribute("m", "mathmul", ["matmul", "add"])
+    shown = "".join(traceback.format_exception_only(error))
+    assert shown == "AttributeError: module 'm' has no attribute 'mathmul'; did you mean 'matmul'?\n"
 
 
 def test_an_error_that_was_pickled_says_the_same():

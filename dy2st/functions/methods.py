@@ -37,7 +37,7 @@ from dy2st.functions import (
 from dy2st.functions.inplace import INPLACE
 from dy2st.functions.operands import cast_to, op
 from dy2st.functions.operators import OPERATORS
-from dy2st.missing import NoTensorAttribute
+from dy2st.missing import no_tensor_attribute
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.late_values import payload_of
 from dy2st.runtime.tensor import Tensor
@@ -146,7 +146,7 @@ def absent(x: Tensor, name: str) -> Any:
         return payload_of(x)
     if name.startswith("__"):
         raise AttributeError(name)
-    raise NoTensorAttribute(name, lambda: METHODS)
+    raise no_tensor_attribute(name, lambda: METHODS)
 
 
 def _yes(x: Tensor) -> bool:
