@@ -72,6 +72,10 @@ def _first_calls(row: Row, environment: Mapping[str, str], effort: Effort) -> Re
     return side.measured.ready
 
 
+_ENDING = 10.0
+"""Seconds that a process may take to end: as one of a user's, it writes down what it is compiling."""
+
+
 class _Side:
     """The process of one side, as the coordinator sees it."""
 
@@ -109,13 +113,13 @@ class _Side:
             with contextlib.suppress(BrokenPipeError):
                 self._pipe.send("end")
                 self.measured.peak_memory = self._answer(int, 10.0)
-        self.drop()
+        self.drop(_ENDING)
 
-    def drop(self) -> None:
-        """End the process now."""
+    def drop(self, grace: float = 1.0) -> None:
+        """End the process, which may take some seconds of grace for what it does at its end."""
         self._pipe = None
         if self._process is not None:
-            self._process.join(1.0)
+            self._process.join(grace)
             self._process.kill()
             self._process = None
 

@@ -9,7 +9,7 @@
     }
 
 Of tensors the trace knows whether a gradient flows through them; lists and variants have the histories of what they
-were made XX
+were made of.
 """
 
 from __future__ import annotations
