@@ -70,6 +70,7 @@ def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, s
     """Return the lines that make results views; `made` gets the names of these and of the results that they show."""
     lines: list[str] = []
     for view in views:
+        name = f"s{view.result}"
         number = view.source - len(inputs)
         if number < 0:
             source = inputs[view.source]
@@ -80,9 +81,11 @@ def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, s
             source = made[number]
         for op, operands, attributes in view.steps:
             words = [f"results[{x.result}], " if isinstance(x, FromRun) else f"{x!r}, " for x in operands]
-            source = f"view_of({source}, {constant(op)}, ({''.join(words)}), {constant(attributes)})"
-        lines.append(f"s{view.result} = {source}")
-        made[view.result] = f"s{view.result}"
+            lines.append(f"{name} = view_of({source}, {constant(op)}, ({''.join(words)}), {constant(attributes)})")
+            source = name
+        if not view.steps:
+            lines.append(f"{name} = {source}")
+        made[view.result] = name
     return lines
 
 

@@ -150,3 +150,27 @@ def test_recognised_calls_give_views_at_places_that_the_run_tells(backend, monke
         assert rest.tolist() == [5.0, 1.0, 1.0][: 3 - k]
         assert found["row"].tolist() == 5.0
         assert flat.tolist() == [7.0, 0.0, 0.0]
+
+
+def slices_of_slices(x):
+    y = x * 2
+    for _ in range(250):
+        y = y[1:]
+    return y
+
+
+def a_result_in_many_lists(x):
+    y = [x * 2]
+    for _ in range(250):
+        y = [y]
+    return y
+
+
+@pytest.mark.parametrize("function", [slices_of_slices, a_result_in_many_lists])
+def test_recognised_calls_give_results_behind_many_steps(function):
+    static = paddle.jit.to_static(function, full_graph=True)
+    for _ in range(4):
+        found = static(paddle.ones([252]))
+        while isinstance(found, list):
+            (found,) = found
+        assert found.numpy().min() == found.numpy().max() == 2.0
