@@ -19,9 +19,7 @@ from collections.abc import Collection, Sequence
 from dy2st.ir.program import Block, Value
 from dy2st.ir.types import TensorType, is_differentiable
 from dy2st.ops.base import Op
-
-_LOOPS = ("while_loop", "counted_while")
-
+from dy2st.passes.licm import LOOPS
 
 _DEEPEST = 50
 """How many loops and branches that lead to each other are looked into; what is behind more counts as open."""
@@ -128,19 +126,19 @@ class Histories:
         at = operation.results.index(value) if operation.blocks else 0
         if operation.op.name == "cond":
             return [block.results[at] for block in operation.blocks]
-        if operation.op.name in _LOOPS:
+        if operation.op.name in LOOPS:
             (body,) = operation.blocks
             return [operation.operands[1 + at], body.results[at + (operation.op.name == "while_loop")]]
         return None
 
     def _entering(self, value: Value) -> Sequence[Value] | None:
         around = self._around.get(value.block)
-        if around is None or around.op.name not in (*_LOOPS, "cond"):
+        if around is None or around.op.name not in (*LOOPS, "cond"):
             return None
         at = value.block.arguments.index(value) + (around.op.name != "counted_while")
         if at == 0:
             return None
         ways = [around.operands[at]]
-        if around.op.name in _LOOPS and at <= around.attributes["carried"]:
+        if around.op.name in LOOPS and at <= around.attributes["carried"]:
             ways.append(around.blocks[0].results[at - (around.op.name == "counted_while")])
         return ways

@@ -15,7 +15,8 @@ import numpy as np
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op
-from dy2st.runtime.turns import LOOPS, Numbers
+from dy2st.passes.licm import LOOPS
+from dy2st.runtime.turns import Numbers
 from dy2st.shapes import Dim, Shape, product, substituted
 
 _NANOSECONDS = {

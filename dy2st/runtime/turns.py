@@ -17,7 +17,6 @@ from dy2st.ir.program import Operation, Program, Value
 from dy2st.ir.types import ScalarType
 from dy2st.shapes import Dim, Extent, substituted
 
-LOOPS = ("while_loop", "counted_while")
 _LESS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
 """Which operands of a comparison are the smaller and the larger one; `scalar_lt` and so on alike."""
 _SAME = ("item", "scalar_to_tensor", "cast")

@@ -28,7 +28,7 @@ from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, read_as_elements, vectors_at_once
 from dy2st.runtime.cpu.picked import picked, row_start
-from dy2st.runtime.cpu.picks import PICKS, table_of
+from dy2st.runtime.cpu.picks import PICKS, pick_in_nest
 from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, finished, identity
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.rows import Rows
@@ -237,7 +237,7 @@ class Nest(Rows):
     # ---- what is read at places --------------------------------------------------------------------------------------
     def _picked_row(self, operation: Operation) -> str:
         """Write where a row begins in the tensor that it is read of."""
-        (result,), pick = operation.results, table_of(operation)
+        (result,), pick = operation.results, pick_in_nest(operation)
         if result not in self.picked:
             lanes, map_ = Lanes(self.f, self.module, 1), self.group.maps[result]
             places = {i: self._row_value(v) for i, v in enumerate(pick.places) if self.made.is_row(v)}
@@ -247,7 +247,7 @@ class Nest(Rows):
 
     def _picked(self, lanes: Lanes, operation: Operation, registers: list[str]) -> str:
         """Write elements that are read at places."""
-        (result,), pick = operation.results, table_of(operation)
+        (result,), pick = operation.results, pick_in_nest(operation)
         varying = {i: registers[i] for i, v in enumerate(pick.places) if not self.made.is_row(v)}
         elements = self.one() if lanes.count == 1 else self.elements
         where = pick, self.tables[result], self.group, self.group.maps[result]

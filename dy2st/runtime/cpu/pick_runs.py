@@ -10,7 +10,7 @@ from dy2st.runtime.cpu.axis_maps import Group
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout
 from dy2st.runtime.cpu.picked import all_inside, are_inside
-from dy2st.runtime.cpu.picks import PICKS, Apart, Pick, table_of
+from dy2st.runtime.cpu.picks import PICKS, Apart, Pick, pick_in_nest
 from dy2st.runtime.cpu.representation import Components, Strided, in_register
 from dy2st.runtime.cpu.rules.tensors import extents, product
 from dy2st.runtime.cpu.writer import Writer
@@ -18,7 +18,7 @@ from dy2st.runtime.cpu.writer import Writer
 
 def picks_of(group: Group) -> dict[Value, Pick]:
     """Return what a group's members read at places."""
-    return {o.results[0]: table_of(o) for o in group.members if o.op.name in PICKS}
+    return {o.results[0]: pick_in_nest(o) for o in group.members if o.op.name in PICKS}
 
 
 def reads_with_gaps(made: Layout, value: Value) -> bool:

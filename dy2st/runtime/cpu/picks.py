@@ -64,7 +64,7 @@ def pick_of(operation: Operation) -> Pick | None:
     return Pick(table, tuple(places), first, axes, first + rank)
 
 
-def table_of(operation: Operation) -> Pick:
+def pick_in_nest(operation: Operation) -> Pick:
     """Return what a member of a loop nest reads."""
     pick = pick_of(operation)
     if pick is None:

@@ -6,7 +6,7 @@ import pytest
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
 from tests.passes.texts import program
-from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
+from tests.runtime.cpu.native import thread_counts
 
 SIZES = (0, 1, 2, 15, 16, 17, 255)
 FORMS = {
@@ -52,13 +52,7 @@ def test_every_dtype(dtype: str, rng: np.random.Generator) -> None:
         check(form, dtype, 9, 37, rng)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(
-    target: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, guarded: None
-) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu: str, rng: np.random.Generator, guarded: None) -> None:
     for form in FORMS:
         for size in SIZES:
             check(form, "float32", 6, size, rng)

@@ -13,7 +13,6 @@ from dy2st.runtime.cpu.copied_views import copied_views
 from dy2st.runtime.cpu.grouping import schedule
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable
 
 PART = '{spec=(("int", "?"),)}'
 SET = f"%y: float32[9, 32] = index_set(%x, %b, %i) {PART}"
@@ -67,11 +66,7 @@ def shifted(x: Any, n: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [swapped, shifted], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("target", TARGETS)
-def test_rows_in_a_loop(function: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_rows_in_a_loop(function: Any, each_cpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DY2ST_BACKEND", "native")
     static = paddle.jit.to_static(function, full_graph=True)
     for rows, columns in ((0, 5), (1, 5), (7, 17), (6, 33)):

@@ -12,7 +12,7 @@ from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
 from tests.passes.texts import program
-from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
+from tests.runtime.cpu.native import thread_counts
 
 SIZES = (0, 1, 2, 15, 16, 17, 255)
 HEAD = "%x: float32[N, 24], %u: float32[N, 24], %i: int"
@@ -61,13 +61,7 @@ def test_regions_are_written_in_place(where: str, rows: int, rng: np.random.Gene
     check(text(where), rows, rng)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(
-    target: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, guarded: None
-) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu: str, rng: np.random.Generator, guarded: None) -> None:
     for where in WHERE:
         for rows in SIZES:
             check(text(where), rows, rng)

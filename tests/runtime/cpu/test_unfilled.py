@@ -13,7 +13,7 @@ from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.unfilled import unfilled
 from dy2st.runtime.plan import compile_plan
-from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
+from tests.runtime.cpu.native import thread_counts
 
 SIZES = (0, 1, 2, 15, 16, 17, 255)
 
@@ -177,13 +177,7 @@ def test_what_somebody_may_read_is_filled(name: str, rng: np.random.Generator) -
         check(p, *two(size, 40, rng))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_cpu_within_its_memory(
-    target: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, guarded: None
-) -> None:
-    if not runnable(target):
-        pytest.skip("this CPU does not run such code")
-    monkeypatch.setenv("DY2ST_CPU", target)
+def test_every_cpu_within_its_memory(each_cpu: str, rng: np.random.Generator, guarded: None) -> None:
     for function in (rows_by_turns, columns_by_turns, branches, two_of_one):
         p = traced(function, *two(5, 40, rng))
         for size in SIZES:
