@@ -50,6 +50,8 @@ def replay(program: Program, inputs: Sequence[Any], done: Sequence[Outcome]) -> 
 class _DoneBefore:
     """An op with an effect, which gives the outcome of the native run while there is one left."""
 
+    saveable = False
+
     def __init__(self, op: OpDef, left: deque[Outcome]):
         self._op, self._left = op, left
 
