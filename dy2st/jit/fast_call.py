@@ -1,29 +1,37 @@
 """Calls that were seen before: one function of straight Python recognises the arguments and the state of a Program.
 
     def call(args, keywords):           # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
+        nonlocal known
         try:
             v0 = args[0]
-            if type(v0) is not c3: return UNSEEN
-            if v0.stop_gradient is not True: return UNSEEN
-            v3 = v0._payload
-            v4 = args[1]
-            if type(v4) is not int or v4 != c6: return UNSEEN
-            v6 = c7._parameters.get('w', MISSING)
+            v1 = args[1]
+            if type(v1) is not int or v1 != c6: return UNSEEN
+            v3 = c7._parameters.get('w', MISSING)
             ...
         except Exception:
             return UNSEEN
         direct = c8.direct
-        run = direct.call
-        results = run(v3, v7)                               # native code, which looks at arrays itself
-        if type(results) is list:
+        results = known(direct.call, v0, v3)                # machine code (known_calls.py): looks, runs, makes tensors
+        if type(results) is Tensor:
             program.calls += 1
-            return Tensor(results[0])
-        ...                                                 # v3.dtype is not c9 ..., then the way for all inputs
+        elif results is UNSEEN:
+            try:
+                if type(v0) is not c3: return UNSEEN
+                if v0.stop_gradient is not True: return UNSEEN
+                p0 = v0._payload
+                ...
+            except Exception:
+                return UNSEEN
+            run = direct.call
+            results = run(p0, p1)                           # native code, which looks at arrays itself
+            ...                                             # p0.dtype is not c9 ..., then the way for all inputs
+        return results
 
 It makes the call, or says that it is another one: then the call is looked up by its key (`signature.flatten`) and by
 the guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their
 own) it asks the guards themselves. What raises (an attribute that is no longer there) is no call that was seen before.
-It is all one function, under the name of the user's, because a frame more takes as long as ten of its lines.
+It is all one function, under the name of the user's, because a frame more takes as long as ten of its lines. Machine
+code looks at tensors in the time of one line; where it refuses, what it would have done stands below in Python.
 """
 
 from __future__ import annotations
@@ -39,9 +47,10 @@ import numpy as np
 from dy2st.ir.types import TensorType
 from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.jit.finishing import NAMES, finishing
+from dy2st.jit.finishing import NAMES, finishing, tensors_among
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
 from dy2st.jit.kept_code import compiled
+from dy2st.jit.known_run import UNSEEN, Inputs, Ready, guarded, inside, running, unknown, wrapping
 from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
@@ -53,8 +62,7 @@ from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
 
 Recogniser = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-UNSEEN = object()
-"""What a recogniser returns of another call."""
+"""Returns what a call gives; `UNSEEN` of another one."""
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 40_000
 """A Program that reads more than this takes the slow way."""
@@ -93,12 +101,10 @@ class _Writer:
         self.made, self.program, self.specs = made, program, specs
         self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
                                       "program": program, "same": same, "shares_memory": shares_memory,
-                                      "Handed": Handed}  # fmt: skip
+                                      "Handed": Handed, "known": unknown}  # fmt: skip
         self.lines: list[str] = []
-        self.payload_tests: list[str] = []
-        """Looks at arrays, which native code takes itself."""
+        self.inputs = Inputs()
         self.leaves: list[str] = []
-        self.payloads: list[str] = []
         self.containers: list[str] = []
         self.seen: dict[int, str] = {}
         self.dicts: dict[str, str] = {}
@@ -112,16 +118,19 @@ class _Writer:
         for name, text, x in places:
             self.argument(name, self.constant(x) if text is None else text, x)
         if len(self.seen) > 1:
-            self.refuse(_one_is_another([*self.seen.values()]))
+            names = [*self.seen.values()]
+            first = self.inputs.given[: len(names)] == names and len(names) <= MOST_COMPARED
+            self.inputs.distinct = len(names) if first else 0  # then machine code compares them
+            self.refuse(_one_is_another(names), self.inputs.looks if first else self.lines)
         tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
         if len(tensors) > 1 and self.program.traced.written_leaves:
             self.refuse(f"shares_memory(({', '.join(tensors)}))")
-        state, payloads = self.state()
+        state = self.state()
         self.apart(state)
-        run = self.run(state, payloads)
+        run = self.run(state)
         if len(self.lines) > MOST_LINES:
             raise NoWords
-        body = "".join(f"        {line}\n" for line in [*_guarded(self.lines), *run])
+        body = "".join(f"        {line}\n" for line in ["nonlocal known", *guarded(self.lines), *run])
         source = f"def make({', '.join(self.names)}):\n    def call(args, keywords):\n{body}    return call\n"
         scope: dict[str, Any] = {}
         try:
@@ -145,38 +154,31 @@ class _Writer:
                 self.refuse(f"({views}) and meet(({', '.join(some)},), ({', '.join(others)},))")
 
     # ---- the run ---------------------------------------------------------------------------------------------------
-    def run(self, state: list[str], payloads: list[str]) -> list[str]:
+    def run(self, state: list[str]) -> list[str]:
         """Return the lines that run the Program on what was found, and make what the call gives."""
         given = [*self.made.leaves, *(t for _, t in self.program.traced.state)]
         xp = next((namespace_of(x._payload) for x in given if isinstance(x, Tensor)), np)
-        inputs = ", ".join(self.payloads + payloads)
+        inputs = self.inputs
         if not self.program.plain:
-            self.lines += self.payload_tests
+            self.lines += inputs.looks + inputs.array_looks
             groups = ", ".join(f"[{', '.join(group)}]" for group in (self.leaves + state, self.leaves, self.containers))
             return ["program.calls += 1", f"return program.run_on({groups}, {self.constant(xp)})"]
         runner = self.program.compiled.runner(xp)
-        name = self.constant(runner)
+        name, results = self.constant(runner), tensors_among(self.program)
         if isinstance(runner, Automatic):
             renews = bool(self.program.traced.program.renewed)
-            again = f"Handed([{inputs}], 3)" if renews else f"[{inputs}]"
-            made = [
-                f"direct = {name}.direct",
-                *(["held = (object(),)", "alone = held[0]"] if renews else []),
-                "run = direct.call",  # apart from the call: CPython looks for a method first where the two are one
-                f"results = run({inputs}{', alone' * renews})",
-                "if type(results) is list:",
-                "    program.calls += 1",
-                "else:",
-                *_inside(_guarded(self.payload_tests)),
-                "    program.calls += 1",
-                f"    results = {name}.again({again}) if results is False else direct.ended(results, [{inputs}])",
-            ]
+            ready = Ready(runner, [*inputs.kinds, *[True] * renews], results, inputs.distinct)
+            made = running(name, self.constant(ready), inputs, results, renews=renews)
         else:
-            self.lines += self.payload_tests
-            made = ["program.calls += 1", f"results = {name}.run([{inputs}])"]
+            self.lines += inputs.looks + inputs.array_looks
+            given = f"[{', '.join(inputs.payloads)}]"
+            made = ["program.calls += 1", f"results = {name}.run({given})", *wrapping(results)]
         if self.program.writes:
-            made = ["try:", *_inside(made), "except Exception as error:", "    note_unwritten(error)", "    raise"]
-        return [*made, *finishing(self.program, self.leaves, self.containers, self.constant, self.leaves + state)]
+            made = ["try:", *inside(made), "except Exception as error:", "    note_unwritten(error)", "    raise"]
+        if results is None:
+            return [*made, "return results"]
+        ends = self.leaves, self.containers, self.constant, self.leaves + state, results
+        return [*made, *finishing(self.program, *ends)]
 
     # ---- writing ---------------------------------------------------------------------------------------------------
     def constant(self, x: Any) -> str:
@@ -193,8 +195,8 @@ class _Writer:
         self.lines.append(f"{name} = {text}")
         return name
 
-    def refuse(self, test: str) -> None:
-        self.lines.append(f"if {test}: return UNSEEN")
+    def refuse(self, test: str, lines: list[str] | None = None) -> None:
+        (self.lines if lines is None else lines).append(f"if {test}: return UNSEEN")
 
     # ---- arguments -------------------------------------------------------------------------------------------------
     def argument(self, name: str, text: str, x: Any) -> None:
@@ -210,7 +212,7 @@ class _Writer:
             v = self.variable(text)
             self.refuse(f"type({v}) is not {kind.__name__}")
             self.leaves.append(v)
-            self.payloads.append(v)
+            self.inputs.plain(v)
         elif x is None or kind in PLAIN:
             self.value(text, x, kind)
         elif kind in (tuple, list, dict, OrderedDict) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
@@ -266,51 +268,49 @@ class _Writer:
     def tensor(self, name: str, text: str, x: Tensor, kind: type) -> None:
         v = self.variable(text)
         self.once(x, v)
-        self.refuse(f"type({v}) is not {self.constant(kind)}")
+        self.refuse(f"type({v}) is not {self.constant(kind)}", self.inputs.looks)
         shape = self.specs[name].shape if name in self.specs else ()
-        self.payloads.append(self.checked(v, x, {i: e for i, e in enumerate(shape) if e >= 0}))
+        self.checked(v, x, {i: e for i, e in enumerate(shape) if e >= 0})
         if len(self.leaves) in self.program.traced.grad_free:
             self.refuse(f"{v}._grad is not None")
         self.leaves.append(v)
 
-    def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> str:
-        """Check that the tensor in `v` is of the kind of `x`; return the name of its payload."""
-        array = x._payload
-        self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}")
-        p = self.variable(f"{v}._payload")
+    def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> None:
+        """Let the tensor in `v` be an input that is looked at: whether it is of the kind of `x`."""
+        array, inputs = x._payload, self.inputs
+        p = inputs.tensor(v, type(x), x.stop_gradient)
+        self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}", inputs.looks)
+        inputs.looks.append(f"{p} = {v}._payload")
         tests = [
             f"type({p}) is not {self.constant(type(array))}",
             f"{p}.dtype is not {self.constant(array.dtype)}",
             f"{p}.ndim != {array.ndim}",
             *(f"{p}.shape[{i}] != {e}" for i, e in extents.items()),
         ]
-        self.payload_tests.append(f"if {' or '.join(tests)}: return UNSEEN")
-        return p
+        self.refuse(" or ".join(tests), inputs.array_looks)
 
     # ---- state -----------------------------------------------------------------------------------------------------
-    def state(self) -> tuple[list[str], list[str]]:
-        """Check the guards; return the expressions of the state, and of its payloads."""
+    def state(self) -> list[str]:
+        """Check the guards; return the expressions of the state."""
         for guard in self.program.traced.guards:
             self.guard(guard)
         arguments = self.program.traced.program.block.arguments[len(self.made.leaves) :]
         found: list[str] = []
-        payloads: list[str] = []
         for (slot, t), argument in zip(self.program.traced.state, arguments, strict=True):
             if isinstance(slot, str):
-                text = f"{self.constant(default_generator)}().{slot}"
-                found.append(text)
-                payloads.append(text)
+                found.append(f"{self.constant(default_generator)}().{slot}")
+                self.inputs.plain(found[-1])
                 continue
             v = self.variable(self.place(slot))
             found.append(v)
             if t is None:
-                payloads.append(v)
+                self.inputs.plain(v)
                 continue
-            self.refuse(f"not isinstance({v}, Tensor)")
+            self.refuse(f"not isinstance({v}, Tensor)", self.inputs.looks)
             kind = argument.type
             fixed = isinstance(kind, TensorType) and all(isinstance(e, int) for e in kind.shape)
-            payloads.append(self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {}))  # type: ignore[union-attr]
-        return found, payloads
+            self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {})  # type: ignore[union-attr]
+        return found
 
     def place(self, slot: StateSlot) -> str:
         """Return the expression of what stands at a slot now."""
@@ -365,17 +365,8 @@ class _Writer:
             self.refuse(f"tuple({now}) != {self.constant(content)}" if content else now)
 
 
-def _guarded(lines: Sequence[str]) -> list[str]:
-    """Return lines of which what raises means another call."""
-    return ["try:", *_inside(lines), "except Exception:", "    return UNSEEN"] if lines else []
-
-
 def _one_is_another(names: Sequence[str]) -> str:
     """Return a test whether two of these are the same object; a set of their numbers pays where there are many."""
     if len(names) > MOST_COMPARED:
         return f"len({{{', '.join(f'id({v})' for v in names)}}}) != {len(names)}"
     return " or ".join(f"{a} is {b}" for a, b in itertools.combinations(names, 2))
-
-
-def _inside(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]

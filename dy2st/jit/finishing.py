@@ -39,14 +39,15 @@ Constant = Callable[[Any], str]
 
 def finishing(
     program: ConcreteProgram, leaves: Sequence[str], containers: Sequence[str], constant: Constant,
-    inputs: Sequence[str] = (),
+    inputs: Sequence[str] = (), tensors: Sequence[int] = (),
 ) -> list[str]:  # fmt: skip
     """Return the lines that write what `results` of a plain Program say, and return what its calls give.
 
-    `inputs` are the expressions of everything that it takes, tensors where they are.
+    `inputs` are the expressions of everything that it takes, tensors where they are; `tensors` the numbers of results
+    that were made tensors before (`tensors_among`).
     """
     traced = program.traced
-    made = {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
+    made = {i: f"results[{i}]" for i in tensors} | {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
     views = _views(traced.views, inputs, made, constant)
     output = _made_of(traced.output, itertools.count(), made)
     if output is None:
@@ -64,6 +65,18 @@ def finishing(
             name = f"t{len(targets) - 1}"
         writes += _write(key, name, template, numbers, constant)
     return [*targets, *views, f"output = {output}", *writes, "return output"]
+
+
+def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:
+    """Return the numbers of results that every call makes tensors of; None where one is all that there is to a call."""
+    traced = program.traced
+    numbers = list[int]()
+    if _made_of(traced.output, itertools.count(), {}, numbers) is None:
+        return ()
+    other = {*traced.freed, *(view.result for view in traced.views)}
+    if isinstance(traced.output, TensorLike) and not (traced.writes or traced.views or other):
+        return None
+    return tuple(i for i in numbers if i not in other)
 
 
 def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, str], constant: Constant) -> list[str]:
@@ -106,21 +119,25 @@ def _write(key: Any, owner: str, template: Template, numbers: Iterator[int], con
     return [f"commit({constant(key)}, {owner}, {made})"]
 
 
-def _made_of(template: Template, numbers: Iterator[int], made: Mapping[int, str]) -> str | None:
+def _made_of(
+    template: Template, numbers: Iterator[int], made: Mapping[int, str], tensors: list[int] | None = None
+) -> str | None:
     """Return the expression of an object of this template, made of `results` in turn; None where there are no words.
 
-    `made` has the tensors of some results.
+    `made` has the tensors of some results; `tensors` gets the numbers of all that are tensors.
     """
     if isinstance(template, TensorLike):
         number = next(numbers)
+        if tensors is not None:
+            tensors.append(number)
         return made.get(number, f"Tensor(results[{number}])")
     if isinstance(template, Number):
         return f"results[{next(numbers)}]"
     if isinstance(template, NewList):
-        return _made_of(template.content, numbers, made)
+        return _made_of(template.content, numbers, made, tensors)
     if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
         return None
-    items = [_made_of(item, numbers, made) for item in template.items]
+    items = [_made_of(item, numbers, made, tensors) for item in template.items]
     if template.keys is None:
         whole = "".join(f"{item}, " for item in items)
         text = f"({whole})" if template.kind is tuple else f"[{whole}]"

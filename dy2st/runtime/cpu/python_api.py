@@ -36,7 +36,8 @@ ELEMENTS = (
 _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
     "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble", "Py_IncRef",
-    "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyCapsule_GetDestructor",
+    "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyTuple_GetItem",
+    "PyCapsule_GetDestructor", "PyObject_Vectorcall",
 )  # fmt: skip
 _OBJECTS = {
     "float": float, "int": int, "True": True, "False": False, "None": None, "list": list,
@@ -82,12 +83,14 @@ def type_number(dtype: dtypes.DType) -> int:
     return dtype.numpy.num
 
 
-def builtin_function(address: int, name: str, owner: Any) -> Any:
+def builtin_function(address: int, name: str, owner: Any, keeps: Any = None) -> Any:
     """Return the function object of native code that takes (owner, arguments, their number) as `METH_FASTCALL` has it.
 
-    Python reads the definition again when the function goes, so the function holds it, in the place of its module.
+    Python reads the definition again when the function goes, so the function holds it, in the place of its module, and
+    with it what the code needs beside its owner.
     """
     definition = _MethodDef(name.encode(), address, 0x80, None)
+    definition.keeps = keeps
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return make(ctypes.addressof(definition), owner, definition)

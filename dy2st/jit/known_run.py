@@ -1,0 +1,139 @@
+"""How the function that makes a call which was seen before runs its Program (fast_call.py): at once, or input by input.
+
+    direct = c8.direct
+    results = known(direct.call, v0, v3)
+    if type(results) is list:
+        program.calls += 1
+    elif results is UNSEEN:                 # an input is not as it was, or this version of the code does not take it
+        ...
+        results = run(p0, p1)
+        ...
+        results[0] = Tensor(results[0])
+    else:
+        ...                                 # the run ended with an error
+
+`known` is machine code (runtime/cpu/known_calls.py), from the call on after the one in which native code ran first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dy2st.records import field, record
+from dy2st.runtime.automatic import Automatic
+from dy2st.runtime.cpu.known_calls import Input, known_call
+from dy2st.runtime.llvm import NoLlvm
+from dy2st.runtime.tensor import Tensor
+
+UNSEEN = object()
+"""What a recogniser returns of another call."""
+
+
+def unknown(*_: Any) -> Any:
+    """Stand in for machine code that is not there: what follows in Python does it."""
+    return UNSEEN
+
+
+@record
+class Inputs:
+    """What a Program takes, as the lines of a function that calls it name it."""
+
+    given: list[str] = field(default_factory=list)
+    """Tensors, and what is no tensor."""
+    kinds: list[Input] = field(default_factory=list)
+    payloads: list[str] = field(default_factory=list)
+    """Names of their arrays, and what is no tensor."""
+    looks: list[str] = field(default_factory=list)
+    """Lines that look at the tensors and name their arrays."""
+    array_looks: list[str] = field(default_factory=list)
+    """Lines that look at arrays, which native code does itself."""
+    distinct: int = 0
+    """The first so many are to be different objects, which the lines look at too."""
+
+    def plain(self, text: str) -> None:
+        """Add what goes on as it is."""
+        self.given.append(text)
+        self.kinds.append(False)
+        self.payloads.append(text)
+
+    def tensor(self, text: str, kind: type[Tensor], stop_gradient: bool) -> str:
+        """Add a tensor; return the name of its array."""
+        self.given.append(text)
+        self.kinds.append((kind, stop_gradient))
+        self.payloads.append(f"p{len(self.payloads)}")
+        return self.payloads[-1]
+
+
+@record
+class Ready:
+    """Makes the machine code for a kind of call, once there is native code for it to call."""
+
+    runner: Automatic
+    inputs: Sequence[Input]
+    results: Sequence[int] | None
+    distinct: int
+
+    def __call__(self, now: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the machine code, or what there is `now`."""
+        if now is not unknown or self.runner.native is None:
+            return now
+        try:
+            made = known_call(self.inputs, UNSEEN, results=self.results, distinct=self.distinct)
+        except NoLlvm:  # native code was kept by an earlier process, this was not
+            made = None
+        return now if made is None else made
+
+
+def running(runner: str, ready: str, inputs: Inputs, results: Sequence[int] | None, *, renews: bool) -> list[str]:
+    """Return the lines that run a Program by what `runner` names, and leave what it gives in `results`.
+
+    That is the list of results, of which those with these numbers are tensors; the only one where `results` is None.
+    `ready` names a `Ready` of the same. What `renews` passes an object that nobody else holds (cpu/overwriting.py).
+    """
+    payloads = ", ".join(inputs.payloads)
+    again = f"Handed([{payloads}], 3)" if renews else f"[{payloads}]"
+    ended = ", ".join(
+        v if kind is False else f"{v}._payload" for v, kind in zip(inputs.given, inputs.kinds, strict=True)
+    )
+    return [
+        f"direct = {runner}.direct",
+        *["held = (object(),)"] * renews,
+        f"results = known({', '.join(['direct.call', *inputs.given, *['held'] * renews])})",
+        f"if type(results) is {'Tensor' if results is None else 'list'}:",
+        "    program.calls += 1",
+        "elif results is UNSEEN:",
+        *inside(guarded(inputs.looks)),
+        *["    alone = held[0]"] * renews,
+        "    run = direct.call",  # apart from the call: CPython looks for a method first where the two are one
+        f"    results = run({payloads}{', alone' * renews})",
+        "    if type(results) is list:",
+        "        program.calls += 1",
+        "    else:",
+        *inside(inside(guarded(inputs.array_looks))),
+        "        program.calls += 1",
+        f"        results = {runner}.again({again}) if results is False else direct.ended(results, [{payloads}])",
+        f"        known = {ready}(known)",
+        *inside(wrapping(results)),
+        "else:",
+        "    program.calls += 1",
+        f"    results = direct.ended(results, [{ended}])",
+        *inside(wrapping(results)),
+    ]
+
+
+def wrapping(results: Sequence[int] | None) -> list[str]:
+    """Return the lines that make tensors of results, as `running` leaves them."""
+    if results is None:
+        return ["results = Tensor(results[0])"]
+    return [f"for i in {tuple(results)}: results[i] = Tensor(results[i])"] if results else []
+
+
+def guarded(lines: Sequence[str]) -> list[str]:
+    """Return lines of which what raises means another call."""
+    return ["try:", *inside(lines), "except Exception:", "    return UNSEEN"] if lines else []
+
+
+def inside(lines: Iterable[str]) -> list[str]:
+    """Return lines as they stand in a block."""
+    return [f"    {line}" for line in lines]

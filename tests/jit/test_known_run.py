@@ -1,0 +1,200 @@
+"""A call that was seen before goes through machine code where that takes it, and through Python where it does not."""
+
+import gc
+import os
+import sys
+import threading
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.jit import known_run
+from dy2st.runtime.cpu import known_calls
+
+T = paddle.to_tensor
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+
+
+def static(function: Any, *args: Any, calls: int = 3) -> Any:
+    """Return a static function after calls of a kind, of which machine code makes the next."""
+    made = paddle.jit.to_static(function, full_graph=True)
+    for _ in range(calls):
+        made(*args)
+    return made
+
+
+def takes(made: Any) -> list[bool]:
+    """Say of each kind of call that is recognised whether there is machine code for it."""
+    found = []
+    for kinds in made._seen.values():
+        for _, call in kinds:
+            cells = dict(zip(call.__code__.co_freevars, call.__closure__, strict=True))
+            found.append(cells["known"].cell_contents is not known_run.unknown)
+    return found
+
+
+def branched(x: Any) -> Any:
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+class Special(paddle.Tensor):
+    """A tensor of a user's class."""
+
+
+def test_machine_code_makes_calls_from_the_one_after_the_first_native_run() -> None:
+    made = static(branched, T([1.0]))
+    assert takes(made) == [True]
+    assert [made(T([x])).tolist() for x in (3.0, -3.0)] == [[4.0], [-4.0]]
+    assert made.concrete_program.calls == 5
+
+
+def test_kinds_of_arrays_that_the_code_does_not_take_are_other_calls() -> None:
+    made = static(branched, T([1.0]))
+    for x in (T([[2.0]]), T(np.array([2.0])), T([1, 2]), T([1.0, 2.0]), T(np.arange(8.0, dtype="float32"))[::2]):
+        for _ in range(3):
+            assert made(x).tolist() == branched(x).tolist()
+    with pytest.raises(AttributeError):
+        made("word")
+
+
+def test_tensors_of_a_users_class_and_numpy_arrays_are_taken() -> None:
+    made = static(branched, T([1.0]))
+    for x in (Special(np.ones(1, "float32") * 2), np.ones(1, "float32") * 2):
+        for _ in range(4):
+            found = made(x)
+            assert (type(found), found.tolist()) == (paddle.Tensor, [3.0])
+
+
+def test_a_tensor_that_needs_a_gradient_gets_it() -> None:
+    made = static(branched, T([1.0]))
+    for _ in range(4):
+        x: Any = T([2.0], stop_gradient=False)
+        x.register_hook(lambda ct: ct * 10)
+        made(x).sum().backward()
+        assert x.grad.tolist() == [10.0]
+
+
+def test_state_is_read_anew_by_each_call() -> None:
+    w, k = paddle.create_parameter([2], "float32"), T([1.0, 1.0])
+    made = None
+    with paddle.no_grad():
+        w.set_value(T([1.0, 2.0]))
+        made = static(lambda x: x * w + k, T([1.0, 1.0]))
+        assert takes(made) == [True]
+        w.set_value(T([5.0, 6.0]))
+        assert made(T([1.0, 1.0])).tolist() == [6.0, 7.0]
+        k = T([0.0, 0.0])
+        assert made(T([1.0, 1.0])).tolist() == [5.0, 6.0]
+
+
+def test_many_results_come_in_the_functions_structure() -> None:
+    def several(x: Any, y: Any) -> Any:
+        return {"a": [x + y, 3], "b": (x * 2, None, x)}
+
+    x, y = T([1.0]), T([2.0])
+    made = static(several, x, y)
+    assert takes(made) == [True]
+    for _ in range(3):
+        found = made(x, y)
+        assert (found["a"][0].tolist(), found["a"][1], found["b"][0].tolist()) == ([3.0], 3, [2.0])
+        assert found["b"][1] is None
+        assert found["b"][2] is x
+
+
+def test_an_error_of_a_run_ends_at_the_users_line() -> None:
+    def pick(x: Any, i: Any) -> Any:
+        return paddle.gather(x, i)  # this line
+
+    made = static(pick, T([1.0, 2.0]), T([1]))
+    assert takes(made) == [True]
+    for _ in range(3):
+        with pytest.raises(IndexError) as caught:
+            made(T([1.0, 2.0]), T([7]))
+        (*_, last) = traceback.extract_tb(caught.value.__traceback__)
+        assert (last.filename, last.line) == (__file__, "return paddle.gather(x, i)  # this line")
+        assert made(T([1.0, 2.0]), T([0])).tolist() == [1.0]
+
+
+def test_calls_work_without_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_calls, "_layout", lambda: None)
+    made = static(branched, T([1.0]))
+    assert takes(made) == [False]
+    assert [made(T([x])).tolist() for x in (3.0, -3.0)] == [[4.0], [-4.0]]
+
+
+def test_a_function_that_goes_while_it_runs_ends_its_run() -> None:
+    kept: dict[str, Any] = {}
+
+    def forget(x: Any) -> Any:
+        print(x)
+        return x + 1
+
+    class Out:
+        def write(self, text: str) -> int:
+            kept.clear()
+            gc.collect()
+            return len(text)
+
+        def flush(self) -> None:
+            pass
+
+    kept["f"] = static(forget, T([1.0]))
+    stdout, sys.stdout = sys.stdout, Out()  # type: ignore[assignment]
+    try:
+        found = kept["f"](T([4.0]))
+    finally:
+        sys.stdout = stdout
+    assert found.tolist() == [5.0]
+    assert kept == {}
+
+
+def test_nothing_is_left_of_calls() -> None:
+    made, x = static(branched, T([1.0])), T([1.0])
+    array = x._payload
+
+    def counts() -> tuple[int, ...]:
+        gc.collect()
+        return sys.getrefcount(x), sys.getrefcount(array), sys.getrefcount(paddle.Tensor), len(gc.get_objects())
+
+    made(x)
+    before = counts()
+    for _ in range(2000):
+        made(x)
+    after = counts()
+    assert after[:3] == before[:3]
+    assert abs(after[3] - before[3]) < 50
+
+
+def test_eight_threads_call_one_function() -> None:
+    made, wrong = static(branched, T([1.0])), list[Any]()
+
+    def work(number: int) -> None:
+        for i in range(1000):
+            x = float(number * 1000 + i) - 4000.5
+            found = made(T([x])).tolist()
+            if found != [x + 1 if x > 0 else x - 1]:
+                wrong.append((x, found))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_calls_on() -> None:
+    made = static(branched, T([1.0]))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if made(T([2.0])).tolist() == [3.0] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert made(T([2.0])).tolist() == [3.0]
