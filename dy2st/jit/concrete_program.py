@@ -175,9 +175,10 @@ class ConcreteProgram:
     def _kept(self, inputs: list[Any]) -> list[Any]:
         """Return the inputs with copies of those that a run writes in place where a derivative may need them after it.
 
-        An input without views is not written but gets a new array (`write_array`).
+        An input without views is not written but gets a new array (`write_array`), and a plain Program puts nothing on
+        the tape.
         """
-        if not current().grad or all(getattr(x, "stop_gradient", True) for x in inputs):
+        if self.plain or not current().grad or all(getattr(x, "stop_gradient", True) for x in inputs):
             return inputs
         leaves, state = self.written
         first = len(inputs) - len(self.traced.state)

@@ -28,6 +28,7 @@ from dy2st.records import record
 from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
+from dy2st.runtime.cpu import memory_ahead
 from dy2st.runtime.impure import in_trace, refuse_in_trace
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
@@ -184,6 +185,8 @@ class Optimizer:
         trace = current().trace
         parts = [gradient_parts(trace, g, p) for p, g in pairs]
         dense = [(p, g) for (p, _), (g, _) in zip(pairs, parts, strict=True)]
+        if not hasattr(trace, "update"):
+            self._make_states([p for (p, _), (_, there) in zip(pairs, parts, strict=True) if there is None], group)
         alike = Alike(trace)
         for (p, g), (_, there) in zip(clip(dense) if clip is not None else dense, parts, strict=True):
             if hasattr(trace, "update"):
@@ -192,6 +195,13 @@ class Optimizer:
                 self.update_in_trace(p, g, group, alike)
             else:
                 if_exp(trace, there, lambda p=p, g=g: self.update_in_trace(p, g, group), _leave_alone)
+
+    def _make_states(self, parameters: Sequence[Tensor], group: dict[str, Any]) -> None:
+        """Make the states that there are not yet, so that their memory is there when the first run asks for it."""
+        options = {**self._options, **group.get("options", {})}
+        new = [p for p in parameters if id(p) not in self._accumulators]
+        arrays = [t._payload for p in new for t in self.state_of(p, options).values()]
+        memory_ahead.bring_in([array for array in arrays if isinstance(array, np.ndarray)])
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""

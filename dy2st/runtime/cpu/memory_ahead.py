@@ -4,6 +4,9 @@ Fresh memory is cleared by the system page by page, which takes a large run a qu
 that the gradient of an LSTM takes. How much a first call took in an earlier process, and in which large blocks, is kept
 by the function and its arguments. The next process asks for as much before it traces. It is a guess and nothing more:
 what is not asked for by the run waits for the next one.
+
+The moments that an optimizer makes in a trace are new memory, too, which the first run would ask for page by page, and
+twice for each: to read, then to write.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import itertools
 import marshal
+import mmap
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,7 +25,7 @@ from typing import Any
 from dy2st.records import record
 from dy2st.runtime.backend import backend
 from dy2st.runtime.cpu import cache, support
-from dy2st.runtime.cpu.bringing_in import ASKED_WORDS, MOST_LARGE, TAKEN_WORDS
+from dy2st.runtime.cpu.bringing_in import ARRAYS, MOST_LARGE, TAKEN_WORDS
 from dy2st.runtime.cpu.guarded_blocks import are_guarded
 from dy2st.runtime.cpu.loading import libc_address
 from dy2st.runtime.cpu.products import is_kept, named_recipe
@@ -70,7 +75,7 @@ def expected(function: Any, arguments: Sequence[Any]) -> Expected | None:
     parts = "memory", code.co_filename, code.co_qualname, code.co_firstlineno, kinds
     key = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
     need = _kept(key)
-    begins = _bytes(need) >= _LEAST and usable_cpus() > 1 and (support.is_loaded() or is_kept(named_recipe("support")))
+    begins = _bytes(need) >= _LEAST and _can_begin()
     found = Expected(key, need, _taken(begins))
     if begins:
         _bring_in(need)
@@ -114,20 +119,36 @@ def _taken(load: bool = False) -> Sequence[int]:
     return list(told)
 
 
-def _bring_in(need: _Need) -> None:
+def bring_in(arrays: Sequence[Any]) -> None:
+    """Let a thread bring in the memory of new arrays of zeros, which nobody has written to yet."""
+    if _LEAST <= sum(array.nbytes for array in arrays) <= _MOST and _can_begin():
+        mask = -mmap.PAGESIZE
+        begins = [(array.ctypes.data & mask, array.ctypes.data + array.nbytes) for array in arrays]
+        _bring_in((0, []), [(begin, end - begin) for begin, end in begins])
+
+
+def _can_begin() -> bool:
+    """Say whether there is a CPU for the thread, and its code at hand."""
+    if sys.platform != "linux" or are_guarded() or cache.folder() is None or backend() == "interpreter":
+        return False
+    return usable_cpus() > 1 and (support.is_loaded() or is_kept(named_recipe("support")))
+
+
+def _bring_in(need: _Need, arrays: Sequence[tuple[int, int]] = ()) -> None:
     """Let a thread bring memory in. It holds no Python object, and takes no lock of Python's."""
     small, large = need
-    memory = _function(libc_address("malloc"), ctypes.c_void_p, ctypes.c_size_t)(8 * ASKED_WORDS)
+    words = [0, small, len(large), len(arrays), *large, *[0] * (ARRAYS - 4 - len(large)), *itertools.chain(*arrays)]
+    memory = _function(libc_address("malloc"), ctypes.c_void_p, ctypes.c_size_t)(8 * len(words))
     if not memory:
         return
-    (ctypes.c_int64 * ASKED_WORDS).from_address(memory)[: 2 + len(large)] = [small, len(large), *large]
+    (ctypes.c_int64 * len(words)).from_address(memory)[:] = words
+    if _function(support.address("ask"), ctypes.c_int64, ctypes.c_void_p)(memory):
+        return  # a thread is at work, and takes it next
     thread = ctypes.c_ulong()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are for Python's threads
     try:
         create = _function(libc_address("pthread_create"), ctypes.c_int, *[ctypes.c_void_p] * 4)
-        if create(ctypes.addressof(thread), None, support.address("ahead"), memory):
-            _function(libc_address("free"), None, ctypes.c_void_p)(memory)
-        else:
+        if not create(ctypes.addressof(thread), None, support.address("ahead"), None):  # else nothing is brought in
             _function(libc_address("pthread_detach"), ctypes.c_int, ctypes.c_ulong)(thread)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

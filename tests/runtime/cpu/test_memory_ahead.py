@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.jit import concrete_program
 from dy2st.runtime.cpu import cache, memory_ahead, support
 from dy2st.runtime.cpu.memory_ahead import Expected, expected
 
@@ -32,7 +33,7 @@ def asked(monkeypatch):
     """What threads are asked to bring in."""
     found = []
     bring_in = memory_ahead._bring_in
-    monkeypatch.setattr(memory_ahead, "_bring_in", lambda need: (found.append(need), bring_in(need)))
+    monkeypatch.setattr(memory_ahead, "_bring_in", lambda *need: (found.append(need[0]), bring_in(*need)))
     return found
 
 
@@ -106,6 +107,65 @@ def test_blocks_that_were_asked_for_are_there():
     code = "from tests.runtime.cpu.test_memory_ahead import bring_blocks_in; bring_blocks_in()"
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def bring_arrays_in() -> None:
+    """Ask for arrays while other memory is brought in, and again when that is done; their zeros stay zeros."""
+    for _ in range(2):
+        arrays = [np.zeros(size, np.uint8) for size in (3 * MIB, 9000, 700_000, 40 * MIB)]
+        memory_ahead._bring_in((6 * MIB, []))
+        memory_ahead.bring_in(arrays)
+        assert _soon(lambda: all(_is_there(array.ctypes.data, array.nbytes) for array in arrays))
+        assert not any(array.any() for array in arrays)
+
+
+def test_arrays_that_were_asked_for_are_there():
+    code = "from tests.runtime.cpu.test_memory_ahead import bring_arrays_in; bring_arrays_in()"
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_arrays_that_are_gone_are_nobodys():
+    support.allocator()
+    for _ in range(20):
+        memory_ahead.bring_in([np.zeros(4 * MIB, np.uint8)])  # given back at once
+
+
+def _training():
+    layer = paddle.nn.Linear(512, 512)
+    optimizer = paddle.optimizer.Adam(parameters=layer.parameters())
+
+    @paddle.jit.to_static
+    def step(x):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad(set_to_zero=False)
+        return loss
+
+    return layer, step
+
+
+def test_moments_are_brought_in_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(memory_ahead, "bring_in", lambda arrays: asked.append(sum(a.nbytes for a in arrays)))
+    _, step = _training()
+    x = paddle.to_tensor(np.ones((2, 512), "float32"))
+    step(x)
+    step(paddle.to_tensor(np.ones((2, 512), "float32"), stop_gradient=False))  # traced again
+    two_moments = 2 * (512 * 512 + 512) * 4
+    assert two_moments <= asked[0] < two_moments + 200  # and two numbers a parameter
+    assert sum(asked[1:]) == 0
+
+
+def test_a_step_needs_no_copies_of_parameters(monkeypatch):
+    copied = []
+    monkeypatch.setattr(concrete_program, "copy_of", copied.append)
+    layer, step = _training()
+    before = layer.weight.numpy().copy()
+    step(paddle.to_tensor(np.ones((2, 512), "float32")))
+    assert (layer.weight.numpy() != before).any()
+    assert not copied
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", marshal.dumps((1, 2, 3)), marshal.dumps((-5 * MIB, [])),
