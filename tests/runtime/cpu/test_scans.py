@@ -80,6 +80,10 @@ def test_lesser_cpus(cpu, monkeypatch, rng):
     y[2, [17, 20]] = np.nan
     same_natively(lambda x: (paddle.cumsum(x, 1), *paddle.cummax(x, 0), x.argmax(axis=1), x.argmin(axis=2)), x)
     same_natively(lambda y: (y.argmax(axis=1), y.argmin(axis=1)), y)
+    for dtype in ("float32", "int64", "uint8"):
+        for length in (8, 13, 16, 31, 33, 70):
+            z = rng.integers(0, 3, (6, length)).astype(dtype)
+            same_natively(lambda z: (z.argmax(axis=1), z.argmin(axis=1)), z)
 
 
 @pytest.mark.parametrize("at_start", [True, False])
@@ -87,6 +91,9 @@ def test_nothing_outside_is_touched(at_start, rng):
     for shape in ((3, 5), (5, 0), (0, 5), (1, 17)):
         x = Guarded(rng.normal(size=shape).astype("float32"), at_start).array
         same_natively(lambda x: (paddle.cumsum(x, 0), *paddle.cummax(x, 1), *paddle.cummin(x, 0)), x)
+    for length in (1, 15, 16, 17, 33, 255):
+        x = Guarded(rng.normal(size=(2, length)).astype("float32"), at_start).array
+        same_natively(lambda x: (x.argmax(axis=1), x.argmin(axis=1)), x)
 
 
 def test_derivatives_of_running_products(rng):
