@@ -117,9 +117,7 @@ def panel_loop(
     most_vectors = tile.vectors
     columns = minus(f, "%n", start)
     whole = f.value(f"sdiv i64 {columns}, {tile.lanes}")
-    left_over = f.value(f"srem i64 {whole}, {most_vectors}")
-    uneven = all_of(f, compare(f, "eq", left_over, 1), compare(f, "sgt", whole, 1)) if most_vectors > 1 else "false"
-    full = minus(f, f.value(f"sdiv i64 {whole}, {most_vectors}"), f.value(f"zext i1 {uneven} to i64"))
+    full, uneven = _widest(f, tile, whole)
     before = times(f, full, most_vectors)
     rest = minus(f, whole, before)
     first = f.value(f"select i1 {uneven}, i64 {max(most_vectors - 1, 1)}, i64 {rest}")
@@ -142,6 +140,20 @@ def panel_loop(
         vectors = f.value(f"select i1 {last}, i64 1, i64 {vectors}")
         j = plus(f, times(f, at, tile.lanes), start)
         yield j, vectors, minus(f, "%n", j)
+
+
+def widest_panels(f: Function, tile: Tile, columns: str) -> str:
+    """Write how many panels of so many columns have all vectors that a kernel holds: the first ones."""
+    return _widest(f, tile, f.value(f"sdiv i64 {columns}, {tile.lanes}"))[0]
+
+
+def _widest(f: Function, tile: Tile, whole: str) -> tuple[str, str]:
+    """Write how many panels of so many vectors have all that a kernel holds, and whether one gave a vector away."""
+    if tile.vectors == 1:
+        return whole, "false"
+    left_over = f.value(f"srem i64 {whole}, {tile.vectors}")
+    uneven = all_of(f, compare(f, "eq", left_over, 1), compare(f, "sgt", whole, 1))
+    return minus(f, f.value(f"sdiv i64 {whole}, {tile.vectors}"), f.value(f"zext i1 {uneven} to i64")), uneven
 
 
 def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -> tuple[str, ...]:
