@@ -4,8 +4,8 @@ A backward block belongs to one forward block, `source`, which is extended while
 value that the backward block uses is, in this order of preference,
 
 1. the operand of the control operation that entered the forward block as an argument (nothing is stored),
-2. computed again, when it is a constant or depends on such operands only (nothing is stored),
-3. for a number that is an extent which is known outside: that extent,
+2. for a number that is an extent which is known outside: that extent,
+3. computed again, when it is a constant or depends on such operands only (nothing is stored that is not there anyway),
 4. made again of another forward value that takes no more memory: a view, a cast to a wider dtype,
 5. a residual: stored by the forward block, an argument of the backward block. A number that is an extent of a tensor
    which is there anyway is read from that one in the end.
@@ -53,11 +53,11 @@ class BackwardBuilder(Builder):
     def _fetch(self, value: Value) -> Value:
         if value in self.entering:
             return self._entered(value, self.entering[value])
-        if self._invariant(value):
-            return self._run_again(value)
         if self._told_outside(value.type):
             found = self._again[value] = self.scalar(self.extent(value.type.extent))  # type: ignore[union-attr]
             return found
+        if self._invariant(value):
+            return self._run_again(value)
         if self._is_widened(value) or self._is_part(value):
             return self._run_again(value)
         argument = self.argument(value.type, value.name)
@@ -85,11 +85,22 @@ class BackwardBuilder(Builder):
         return made.name in VIEWS
 
     def _is_part(self, value: Value) -> bool:
-        """Say whether a value is a part, at places that are known here, of a tensor that no turn changes."""
+        """Say whether a value is a part, at places that are known here, of a tensor that need not be kept for it."""
         made = value.operation
         if made is None or made.name != "index" or not made.op.makes_view(**made.attributes):  # type: ignore[attr-defined]
             return False
-        return all(v in self.entering or v in self._again for v in made.operands)
+        whole, *places = made.operands
+        return self._at_hand(whole) and all(v in self.entering or v in self._again for v in places)
+
+    def _at_hand(self, value: Value) -> bool:
+        """Say whether a forward value is there anyway: that a turn changes, it would be kept for every turn."""
+        if value in self._again or value in self.residuals:
+            return True
+        outer, parent = self.entering.get(value), self.parent
+        if outer is None:
+            return parent is None
+        inside = isinstance(parent, BackwardBuilder) and outer.block is parent.source.block
+        return not inside or parent._at_hand(outer)  # type: ignore[union-attr]
 
     def _told_outside(self, type: Type) -> bool:
         """Say whether a number is an extent that is the same around this block, so that no turn need store it."""
@@ -130,6 +141,8 @@ class BackwardBuilder(Builder):
         raises = made.op.can_raise([v.type for v in made.operands], made.attributes)
         if depth == 0 or raises or not (made.name.startswith("scalar_") or made.name in CHEAP):
             return False
+        if made.name == "dim":  # a number is kept in place of the tensor that it is told of
+            return self._told_outside(value.type) or self._at_hand(made.operands[0])
         return all(v.block is self.source.block and self._invariant(v, depth - 1) for v in made.operands)
 
     def extent(self, extent: Extent) -> int | Value:

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from dy2st import dtypes
 from dy2st.autodiff.programs import jvp, vjp
 from dy2st.ir.types import BOOL, INT, TensorType
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import POINT, VECTOR, N, cond, counted_while, empty_list, program
+from tests.autodiff.building import MATRIX, POINT, VECTOR, N, cond, counted_while, empty_list, program
 from tests.autodiff.checking import check
 
 X = np.array([0.3, -0.7, 1.2])
@@ -197,3 +198,26 @@ def test_extents_are_read_from_what_is_kept():
     made = vjp(program([INT, VECTOR], body), (1,), [(0, False)])
     assert set(tapes(made)) == {"list<float64[None]>"}
     check(program([INT, VECTOR], body), 3, X, order=2)
+
+
+def test_a_write_in_a_branch_keeps_the_part_that_was_there():
+    """Neither the row nor its extent is read of the whole matrix, which every turn would have to keep for that."""
+
+    def body(b, x, n):
+        row = {"spec": (("int", "?"),)}
+
+        def turn(b, i, h):
+            def wrote(side):
+                part = side.index(h, i, **row)
+                doubled = side.mul(side.broadcast_to(side.constant(2.0, dtypes.float64), side.shape(part)), part)
+                return [side.index_set(h, side.mul(side.exp(part), doubled), i, **row)]
+
+            return cond(b, b.scalar_eq(b.scalar_mod(i, 2), 0), wrote, lambda side: [h])
+
+        return counted_while(b, n, [x], turn)
+
+    made = program([MATRIX, INT], body)
+    kept = tapes(vjp(made, (0,), [(0, False)]))
+    assert kept
+    assert not any("N, N" in kind for kind in kept)
+    check(made, np.outer(X, Y), 3, order=2)
