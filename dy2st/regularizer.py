@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.runtime.settings import Settable
 
-class WeightDecayRegularizer:
+
+class WeightDecayRegularizer(Settable):
     """Base of the regularizers: what `term` returns is added to a parameter's gradient."""
 
     def __init__(self, coeff: float = 0.0):

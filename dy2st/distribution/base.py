@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from dy2st.functions import math
@@ -11,6 +12,7 @@ from dy2st.functions.from_data import to_tensor
 from dy2st.functions.operands import cast_to, floating
 from dy2st.functions.random import rand
 from dy2st.ir.context import replaced
+from dy2st.naming import is_plain_module
 from dy2st.runtime.tensor import Tensor
 
 
@@ -20,12 +22,25 @@ def parameters(*values: Any, name: str) -> list[Tensor]:
     return list(broadcast_tensors([cast_to(t, made[0].dtype) for t in made])) if len(made) > 1 else made
 
 
+def converted(kind: type) -> None:
+    """Have `to_static` convert the methods of a class, so that it sees which attributes they read."""
+    for name, found in vars(kind).items():
+        method = found.fget if isinstance(found, property) else found
+        if isinstance(method, FunctionType) and not name.startswith("__"):
+            method.__dy2st_convert__ = True  # type: ignore[attr-defined]
+
+
 class Distribution:
     """Base of the distributions; a subclass says `rsample` (or `sample`), `log_prob`, `mean`, `variance`, `entropy`.
 
     `batch_shape` is the shape of the parameters, of which each is a distribution of its own; `event_shape` the shape of
     one draw.
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if is_plain_module(cls.__module__):
+            converted(cls)
 
     def __init__(self, batch_shape: Sequence[Any] = (), event_shape: Sequence[Any] = ()):
         self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
@@ -93,6 +108,8 @@ class Distribution:
         return math.clip(rand(self._shape(shape), like.dtype), tiny, 1.0 - 6e-8 if like.dtype.bits <= 32 else None)
 
 
+converted(Distribution)
+
 _RULES: dict[tuple[type, type], Callable[..., Tensor]] = {}
 
 
@@ -101,6 +118,8 @@ def register_kl(cls_p: type, cls_q: type) -> Callable[[Callable[..., Tensor]], C
 
     def register(rule: Callable[..., Tensor]) -> Callable[..., Tensor]:
         _RULES[cls_p, cls_q] = rule
+        if is_plain_module(rule.__module__):
+            rule.__dy2st_convert__ = True  # type: ignore[attr-defined]
         return rule
 
     return register
@@ -116,9 +135,16 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     >>> paddle.distribution.kl_divergence(one, two).item()
     0.5
     """
+    return _rule(p, q)(p, q)
+
+
+kl_divergence.__dy2st_convert__ = True  # type: ignore[attr-defined]
+
+
+def _rule(p: Distribution, q: Distribution) -> Callable[..., Tensor]:
     for mine in type(p).__mro__:
         for other in type(q).__mro__:
             rule = _RULES.get((mine, other))
             if rule is not None:
-                return rule(p, q)
+                return rule
     raise NotImplementedError(f"no divergence of {type(p).__name__} and {type(q).__name__} is known: use register_kl")

@@ -17,6 +17,8 @@ class Afterwards:
     root: Builder
     builder: Builder
     attempts: list[Any]
+    moved: set[int]
+    """The objects that any action changes, by id."""
 
     def after_run(self, owner: Any, action: Callable[[], None]) -> None:
         """Let each call do something to a Python object at its end; nothing may read that object after this."""
@@ -25,6 +27,7 @@ class Afterwards:
                 "a Python object is changed in a branch, loop or `try` of which only the run will tell whether it runs",
                 "do this at the end of the function, or outside of it",
             )
+        self.moved.add(id(owner))
         self.log.set(("done", id(owner), len(self.log.overlays[0])), owner, action)
 
     def actions(self) -> list[Callable[[], None]]:
@@ -33,4 +36,11 @@ class Afterwards:
 
     def is_behind(self, owner: Any) -> bool:
         """Say whether an object is changed at the end of the call, after what the trace does now."""
-        return any(key[:2] == ("done", id(owner)) for key in self.log.overlays[0])
+        return id(owner) in self.moved and any(key[:2] == ("done", id(owner)) for key in self.log.overlays[0])
+
+    def refuse_behind(self, owner: Any, name: str) -> None:
+        """Raise TraceError for an attribute that is read after what the end of the call will do."""
+        raise refusal(
+            f".{name} of a {type(owner).__name__} is read after its step(), which a Program does at its end",
+            "make step() of the schedule the last thing that the function does",
+        )

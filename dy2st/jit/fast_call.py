@@ -48,7 +48,7 @@ from dy2st.ir.types import TensorType
 from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.finishing import NAMES, finishing, tensors_among
-from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
+from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
 from dy2st.jit.kept_code import compiled
 from dy2st.jit.known_run import UNSEEN, Inputs, Ready, guarded, inside, running, unknown, wrapping
 from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
@@ -346,6 +346,9 @@ class _Writer:
             return
         if type(guard) is Guard:
             now = self.attribute(guard.owner, self.constant(guard.owner), guard.name)
+        elif type(guard) is SameGuard:
+            self.refuse(f"{self.place(guard.slot)} is not {self.place(guard.first)}")
+            return
         elif type(guard) is GlobalGuard:
             now = f"{self.constant(guard.owner)}.get({guard.name!r}, MISSING)"
         else:

@@ -8,7 +8,6 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.dtypes import DType
-from dy2st.nn.layer_attributes import is_read_here, settings
 from dy2st.records import record
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
@@ -199,6 +198,30 @@ class ViewGuard:
 
 
 @record(frozen=True)
+class SameGuard:
+    """Two places at which the same tensor was read: the Program has it once."""
+
+    slot: StateSlot
+    first: StateSlot
+
+    @property
+    def owner(self) -> Any:
+        """What the tensor is read from."""
+        return self.slot.owner
+
+    def holds(self) -> bool:
+        """Say whether it still is the same."""
+        return self.slot.fetch() is self.first.fetch()
+
+    def changed_number(self) -> bool:
+        """Say no: it is a tensor."""
+        return False
+
+    def __str__(self) -> str:
+        return f"which tensor {self.slot.label} is"
+
+
+@record(frozen=True)
 class ArrayGuard:
     """The elements of a NumPy array that the Program has as a constant."""
 
@@ -248,48 +271,3 @@ class LayerGuard:
 
     def __str__(self) -> str:
         return f"the sublayers or hooks of a {type(self.owner).__name__}"
-
-
-class SettingsGuard:
-    """The attributes beside tensors and sublayers that layers of this package had while tracing: `p` of a Dropout."""
-
-    owner = None
-
-    def __init__(self) -> None:
-        self.layers: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self.seen = settings.changes
-
-    def note(self, layer: Any) -> None:
-        """Keep the attributes of a layer as they are now."""
-        if id(layer) not in self.layers:
-            self.layers[id(layer)] = layer, settings_of(layer)
-
-    def holds(self) -> bool:
-        """Say whether they still are; they are looked at only where any layer was changed."""
-        if self.seen == settings.changes:
-            return True
-        if self._changed() is not None:
-            return False
-        self.seen = settings.changes
-        return True
-
-    def changed_number(self) -> bool:
-        """Say no: a Program takes them for constants."""
-        return False
-
-    def _changed(self) -> str | None:
-        for layer, before in self.layers.values():
-            now = settings_of(layer)
-            for name, value in before.items():
-                if not same(now.get(name, MISSING), value):
-                    return f".{name} of a {type(layer).__name__}"
-        return None
-
-    def __str__(self) -> str:
-        return self._changed() or "the settings of layers"
-
-
-def settings_of(layer: Any) -> dict[str, Any]:
-    """Return the simple attributes of a layer that no trace sees read."""
-    simple = {name: x for name, x in vars(layer).items() if isinstance(x, (*SIMPLE, tuple)) and name != "_training"}
-    return {name: x for name, x in simple.items() if is_read_here(layer, name)}

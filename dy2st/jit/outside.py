@@ -43,8 +43,7 @@ def mark_items(trace: Any, x: Any) -> None:
     for key, item in x.items() if isinstance(x, dict) else enumerate(x):
         if _is_state(item) and not isinstance(x, set):
             seen = trace.stand_in(item, ItemSlot(x, key))
-            trace.sources.setdefault(id(seen), ItemSlot(x, key))
-            trace.log.keep(seen)
+            trace.note_source(seen, ItemSlot(x, key))
         else:
             mark(trace, item)
 

@@ -23,16 +23,17 @@ from dy2st.jit.guards import (
     Guard,
     KindGuard,
     LayerGuard,
-    SettingsGuard,
+    SameGuard,
     StateSlot,
     ViewGuard,
-    settings_of,
 )
 from dy2st.jit.leaves import Leaves
 from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
+from dy2st.jit.settings_guard import SettingsGuard, wrote
 from dy2st.naming import is_plain_module
 from dy2st.runtime.contents import CONTAINERS, Spliced
+from dy2st.runtime.impure import refusal
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
@@ -99,8 +100,25 @@ class OutsideReads(Leaves):
         if id(layer) not in self.made_objects:
             self.log.keep(layer)
             self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
-            if settings_of(layer):
-                self.guards.setdefault((0, "settings"), SettingsGuard()).note(layer)
+            self.note_settings(layer)
+
+    def note_settings(self, x: Any) -> None:
+        """Note that the package's code reads the settings of an object; refuse those that the function itself set."""
+        guard = self.guards.get((0, "settings")) or SettingsGuard()
+        for owner, name, value in guard.note(x):
+            if wrote(self, owner, name, value):
+                raise refusal(
+                    f".{name} of a {type(owner).__name__} is set in a function in which code that is not converted "
+                    "reads it",
+                    "set it outside of the function",
+                )
+        if guard.objects:
+            self.guards[0, "settings"] = guard
+
+    def refuses_changes(self, x: Any) -> bool:
+        """Say whether the package's code may not set attributes of an object: only this call would do it."""
+        guard = self.guards.get((0, "settings"))
+        return guard is not None and id(x) in guard.objects
 
     def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Return an attribute that library code reads, as the trace left it; `value` is the real one."""
@@ -127,8 +145,7 @@ class OutsideReads(Leaves):
         if isinstance(value, Tensor):
             if not isinstance(value._payload, Value):
                 value = self.stand_in(value, slot)
-                self.sources.setdefault(id(value), slot)
-                self.log.keep(value)
+                self.note_source(value, slot)
             return value
         mark(self, value)
         key = (id(guard.owner), guard.name)
@@ -136,6 +153,13 @@ class OutsideReads(Leaves):
             return self._number_argument(key, slot, type(value))
         self.guards.setdefault(key, guard)
         return value
+
+    def note_source(self, t: Tensor, slot: StateSlot) -> None:
+        """Note where a tensor is read; one that is read at two places must be the same at both in each call."""
+        first: Any = self.slots[id(t)][0] if id(t) in self.slots else self.sources.setdefault(id(t), slot)
+        if first.owner is not slot.owner or first.name != slot.name:
+            self.guards.setdefault((id(slot.owner), slot.name, "same"), SameGuard(slot, first))
+        self.log.keep(t)
 
     def stand_in(self, t: Tensor, slot: StateSlot) -> Tensor:
         """Return what the trace sees of a tensor outside: a view of something else is a state of its own.

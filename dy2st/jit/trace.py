@@ -19,6 +19,7 @@ from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.helper import HELPER
 from dy2st.jit.kept_conversions import convert
 from dy2st.jit.leaving import leaving
+from dy2st.jit.made_parameters import MadeParameters
 from dy2st.jit.outputs import output_template, written_template
 from dy2st.jit.outside_reads import OutsideReads
 from dy2st.jit.rebound import Rebound
@@ -33,6 +34,7 @@ from dy2st.runtime.convert_try import functions_inside
 from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.histories import Histories
 from dy2st.runtime.log import Key
+from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import alternative, encode
 from dy2st.runtime.templates import Template
@@ -90,7 +92,7 @@ class Traced:
         return [i for i, (slot, t) in found if t is not None and not owners.isdisjoint((id(slot), id(t)))]
 
 
-class Trace(OutsideReads, Afterwards):
+class Trace(OutsideReads, Afterwards, MadeParameters):
     """Trace a function; converted functions that it calls become part of the Program."""
 
     of_function = True
@@ -98,6 +100,8 @@ class Trace(OutsideReads, Afterwards):
     def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset()) -> None:
         super().__init__(Builder(), open_state)
         self.rebound = Rebound(self)
+        self.moved: set[int] = set()
+        self.parameters: list[tuple[Parameter, tuple[int, int]]] = []
         self.notes: list[str] = []
         self.raised: list[Raised] = []
         self.active: list[Active] = []
@@ -116,6 +120,12 @@ class Trace(OutsideReads, Afterwards):
         if t._view is not None:
             self.views[value] = t
         return value
+
+    def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Remember what was read of a real object, unless each call changes that at its end only."""
+        if self.is_behind(owner):
+            self.refuse_behind(owner, name)
+        return super().note_attribute(owner, name, value)
 
     # ---- calls -----------------------------------------------------------------------------------------------------
     def callable(self, f: Any) -> Callable[..., Any]:
@@ -228,6 +238,7 @@ class Trace(OutsideReads, Afterwards):
             raise self.refused
         output = leaving(self, self._settled(output))
         self._check_stand_ins()
+        self.refuse_passing(self.slots)
         self.rebound.write()
         template = output_template(self, output)
         thrown = None if error is None else Raised.of(self, error)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.runtime.settings import Settable
 from dy2st.runtime.tensor import Tensor
 
 
-class Metric:
+class Metric(Settable):
     """Base of the metrics: `reset`, `update` with a batch, `accumulate` to the value so far.
 
     `compute(predictions, labels)` is what may run beside the model; `update` takes what it returns.

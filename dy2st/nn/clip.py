@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from dy2st.ir.context import current, replaced
 from dy2st.nn.maths import TENSORS
+from dy2st.runtime.settings import Settable
 from dy2st.runtime.tensor import Tensor
 
 Pairs = Sequence[tuple[Tensor, Any]]
 
 
-class ClipGradBase:
+class ClipGradBase(Settable):
     """Base of the clippings. Called on pairs (parameter, gradient), returns pairs with clipped gradients.
 
     Gradients of None, and those of parameters whose `need_clip` is False, stay as they are.
     """
+
+    _not_settings: ClassVar[frozenset[str]] = frozenset({"clip_norm", "max", "min"})  # see `bound`
 
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Any]]:
         with replaced(grad=False):

@@ -23,6 +23,8 @@ from dy2st.nn.initializer.defaults import global_initializer
 from dy2st.nn.initializer.xavier import XavierUniform
 from dy2st.nn.param_attr import as_attr
 from dy2st.runtime import unique_name
+from dy2st.runtime.generator import default_generator
+from dy2st.runtime.impure import in_trace
 from dy2st.runtime.late_values import postpone
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.places import namespace
@@ -72,12 +74,16 @@ def make_parameter(
     trace = current().trace
     if trace is not None and hasattr(trace, "create_parameter"):
         return trace.create_parameter(shape, dtype, initializer, attribute, name)
+    before = default_generator().get_state() if in_trace() else None
     with replaced(trace=None, grad=False):
         if _may_wait(initializer, shape):
             made = Parameter(None, name=name, **attribute.settings())
             postpone(made, shape, dtype, partial(copy.copy(initializer).value, shape, dtype))
-            return made
-        return Parameter(initializer.value(shape, dtype), name=name, **attribute.settings())
+        else:
+            made = Parameter(initializer.value(shape, dtype), name=name, **attribute.settings())
+    if trace is not None and before is not None:
+        trace.note_parameter(made, before)
+    return made
 
 
 def _may_wait(initializer: Initializer, shape: tuple[int, ...]) -> bool:

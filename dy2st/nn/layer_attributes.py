@@ -8,22 +8,12 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.naming import is_plain_module
-from dy2st.records import record
 from dy2st.runtime.parameter import Parameter
+from dy2st.runtime.settings import changes
 from dy2st.runtime.tensor import Tensor
 
 _REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
 _BASES = (__name__, "dy2st.nn.layer", "builtins")
-
-
-@record
-class _Settings:
-    """How often an attribute of a layer of this package was set anew: Programs look at their layers then."""
-
-    changes: int = 0
-
-
-settings = _Settings()
 
 
 def is_read_here(layer: Any, name: str) -> bool:
@@ -76,7 +66,7 @@ class RegisteredAttributes:
                 f"{name!r} is a {kind} of this layer and takes a {kind} or None, not {type(value).__name__}"
             )
         if name in state and is_read_here(self, name):
-            settings.changes += 1
+            changes.count += 1
         object.__setattr__(self, name, value)
 
     def _place(self, registry: str, name: str, value: Any) -> None:

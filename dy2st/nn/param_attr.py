@@ -6,9 +6,10 @@ from typing import Any
 
 from dy2st.nn.initializer.base import Initializer
 from dy2st.regularizer import WeightDecayRegularizer
+from dy2st.runtime.settings import Settable
 
 
-class ParamAttr:
+class ParamAttr(Settable):
     """Say a parameter's name, initial values, learning-rate factor, regularizer, whether it is trained or clipped."""
 
     def __init__(

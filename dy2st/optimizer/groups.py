@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.regularizer import L2Decay, WeightDecayRegularizer
+from dy2st.runtime.settings import Settings
 from dy2st.runtime.tensor import Tensor
 
 
@@ -24,7 +25,7 @@ def groups_of(parameters: Any) -> list[dict[str, Any]]:
         if len({id(p) for g in groups for p in g["params"]}) != sum(len(g["params"]) for g in groups):
             raise ValueError("a parameter appears in more than one parameter group")
         return groups
-    return [{"params": _checked(listed)}]
+    return [Settings(params=_checked(listed))]
 
 
 def group_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def group_of(given: dict[str, Any]) -> dict[str, Any]:
     if "params" not in given:
         raise ValueError("a parameter group needs the key 'params'")
     params = given["params"]
-    group: dict[str, Any] = {"params": _checked([params] if isinstance(params, Tensor) else list(params))}
+    group = Settings(params=_checked([params] if isinstance(params, Tensor) else list(params)))
     options = dict(given)
     del options["params"]
     group["learning_rate"] = float(options.pop("learning_rate", 1.0))
@@ -40,7 +41,7 @@ def group_of(given: dict[str, Any]) -> dict[str, Any]:
         group["weight_decay"] = regularizer_of(options["weight_decay"])
     if "grad_clip" in options:
         group["grad_clip"] = options.pop("grad_clip")
-    group["options"] = options
+    group["options"] = Settings(options)
     return group
 
 

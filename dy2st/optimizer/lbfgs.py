@@ -6,7 +6,7 @@ J. Nocedal, "Updating quasi-Newton matrices with limited storage" (1980).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class LBFGS(Optimizer):
     >>> x.numpy().round(3).tolist()
     [1.0, 1.0]
     """
+
+    _not_settings: ClassVar[frozenset[str]] = Optimizer._not_settings | {
+        "_changes", "_direction", "_last_gradient", "_last_step", "_iterations"
+    }  # fmt: skip
 
     def __init__(
         self, learning_rate: float = 1.0, max_iter: int = 20, max_eval: int | None = None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.cpu import memory_ahead
 from dy2st.runtime.impure import in_trace, refuse_in_trace
 from dy2st.runtime.places import namespace_of
+from dy2st.runtime.settings import Settable, Settings, changes
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_gradients import gradient_parts
 
@@ -45,7 +46,7 @@ class Slot:
     """A new first axis, where the slot holds several tensors."""
 
 
-class Optimizer:
+class Optimizer(Settable):
     """Base of the optimizers; a subclass says `slots` and `rule`.
 
     Parameters
@@ -60,6 +61,10 @@ class Optimizer:
     grad_clip
         A clipping, applied to the gradients before weight decay.
     """
+
+    _not_settings: ClassVar[frozenset[str]] = frozenset(
+        ("_learning_rate", "_own_lr_tensor", "_accumulators", "_loaded", "_name")
+    )
 
     def __init__(
         self,
@@ -77,16 +82,29 @@ class Optimizer:
             raise TypeError(
                 f"grad_clip must be a clipping such as ClipGradByGlobalNorm, not {type(grad_clip).__name__}"
             )
+        self._own_lr_tensor: Tensor | None = None
         self._name = name
         self._multi_precision = multi_precision
-        self._options = options
+        self._options = Settings(options)
         self._grad_clip = grad_clip
         self.regularization = regularizer_of(weight_decay)
         self._learning_rate = learning_rate if isinstance(learning_rate, LRScheduler) else float(learning_rate)
-        self._own_lr_tensor: Tensor | None = None
         self._groups = groups_of(parameters)
         self._accumulators: dict[int, dict[str, Tensor]] = {}
         self._loaded: dict[str, Any] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name != "_learning_rate":
+            return
+        if isinstance(value, LRScheduler):
+            changes.count += 1
+        elif self._own_lr_tensor is not None:
+            self._own_lr_tensor._payload[...] = value
+
+    def settings_now(self) -> dict[str, Any]:
+        rate = self._learning_rate if isinstance(self._learning_rate, LRScheduler) else None  # a number: `_lr_tensor`
+        return {**super().settings_now(), "_learning_rate": rate}
 
     # ---- what a subclass says --------------------------------------------------------------------------------------
     def slots(self, options: dict[str, Any]) -> dict[str, Slot]:
@@ -116,8 +134,6 @@ class Optimizer:
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError("the learning rate is set by an LRScheduler, set_lr cannot change it")
         self._learning_rate = float(value)
-        if self._own_lr_tensor is not None:
-            self._own_lr_tensor._payload[...] = self._learning_rate
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Have a scheduler set the learning rate from now on."""
@@ -147,7 +163,7 @@ class Optimizer:
         made = group_of(group)
         if any(id(p) in known for p in made["params"]):
             raise ValueError("a parameter appears in more than one parameter group")
-        self._groups.append(made)
+        self._groups = [*self._groups, made]
 
     # ---- stepping --------------------------------------------------------------------------------------------------
     def step(self) -> None:

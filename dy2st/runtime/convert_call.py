@@ -22,6 +22,7 @@ from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.math_functions import MATH
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.settings import Settable
 from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
@@ -87,6 +88,8 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     refuse_impure(trace, f, args)
     if isinstance(f, type) and is_users_class(f):
         return _construct(trace, f, args, keywords)
+    for x in (f, getattr(f, "__self__", None), *args, *keywords.values()):
+        note_settings(trace, x)
     if not (isinstance(f, type) and issubclass(f, BaseException)):
         _refuse_text(trace, (*args, *keywords.values()))
     for x in (*args, *keywords.values()):
@@ -108,6 +111,15 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
         trace.rollback(mark)
     return _each_choice(trace, number, number.choices, lambda y: foreign_call(
         trace, f, *_put(trace, args, number, y), **_put(trace, keywords, number, y)))  # fmt: skip
+
+
+def note_settings(trace: Any, x: Any, depth: int = 0) -> None:
+    """Note the settings of an object of the package that is handed to its code, alone or in lists and dicts."""
+    if isinstance(x, Settable):
+        trace.note_settings(x)
+    elif type(x) in CONTAINERS and depth < 2:
+        for item in x.values() if isinstance(x, dict) else x:
+            note_settings(trace, item, depth + 1)
 
 
 def _refuse_text(trace: Any, arguments: Any, depth: int = 0) -> None:

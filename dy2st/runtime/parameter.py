@@ -9,6 +9,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.runtime import unique_name
 from dy2st.runtime.places import namespace
+from dy2st.runtime.settings import Setting
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.version import Version
 
@@ -33,6 +34,9 @@ class Parameter(Tensor):
     """
 
     fixed_shape = True
+    regularizer = Setting()
+    need_clip = Setting()
+    optimize_attr = Setting()
 
     def __init__(
         self,
@@ -51,12 +55,17 @@ class Parameter(Tensor):
         super().__init__(_payload_of(data), stop_gradient=not requires_grad)
         self._version = Version()
         self._name = name or unique_name.generate("_eager_param_base")
-        self.optimize_attr: dict[str, Any] = {"learning_rate": learning_rate}
+        self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
         self.need_clip = need_clip
         self.do_model_average = do_model_average
         self.is_distributed = False
         self.persistable = True
+
+    def settings_now(self) -> dict[str, Any]:
+        """Return what optimizers ask of it, by name."""
+        found = vars(self)
+        return {name: found[name] for name in ("regularizer", "need_clip", "optimize_attr") if name in found}
 
     @property
     def trainable(self) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from dy2st.dtypes import DType
+from dy2st.runtime.settings import Settable
 from dy2st.runtime.tensor import Tensor
 
 
-class Initializer:
+class Initializer(Settable):
     """Base of the initializers; `value(shape, dtype)` returns the initial values.
 
     Called on a tensor, an initializer writes them into it.

@@ -8,6 +8,7 @@ import numpy as np
 
 from dy2st.ir.context import current
 from dy2st.runtime.impure import in_trace, refusal, refuse_in_trace
+from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
 
 
@@ -37,6 +38,18 @@ class LRScheduler:
         refuse_in_trace("making a learning rate schedule")
         self.step()
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name in ("get_lr", "_get_closed_form_lr"):
+            if name in vars(cls):
+                vars(cls)[name].__dy2st_convert__ = True  # so that a trace sees which attributes it reads
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        followed: Tensor | None = self.__dict__.get("_tensor")
+        if name == "last_lr" and followed is not None:
+            followed._payload[...] = value
+
     def __call__(self) -> float:
         return current().trace.item(self.tensor) if in_trace() else self.last_lr
 
@@ -47,6 +60,11 @@ class LRScheduler:
             raise refusal(
                 "a learning rate is read after step() of its schedule, which a Program does at the end of the call",
                 "make step() of the schedule the last thing that the function does",
+            )
+        if in_trace() and current().trace.log.get(("attr", id(self), "last_lr")) is not MISSING:
+            raise refusal(
+                ".last_lr of a learning rate schedule is set in a function that reads the rate",
+                "set it outside of the function",
             )
         if self._tensor is None:
             self._tensor = Tensor(np.asarray(self.last_lr, np.float64))
@@ -68,8 +86,6 @@ class LRScheduler:
 
     def _set(self, rate: float) -> None:
         self.last_lr = float(rate)
-        if self._tensor is not None:
-            self._tensor._payload[...] = self.last_lr
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
@@ -95,6 +111,7 @@ class LRScheduler:
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` gave."""
+        refuse_in_trace("set_state_dict() of a learning rate schedule")
         self.state_keys()
         missing = [key for key in self.keys if key in self.__dict__ and key not in state_dict]
         if missing:
