@@ -57,6 +57,17 @@ def test_special_numbers_are_those_of_the_formula(name):
 
 @with_avx512
 @pytest.mark.parametrize("name", BY_PIECES)
+def test_numbers_beside_the_ends_of_pieces_are_in_one_of_them(name):
+    ends = np.concatenate([np.arange(0, 16, 1 / 32), np.arange(33) * 0.265625 / 2, [1e-38, 1e-20, 1e-9]])
+    beside = ends.astype(np.float32).view("i4") + np.arange(-3, 4)[:, None]
+    x = np.abs(beside[beside >= 0].astype("i4").view(np.float32))
+    x = np.concatenate([x, -x])
+    error = ulps(mapped(by_pieces(name, 64), "f32", 64, 1)(x), exact(name, x))
+    assert (error <= 4.0).all(), (x[error.argmax()], error.max())
+
+
+@with_avx512
+@pytest.mark.parametrize("name", BY_PIECES)
 def test_the_number_of_lanes_changes_no_bit(name):
     x = np.concatenate([numbers(np.float32, 400), np.linspace(-20, 20, 999, dtype=np.float32)])
     one = mapped(by_pieces(name, 1), "f32", 1, 1)(x)

@@ -1,9 +1,12 @@
 """Functions of float32 by pieces: a short polynomial for each, whose coefficients are picked in registers.
 
-AVX-512 permutes 16 floats by one instruction, so that a register is a table of 16 entries. |x| is cut into pieces of
-one width, the first about 0; the number of its piece picks each coefficient of a polynomial in the distance from the
-middle of the piece. That is a dozen instructions without e**x or a division. Beyond the last piece, which is rare,
-stands the formula that every target has.
+AVX-512 permutes 16 floats by one instruction, so that a register is a table of 16 entries. |x| is cut into pieces; the
+number of its piece picks each coefficient of a polynomial in the distance from the middle of the piece. That is a dozen
+instructions without e**x or a division. Beyond the last piece, which is rare, stands the formula that every target has.
+
+Pieces of one width are cut by additions. Those of tanh, gelu and gelu_tanh are about as wide as a polynomial of one
+degree allows: the exponent and the first bits of y = c + |x|, or c - |x|, are their number, so that their width doubles
+where y does.
 
 e**x is 2**n 2**(k/16) e**r with the power of 2 picked, so that r is small and three powers of it are enough.
 
@@ -36,24 +39,70 @@ _PICK = "llvm.x86.avx512.permvar.sf.512"
 
 
 @record(frozen=True)
-class Table:
-    """The polynomials of the pieces: for each power from the lowest up, the coefficients of all pieces."""
+class Width:
+    """Pieces of one width, the first about 0."""
 
     width: float
-    columns: tuple[tuple[float, ...], ...]
 
     @property
     def end(self) -> float:
         """What |x| is to be below."""
         return LAST * self.width
 
+    def cut(self, e: Emitter, a: Lanes) -> tuple[Lanes, Callable[[Parts, Parts], Parts], Lanes]:
+        """Write numbers whose last bits are those of the pieces of a >= 0, and the distances from their middles."""
+        shifter = form("f32").shifter
+        if math.frexp(self.width)[0] == 0.5:  # additions are left to the parts of the CPU that do not multiply
+            shifted = a + shifter * self.width
+            return e.bits(shifted), _as_they_are, a - (shifted - shifter * self.width)
+        shifted = e.fma(a, 1 / self.width, shifter)
+        return e.bits(shifted), _as_they_are, e.fma(shifted - shifter, -self.width, a)
 
-_NORMAL_TAIL = Table(by_name.NORMAL_TAIL_WIDTH, by_name.NORMAL_TAIL)
-_CUBIC_TAIL = Table(by_name.CUBIC_TAIL_WIDTH, by_name.CUBIC_TAIL)
-_LOGISTIC_TAIL = Table(by_name.LOGISTIC_TAIL_WIDTH, by_name.LOGISTIC_TAIL)
-_SOFTPLUS_TAIL = Table(by_name.SOFTPLUS_TAIL_WIDTH, by_name.SOFTPLUS_TAIL)
-_TANH = Table(by_name.TANH_WIDTH, by_name.TANH)
-_ERF = Table(by_name.ERF_WIDTH, by_name.ERF)
+
+@record(frozen=True)
+class Spread:
+    """Pieces whose numbers are bits of y = start + sign |x|: `places` of them come behind."""
+
+    start: float
+    sign: float
+    places: int
+    end: float
+    """What |x| is to be below."""
+    middles: tuple[float, ...]
+
+    def cut(self, e: Emitter, a: Lanes) -> tuple[Lanes, Callable[[Parts, Parts], Parts], Lanes]:
+        """Write numbers whose last bits are those of the pieces of a >= 0, and a, from which the middles go."""
+        y = self.start + a if self.sign > 0 else self.start - a
+
+        def distances(pieces: Parts, parts: Parts) -> Parts:
+            return [x - middle for x, middle in zip(parts, _picked(e, pieces, self.middles), strict=True)]
+
+        return e.logical_shift(e.bits(y), self.places), distances, a
+
+
+def _as_they_are(pieces: Parts, distances: Parts) -> Parts:
+    return distances
+
+
+@record(frozen=True)
+class Table:
+    """The polynomials of the pieces: for each power from the lowest up, the coefficients of all pieces."""
+
+    cut: Width | Spread
+    columns: tuple[tuple[float, ...], ...]
+
+    @property
+    def end(self) -> float:
+        """What |x| is to be below."""
+        return self.cut.end
+
+
+_NORMAL_TAIL = Table(Spread(*by_name.NORMAL_TAIL_CUT, by_name.NORMAL_TAIL_MIDDLES), by_name.NORMAL_TAIL)
+_CUBIC_TAIL = Table(Spread(*by_name.CUBIC_TAIL_CUT, by_name.CUBIC_TAIL_MIDDLES), by_name.CUBIC_TAIL)
+_LOGISTIC_TAIL = Table(Width(by_name.LOGISTIC_TAIL_WIDTH), by_name.LOGISTIC_TAIL)
+_SOFTPLUS_TAIL = Table(Width(by_name.SOFTPLUS_TAIL_WIDTH), by_name.SOFTPLUS_TAIL)
+_TANH = Table(Spread(*by_name.TANH_CUT, by_name.TANH_MIDDLES), by_name.TANH)
+_ERF = Table(Width(by_name.ERF_WIDTH), by_name.ERF)
 
 
 def _linear_unit(e: Emitter, x: Lanes, tail: Lanes) -> Lanes:
@@ -123,13 +172,27 @@ def _by_tail(e: Emitter, x: Lanes, name: str) -> Lanes:
     """Write a function that a tail makes, and what every target has where |x| is beyond the pieces."""
     table, made = _BY_TAILS[name]
     a = e.abs(x)
-    far = a >= table.end
 
-    def beyond(near: Sequence[Lanes]) -> list[Lanes]:
-        return [e.select(far, e.call(_everywhere(name, e.lanes), "f32", x), near[0])]
+    def one(x: Lanes, size: Lanes, near: Lanes) -> Lanes:
+        far, plain = size >= table.end, _everywhere(name, PIECES)
+        return e.where_rare(far, [near], lambda near: [e.select(far, e.call(plain, "f32", x), near[0])])[0]
 
-    (result,) = e.where_rare(far, [made(e, x, _value(e, a, table))], beyond)
-    return result
+    def all_of_them(numbers: Parts, sizes: Parts, near: Parts) -> Parts:
+        def each() -> Parts:
+            return [one(*three) for three in zip(numbers, sizes, near, strict=True)]
+
+        # one comparison for all: it takes the place of a product, but the larger of two integers does not
+        return each() if len(near) == 1 else e.where_rare(_some_reach(e, sizes, table.end), near, lambda _: each())
+
+    return by_vectors(e, PIECES, all_of_them, x, a, made(e, x, _value(e, a, table)))
+
+
+def _some_reach(e: Emitter, sizes: Parts, end: float) -> Lanes:
+    """Write where the largest of numbers >= 0, lane by lane, is `end` or more; a NaN is more."""
+    bits = [e.bits(size) for size in sizes]
+    while len(bits) > 1:
+        bits = [e.select(a > b, a, b) for a, b in zip(bits[::2], bits[1::2], strict=True)]
+    return bits[0] >= e.bits(e.constant("f32", end))
 
 
 def _everywhere(name: str, lanes: int) -> Definition:
@@ -141,26 +204,17 @@ def _everywhere(name: str, lanes: int) -> Definition:
 
 def _value(e: Emitter, a: Lanes, table: Table) -> Lanes:
     """Write the polynomial of the piece of a >= 0."""
-    shifted, distance = _cut(e, a, table.width)
+    numbers, distances_of, rest = table.cut.cut(e, a)
 
-    def polynomial(pieces: Parts, distances: Parts) -> Parts:
+    def polynomial(pieces: Parts, rests: Parts) -> Parts:
+        distances = distances_of(pieces, rests)
         totals = _picked(e, pieces, table.columns[-1])
         for column in table.columns[-2::-1]:
             picked = _picked(e, pieces, column)
             totals = [e.fma(*three) for three in zip(totals, distances, picked, strict=True)]
         return totals
 
-    return by_vectors(e, PIECES, polynomial, e.bits(shifted), distance)
-
-
-def _cut(e: Emitter, a: Lanes, width: float) -> tuple[Lanes, Lanes]:
-    """Write a number whose last bits are the number of the piece of a >= 0, and the distance from its middle."""
-    shifter = form("f32").shifter
-    if math.frexp(width)[0] == 0.5:  # additions are left to the parts of the CPU that do not multiply
-        shifted = a + shifter * width
-        return shifted, a - (shifted - shifter * width)
-    shifted = e.fma(a, 1 / width, shifter)
-    return shifted, e.fma(shifted - shifter, -width, a)
+    return by_vectors(e, PIECES, polynomial, numbers, rest)
 
 
 def _picked(e: Emitter, pieces: Parts, column: Sequence[float]) -> Parts:
