@@ -22,6 +22,7 @@ from typing import Any
 
 from dy2st.records import field, record
 from dy2st.runtime.automatic import Automatic
+from dy2st.runtime.cpu.grad_switch import install
 from dy2st.runtime.cpu.known_calls import Input, known_call
 from dy2st.runtime.llvm import NoLlvm
 from dy2st.runtime.tensor import Tensor
@@ -80,6 +81,7 @@ class Ready:
             return now
         try:
             made = known_call(self.inputs, UNSEEN, results=self.results, distinct=self.distinct)
+            install()  # what mostly stands around such calls
         except NoLlvm:  # native code was kept by an earlier process, this was not
             made = None
         return now if made is None else made

@@ -13,7 +13,7 @@ from dy2st.ir.context import as_before, current, make_current, with_grad
 _new = object.__new__
 
 
-class _GradMode:
+class GradMode:
     """Gradients on or off for the length of a `with`, or in a decorated function (or generator)."""
 
     __slots__ = ("_changes",)
@@ -55,6 +55,10 @@ class _GradMode:
         return wrapped
 
 
+ENTER, EXIT = GradMode.__enter__, GradMode.__exit__
+"""The methods as they are here: machine code takes their place where it can (cpu/grad_switch.py)."""
+
+
 def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
     """Return a generator function in whose turns gradients are on or off, and as they were between them."""
 
@@ -73,7 +77,7 @@ def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., A
     return wrapped
 
 
-class no_grad(_GradMode):  # noqa: N801 (Paddle's name)
+class no_grad(GradMode):  # noqa: N801 (Paddle's name)
     """Turn gradients off: `with no_grad():`, or `@no_grad()` (or `@no_grad`) on a function.
 
     >>> import dy2st as paddle
@@ -93,7 +97,7 @@ class no_grad(_GradMode):  # noqa: N801 (Paddle's name)
         return made if func is None else made(func)
 
 
-class enable_grad(_GradMode):  # noqa: N801 (Paddle's name)
+class enable_grad(GradMode):  # noqa: N801 (Paddle's name)
     """Turn gradients on: `with enable_grad():`, or `@enable_grad()` on a function.
 
     >>> import dy2st as paddle
@@ -111,11 +115,11 @@ class enable_grad(_GradMode):  # noqa: N801 (Paddle's name)
         return made if func is None else made(func)
 
 
-def _mode(grad: bool) -> _GradMode:
+def _mode(grad: bool) -> GradMode:
     return enable_grad() if grad else no_grad()
 
 
-class set_grad_enabled(_GradMode):  # noqa: N801 (Paddle's name)
+class set_grad_enabled(GradMode):  # noqa: N801 (Paddle's name)
     """Turn gradients on or off from now on, or for the length of a `with`.
 
     >>> import dy2st as paddle

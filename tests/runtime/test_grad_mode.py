@@ -6,10 +6,16 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.context import current, switch
+from dy2st.runtime import grad_mode
+from dy2st.runtime.cpu import grad_switch
 
 
-@pytest.fixture(autouse=True)
-def as_it_was():
+@pytest.fixture(autouse=True, params=["Python", "machine code"])
+def as_it_was(request, monkeypatch):
+    assert grad_switch.install()
+    if request.param == "Python":
+        monkeypatch.setattr(grad_mode.GradMode, "__enter__", grad_mode.ENTER)
+        monkeypatch.setattr(grad_mode.GradMode, "__exit__", grad_mode.EXIT)
     yield
     paddle.set_grad_enabled(True)
 

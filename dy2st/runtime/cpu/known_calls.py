@@ -21,11 +21,9 @@ The plate has, behind what other plates have (entry.py):
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
 from collections.abc import Callable, Sequence
-from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -36,6 +34,7 @@ from dy2st.runtime.cpu.engine import load, named_product
 from dy2st.runtime.cpu.entry_values import API, Values
 from dy2st.runtime.cpu.integers import compare
 from dy2st.runtime.cpu.products import Product
+from dy2st.runtime.cpu.slots import maker, places, slots_of
 from dy2st.runtime.tensor import Tensor
 
 Input = tuple[type[Tensor], bool] | bool
@@ -47,8 +46,6 @@ _END = API + 8 * len(api.NAMES)
 _UNSEEN, _INPUTS, _DISTINCT, _RESULTS, _NUMBERS, _MAKER, _ARRAY, _STOP, _LINES = range(_END, _END + 72, 8)
 _NEW, _TYPE, _NOTHING, _SLOTS, _FILLED = range(0, 40, 8)
 """How tensors are made: `object.__new__`, what it takes, and how many slots are filled, each with what."""
-_TP_NEW = 65
-"""The number of `tp_new` among the slots of types, in the stable API of Python."""
 
 
 def known_call(
@@ -65,7 +62,7 @@ def known_call(
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("known calls", _text)
+    return named_product("known calls", _text, level=0)
 
 
 class _Layout:
@@ -77,9 +74,7 @@ class _Layout:
         filled = {name: getattr(pattern, name) for name in at if name != "_payload" and hasattr(pattern, name)}
         slots = [word for name, value in filled.items() for word in (at[name], id(value))]
         self._kept = [*filled.values(), ()]
-        get_slot = ctypes.pythonapi.PyType_GetSlot
-        get_slot.restype, get_slot.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
-        self._maker = _words([get_slot(object, _TP_NEW), id(Tensor), id(self._kept[-1]), len(filled), *slots])
+        self._maker = _words([maker(), id(Tensor), id(self._kept[-1]), len(filled), *slots])
         self._address = load(product().binary).address("dy2st.known")
 
     def call(
@@ -100,8 +95,8 @@ class _Layout:
         made, wanted = call(lambda _: [array], given), Tensor(array)
         return (
             type(made) is Tensor
-            and all(getattr(made, name) is getattr(wanted, name) for name in _slots() if hasattr(wanted, name))
-            and all(hasattr(made, name) == hasattr(wanted, name) for name in _slots())
+            and all(getattr(made, name) is getattr(wanted, name) for name in slots_of(Tensor) if hasattr(wanted, name))
+            and all(hasattr(made, name) == hasattr(wanted, name) for name in slots_of(Tensor))
             and made.__dict__ == {}
             and gc.is_tracked(made)
             and call(lambda x: x.size, given) == 1
@@ -113,29 +108,11 @@ class _Layout:
 @functools.cache
 def _layout() -> _Layout | None:
     """Return how tensors are laid out; None where that is not as this module has it."""
-    at = _places() if api.available() else None
+    at = places(Tensor) if api.available() else None
     if at is None:
         return None
     found = _Layout(at)
     return found if found.is_right() else None
-
-
-def _slots() -> list[str]:
-    return [name for kind in Tensor.__mro__ for name, x in vars(kind).items() if type(x) is MemberDescriptorType]
-
-
-def _places() -> dict[str, int] | None:
-    """Return where a tensor has each slot, in bytes: where an object is found that was put there."""
-    t, found = Tensor.__new__(Tensor), dict[str, int]()
-    words = range(2 * ctypes.sizeof(ctypes.c_void_p), Tensor.__basicsize__, ctypes.sizeof(ctypes.c_void_p))
-    for name in _slots():
-        sign = object()
-        setattr(t, name, sign)
-        places = [at for at in words if ctypes.c_void_p.from_address(id(t) + at).value == id(sign)]
-        if len(places) != 1:
-            return None
-        found[name] = places[0]
-    return found
 
 
 def _line(tensor: tuple[type[Tensor], bool]) -> tuple[int, int]:

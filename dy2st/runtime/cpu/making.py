@@ -6,7 +6,7 @@ from typing import Any
 
 from dy2st.ir.program import Program
 from dy2st.runtime.backend import has_loops
-from dy2st.runtime.cpu import entry, known_calls, library_addresses, python_api, support
+from dy2st.runtime.cpu import entry, library_addresses, python_api, support
 from dy2st.runtime.cpu.elf import link
 from dy2st.runtime.cpu.engine import made_object, outside
 from dy2st.runtime.cpu.hurry import Haste, has_register_loops
@@ -48,8 +48,7 @@ def product(
     library = library_addresses.jobs(unit.library, target.strict, haste)
     batches = Batches(unit.kernels, target, quick=quick, threads=threads) if target.is_relative else None
     kernels = [lambda: made_object(unit.kernels.text(), target)] if batches is None else batches.jobs
-    shared = [*([lambda: outside("dy2st.parallel")] if unit.takes_long else []), *library, support.given_back,
-              known_calls.product]  # fmt: skip
+    shared = [*([lambda: outside("dy2st.parallel")] if unit.takes_long else []), *library, support.given_back]
     jobs = [lambda: made_object(glue, target, level), *kernels, *shared]  # what takes longest comes first
     made = together(jobs, threads)
     objects: list[bytes] = made[: -len(shared)]

@@ -26,6 +26,8 @@ HOLDERS = 0
 BEHAVED = 0x1 | 0x100
 """The flags of an array that is in row-major order and aligned."""
 OWNS, WRITEABLE = 0x4, 0x400
+NO_ARGUMENTS, ROW_OF_ARGUMENTS = 0x4, 0x80
+"""How a function made of native code takes arguments, as Python's flags have it."""
 OWN_FLAGS = BEHAVED | WRITEABLE
 ELEMENTS = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"),
@@ -37,7 +39,7 @@ _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
     "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble", "Py_IncRef",
     "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyTuple_GetItem",
-    "PyCapsule_GetDestructor", "PyObject_Vectorcall",
+    "PyCapsule_GetDestructor", "PyObject_Vectorcall", "PyTuple_Size", "PyContextVar_Get", "PyContextVar_Set",
 )  # fmt: skip
 _OBJECTS = {
     "float": float, "int": int, "True": True, "False": False, "None": None, "list": list,
@@ -89,11 +91,20 @@ def builtin_function(address: int, name: str, owner: Any, keeps: Any = None) -> 
     Python reads the definition again when the function goes, so the function holds it, in the place of its module, and
     with it what the code needs beside its owner.
     """
-    definition = _MethodDef(name.encode(), address, 0x80, None)
+    definition = _MethodDef(name.encode(), address, ROW_OF_ARGUMENTS, None)
     definition.keeps = keeps
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
     return make(ctypes.addressof(definition), owner, definition)
+
+
+def method(kind: type[Any], address: int, name: str, flags: int) -> Any:
+    """Return what makes native code a method of a class when it is an attribute there; it is there for good."""
+    definition = _MethodDef(name.encode(), address, flags, None)
+    _for_good.append(definition)
+    make = ctypes.pythonapi.PyDescr_NewMethod
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
+    return make(kind, ctypes.addressof(definition))
 
 
 class _MethodDef(ctypes.Structure):
@@ -103,6 +114,10 @@ class _MethodDef(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
     )
+
+
+_for_good: list[_MethodDef] = []
+"""Definitions of methods, which their classes have until Python ends."""
 
 
 def _counts_holders(x: Any) -> bool:
