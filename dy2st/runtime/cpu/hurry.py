@@ -13,7 +13,10 @@ from dy2st.runtime.interpreted_time import multiplications
 Haste = Literal["none", "outer", "all"]
 """What is made at level 0 of the library's kernels: nothing, all but their inner loops, everything."""
 _MUCH = 2**20
-"""Multiplications of a product that are worth inner loops of level 1: those of level 0 take five times as long."""
+"""Multiplications of a product in a loop that are worth inner loops of level 1: those of level 0 take five times as
+long."""
+_MUCH_IN_ALL = 2**28
+"""Multiplications of all products together that are worth them where each is made once a run: 40 ms of one CPU more."""
 _PRODUCTS = (
     *("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad"),
     *("attention", "attention_grad", "attention_mask_grad"),
@@ -33,11 +36,11 @@ def _is_in_registers(block: Block) -> bool:
 
 
 def haste_of_library(program: Program, known: Mapping[str, int]) -> Haste:
-    """Return what of the library may be made in a hurry: not what loops may repeat on products that are large.
+    """Return what of the library may be made in a hurry: not what products that are large run most of the time.
 
     How large they are is told as far as the extents of inputs tell.
     """
-    if not has_loops(program):
-        return "all"
-    products = (operation for operation in program.walk() if operation.op.name in _PRODUCTS)
-    return "outer" if any(multiplications(operation, known) > _MUCH for operation in products) else "all"
+    products = [operation for operation in program.walk() if operation.op.name in _PRODUCTS]
+    counts = [multiplications(operation, known) for operation in products]
+    much = sum(counts) > _MUCH_IN_ALL or (has_loops(program) and max(counts, default=0) > _MUCH)
+    return "outer" if much else "all"

@@ -9,9 +9,11 @@ import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.nn import functional as F
 from dy2st.runtime.cpu import making, native
+from dy2st.runtime.cpu.hurry import haste_of_library
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.products import kept
 from dy2st.runtime.cpu.versions import native_code
+from dy2st.runtime.interpreted_time import bindings
 from tests.ops.test_registry import built, cases
 from tests.runtime.cpu.native import runnable
 
@@ -173,6 +175,19 @@ def test_inner_loops_of_large_products_in_loops_are_never_made_in_a_hurry(rows, 
 
     native_code(program_of(repeated, x, w), [x, w], quick=True)
     assert set(hastes) == {"outer" if large else "all"}
+
+
+@pytest.mark.parametrize(("rows", "turns", "haste"), [(256, 2, "all"), (1024, 1, "all"), (1024, 2, "outer")])
+def test_inner_loops_of_many_multiplications_are_never_made_in_a_hurry(rows, turns, haste):
+    x, w = np.zeros((rows, 512), "float32"), np.zeros((512, 512), "float32")
+
+    def products(x, w):
+        for _ in range(turns):
+            x = x @ w
+        return x
+
+    program = program_of(products, x, w)
+    assert haste_of_library(program, bindings(program, [x, w]) or {}) == haste
 
 
 def test_without_a_recipe_nothing_is_kept():
