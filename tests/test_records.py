@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dy2st.records import field, record, replace
+from dy2st.records import _FEW, field, record, replace
 
 
 @record(frozen=True)
@@ -148,6 +148,30 @@ def test_a_missing_argument_is_told_after_a_few_instances_too():
         for wrong in ({"c": 1}, {"a": 1}, {}):
             with pytest.raises(TypeError, match=r"__init__\(\) (got|missing)"):
                 pair(i, **wrong)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize(
+    "names", [(), ("a",), ("_1", "_0"), ("b", "_set", "x"), ("_3", "_2", "_1", "_0"), tuple("abcdefg")]
+)
+def test_records_of_any_number_of_fields_take_them_in_order(names, frozen):
+    kind: Any = type("Kind", (), {"__annotations__": dict.fromkeys(names, int)} | dict.fromkeys(names[1:], 5))
+    kind = record(frozen=frozen)(kind)
+    for _ in range(20):
+        made = kind(*range(len(names)))
+        assert [getattr(made, name) for name in names] == list(range(len(names)))
+        assert kind(**{name: i for i, name in enumerate(names)}) == made
+        if names:
+            assert [getattr(kind(1), name) for name in names] == [1, *[5] * (len(names) - 1)]
+    assert kind.__init__.__qualname__ == "Kind.__init__"
+
+
+def test_a_field_without_a_default_behind_one_with_is_refused():
+    kind: Any = record(type("Kind", (), {"__annotations__": {"a": int, "b": int}, "a": 5}))
+    for _ in range(_FEW):
+        kind(1, 2)
+    with pytest.raises(SyntaxError, match="follows"):
+        kind(1, 2)
 
 
 def test_an_init_that_was_deferred_is_written_for_the_class_that_defines_it():
