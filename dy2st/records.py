@@ -129,13 +129,11 @@ def _init_made_late(kind: type[Any], fields: dict[str, Field], frozen: bool) -> 
 
     def __init__(self: Any, *args: Any, **keywords: Any) -> None:  # noqa: N807
         if "__init__" in vars(kind) and vars(kind)["__init__"] is __init__:
-            made = _init_of_template(kind, fields, frozen)
-            if made is None:
-                left[0] -= 1
-                if left[0] >= 0 and _filled(self, fields, frozen, args, keywords):
-                    return
-                made = _init(kind, fields, frozen)
-            kind.__init__ = made
+            made = _init_of_template(kind, fields, frozen) if left[0] == _FEW else None
+            left[0] -= 1
+            if made is None and left[0] >= 0 and _filled(self, fields, frozen, args, keywords):
+                return
+            kind.__init__ = _init(kind, fields, frozen) if made is None else made
         kind.__init__(self, *args, **keywords)
 
     return __init__

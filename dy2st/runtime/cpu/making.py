@@ -52,7 +52,7 @@ def product(
     jobs = [lambda: made_object(glue, target, level), *kernels, *shared]  # what takes longest comes first
     made = together(jobs, threads)
     objects: list[bytes] = made[: -len(shared)]
-    return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit), unit.constants)
+    return Product(objects if batches is None else _image(objects, batches, unit), _notes(unit, haste), unit.constants)
 
 
 def _image(objects: list[bytes], batches: Batches, unit: Unit) -> Binary:
@@ -62,6 +62,6 @@ def _image(objects: list[bytes], batches: Batches, unit: Unit) -> Binary:
         return [objects[0], made_object(unit.kernels.text(), unit.target)]
 
 
-def _notes(unit: Unit) -> dict[str, Any]:
+def _notes(unit: Unit, haste: Haste) -> dict[str, Any]:
     calls = [[c.name, c.rare, c.in_loop, c.effect] for c in unit.calls]
-    return {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module}
+    return {"library": unit.library, "calls": calls, "direct": "dy2st.call" in unit.module, "haste": haste}

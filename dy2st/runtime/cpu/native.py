@@ -79,7 +79,7 @@ class NativePlan(Locked):
         found = kept(self._recipe)
         self.is_quick = quick and found is None
         """Whether this is code that was made in a hurry, which `improve` replaces."""
-        self._haste: Haste = "none" if not self.is_quick else haste() if callable(haste) else haste
+        self._haste: Haste | Callable[[], Haste] = haste if self.is_quick else "none"
         product, self.was_kept = self._product(only_kept) if found is None else (found, True)
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
@@ -119,16 +119,17 @@ class NativePlan(Locked):
             if only_kept:
                 raise NotKept
             note_program()
-            with nullcontext() if beside else cpu.compiled_beforehand(self.program, self._strict, self._haste):
+            haste = self._haste() if callable(self._haste) else self._haste
+            with nullcontext() if beside else cpu.compiled_beforehand(self.program, self._strict, haste):
                 if self._unit is None:
                     self._unit = cpu.lowered(self.program, self._strict)
-                return cpu.product(self.program, self._unit, quick=self.is_quick, haste=self._haste, beside=beside)
+                return cpu.product(self.program, self._unit, quick=self.is_quick, haste=haste, beside=beside)
 
         return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
 
     def _kernels(self, notes: dict[str, Any]) -> list[int]:
         """Return where the kernels of the library stand that the code calls."""
-        return [library_addresses.address(name, self._strict, haste=self._haste) for name in notes["library"]]
+        return [library_addresses.address(name, self._strict, haste=notes["haste"]) for name in notes["library"]]
 
     def improve(self) -> None:
         """Make the code of `quick` anew, as good as it gets; it gives the same bits. Runs take it when it is there."""
