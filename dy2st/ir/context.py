@@ -14,7 +14,7 @@ from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.records import record
 
 
-@record
+@record(slots=True)
 class Process:
     """Settings that every thread shares."""
 

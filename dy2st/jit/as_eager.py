@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from dy2st.ir.context import current, replaced
 from dy2st.records import replace
+from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.generator import default_generator
 
 _UNWRITTEN = "__dy2st_unwritten__"
@@ -34,3 +36,21 @@ def leave_as_eager(function: Callable[..., Any], error: Exception, args: Any, ke
         warnings.simplefilter("ignore")
         with contextlib.suppress(Exception):  # it is the one that is on its way already
             function(*args, **keywords)
+
+
+class Failed:
+    """Does what follows where a recognised call of a static function has raised, before the error leaves it.
+
+    It does not keep the function.
+    """
+
+    def __init__(self, function: Any, program: Any):
+        self._function, self._program = weakref.ref(function), program
+
+    def __call__(self, error: Exception, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        function = self._function()
+        if function is None:
+            return
+        function.note_run(self._program)
+        leave_as_eager(function.dygraph_function, error, args, keywords)
+        error.__traceback__ = user_traceback(error.__traceback__)

@@ -1,31 +1,33 @@
 """Calls that were seen before: one function of straight Python recognises the arguments and the state of a Program.
 
-    def call(args, keywords):           # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
+    def call(a0, a1):                   # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
         nonlocal known
         try:
-            v0 = args[0]
-            v1 = args[1]
-            if type(v1) is not int or v1 != c6: return UNSEEN
-            v3 = c7._parameters.get('w', MISSING)
+            if type(a1) is not int or a1 != c6: return UNSEEN
+            v1 = c7._parameters.get('w', MISSING)
             ...
         except Exception:
             return UNSEEN
-        direct = c8.direct
-        results = known(direct.call, v0, v3)                # machine code (known_calls.py): looks, runs, makes tensors
-        if type(results) is Tensor:
-            program.calls += 1
-        elif results is UNSEEN:
-            try:
-                if type(v0) is not c3: return UNSEEN
-                if v0.stop_gradient is not True: return UNSEEN
-                p0 = v0._payload
-                ...
-            except Exception:
-                return UNSEEN
-            run = direct.call
-            results = run(p0, p1)                           # native code, which looks at arrays itself
-            ...                                             # p0.dtype is not c9 ..., then the way for all inputs
-        return results
+        try:
+            direct = c8.direct
+            results = known(direct.call, a0, v1)            # machine code (known_calls.py): looks, runs, makes tensors
+            if type(results) is Tensor:
+                program.calls += 1
+            elif results is UNSEEN:
+                try:
+                    if type(a0) is not c3: return UNSEEN
+                    if a0.stop_gradient is not True: return UNSEEN
+                    p0 = a0._payload
+                    ...
+                except Exception:
+                    return UNSEEN
+                run = direct.call
+                results = run(p0, p1)                       # native code, which looks at arrays itself
+                ...                                         # p0.dtype is not c9 ..., then the way for all inputs
+            return results
+        except Exception as error:
+            failed(error, (a0, a1,), {})
+            raise
 
 It makes the call, or says that it is another one: then the call is looked up by its key (`signature.flatten`) and by
 the guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their
@@ -61,8 +63,11 @@ from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
 
-Recogniser = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-"""Returns what a call gives; `UNSEEN` of another one."""
+Recogniser = Callable[..., Any]
+"""Takes the arguments of a call, or its arguments and keywords where it has keywords, and returns what it gives;
+`UNSEEN` of another call."""
+Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]
+"""Takes the error of a call, its arguments and keywords, before the error leaves."""
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 40_000
 """A Program that reads more than this takes the slow way."""
@@ -85,11 +90,14 @@ class NoWords(Exception):
 
 def recogniser(
     signature: Any, args: Sequence[Any], keywords: dict[str, Any], made: Flattened, program: ConcreteProgram,
-    specs: dict[str, InputSpec],
+    specs: dict[str, InputSpec], failed: Failed,
 ) -> Recogniser | None:  # fmt: skip
     """Return a function that makes a call like this one and returns what it gives, `UNSEEN` for any other."""
+    names = [f"a{i}" for i in range(len(args))]
     try:
-        return _Writer(made, program, specs).function(bound_places(signature, args, keywords))
+        return _Writer(made, program, specs, failed).function(
+            bound_places(signature, args, keywords), names, bool(keywords)
+        )
     except NoWords:
         return None
 
@@ -97,11 +105,11 @@ def recogniser(
 class _Writer:
     """Writes the source of one recogniser; constants are closed over by name."""
 
-    def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec]):
+    def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec], failed: Failed):
         self.made, self.program, self.specs = made, program, specs
         self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
                                       "program": program, "same": same, "shares_memory": shares_memory,
-                                      "Handed": Handed, "known": unknown}  # fmt: skip
+                                      "Handed": Handed, "known": unknown, "failed": failed}  # fmt: skip
         self.lines: list[str] = []
         self.inputs = Inputs()
         self.leaves: list[str] = []
@@ -113,8 +121,11 @@ class _Writer:
         """The names of layers, each of which has one."""
         self.open = {made.names[i] for i in made.numbers}
 
-    def function(self, places: Iterator[tuple[str, str | None, Any]]) -> Recogniser:
-        """Return the function of arguments that stand at `places`: (name, expression, value)."""
+    def function(self, places: Iterator[tuple[str, str | None, Any]], given: list[str], named: bool) -> Recogniser:
+        """Return the function of arguments that stand at `places`: (name, expression, value).
+
+        Those that are `given` by position have these names; the others are `named` in the call.
+        """
         for name, text, x in places:
             self.argument(name, self.constant(x) if text is None else text, x)
         if len(self.seen) > 1:
@@ -130,8 +141,12 @@ class _Writer:
         run = self.run(state)
         if len(self.lines) > MOST_LINES:
             raise NoWords
-        body = "".join(f"        {line}\n" for line in ["nonlocal known", *guarded(self.lines), *run])
-        source = f"def make({', '.join(self.names)}):\n    def call(args, keywords):\n{body}    return call\n"
+        every = "".join(f"{name}, " for name in given)
+        head, first = ("args, keywords", [f"{every}= args"] if given else []) if named else (", ".join(given), [])
+        end = "failed(error, args, keywords)" if named else f"failed(error, ({every}), {{}})"
+        caught = ["try:", *inside(run), "except Exception as error:", f"    {end}", "    raise"]
+        body = "".join(f"        {line}\n" for line in ["nonlocal known", *first, *guarded(self.lines), *caught])
+        source = f"def make({', '.join(self.names)}):\n    def call({head}):\n{body}    return call\n"
         scope: dict[str, Any] = {}
         try:
             exec(compiled(source, "<recognised call>"), scope)
@@ -191,6 +206,8 @@ class _Writer:
         return name
 
     def variable(self, text: str) -> str:
+        if text.isidentifier():
+            return text
         name = f"v{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
         return name

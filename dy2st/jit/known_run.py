@@ -22,13 +22,21 @@ from typing import Any
 
 from dy2st.records import field, record
 from dy2st.runtime.automatic import Automatic
+from dy2st.runtime.cpu import static_calls
 from dy2st.runtime.cpu.grad_switch import install
-from dy2st.runtime.cpu.known_calls import Input, known_call
+from dy2st.runtime.cpu.known_calls import Input, is_loaded, known_call
 from dy2st.runtime.llvm import NoLlvm
 from dy2st.runtime.tensor import Tensor
 
 UNSEEN = object()
 """What a recogniser returns of another call."""
+
+
+def note_like(function: Any, context: Any, count: int, recognise: Callable[..., Any], program: Any) -> None:
+    """Let machine code make calls like this one, once it makes any: in this context, with so many arguments."""
+    if is_loaded():
+        static_calls.install(type(function), "_like", "_last", UNSEEN)
+        function._like = context, count, recognise, program
 
 
 def unknown(*_: Any) -> Any:

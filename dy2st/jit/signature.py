@@ -269,12 +269,15 @@ def call_arguments(signature: inspect.Signature, values: dict[str, Any]) -> tupl
 def bound_places(
     signature: inspect.Signature, args: Sequence[Any], keywords: dict[str, Any]
 ) -> Iterator[tuple[str, str | None, Any]]:
-    """Give name, expression and value of each argument of a call; the expression of a default is None."""
+    """Give name, expression and value of each argument of a call; the expression of a default is None.
+
+    Those by position are named `a0`, `a1`, ...
+    """
     position, named = 0, set(keywords)
     for name, p in signature.parameters.items():
         if p.kind is p.VAR_POSITIONAL:
             for i, x in enumerate(args[position:]):
-                yield f"{name}_{i}", f"args[{position + i}]", x
+                yield f"{name}_{i}", f"a{position + i}", x
         elif p.kind is p.VAR_KEYWORD:
             rest = {k: x for k, x in keywords.items() if k in named}
             yield name, f"{{{', '.join(f'{k!r}: keywords[{k!r}]' for k in rest)}}}", rest
@@ -282,7 +285,7 @@ def bound_places(
             named.discard(name)
             yield name, f"keywords[{name!r}]", keywords[name]
         elif position < len(args) and p.kind is not p.KEYWORD_ONLY:
-            yield name, f"args[{position}]", args[position]
+            yield name, f"a{position}", args[position]
             position += 1
         else:
             yield name, None, p.default

@@ -13,7 +13,7 @@ from dy2st.forks import Locked
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
-from dy2st.jit.as_eager import leave_as_eager
+from dy2st.jit.as_eager import Failed, leave_as_eager
 from dy2st.jit.bound_functions import BOUND, BoundFunctions
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
@@ -22,6 +22,7 @@ from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import UNSEEN, Recogniser, pays, recogniser
 from dy2st.jit.kept_conversions import convert
+from dy2st.jit.known_run import note_like
 from dy2st.jit.named_calls import named_after, named_call
 from dy2st.jit.openness import Openness
 from dy2st.jit.program_cache import ProgramCache
@@ -54,7 +55,12 @@ _NOTHING: tuple[None, Process, int, _Seen] = (None, Process(), -1, ())
 class StaticFunction(Locked):
     """A function under `to_static`. Call it as the function itself; `explain()` tells what happened."""
 
+    __slots__ = ("_last", "_like")
     __name__: str
+    _last: ConcreteProgram | None
+    """The Program that ran last."""
+    _like: tuple[Context, int, Recogniser, ConcreteProgram] | None
+    """What the last call was recognised by, for machine code: the context and the number of arguments before that."""
 
     def __init__(
         self,
@@ -87,7 +93,7 @@ class StaticFunction(Locked):
         """Kinds of call that run eagerly."""
         self._kinds: list[dict[str, str]] = []
         """The calls that were traced, in words."""
-        self._last: ConcreteProgram | None = None
+        self._last = self._like = None
         self._memory: memory_ahead.Expected | None = None
         """What the first call is expected to take, until that is known."""
         self._named = named_call(function)
@@ -134,7 +140,7 @@ class StaticFunction(Locked):
         if process.to_static_enabled:
             for program, call in seen:
                 try:
-                    found = call(args, keywords)
+                    found = call(args, keywords) if keywords else call(*args)
                 except Exception as error:
                     self._last = program
                     leave_as_eager(self.dygraph_function, error, args, keywords)
@@ -142,10 +148,12 @@ class StaticFunction(Locked):
                     raise  # a bare `raise` adds no frame of this file
                 if found is not UNSEEN:
                     self._last = program
+                    if context is self._latest[0] and not keywords:
+                        note_like(self, context, len(args), call, program)
                     return found
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
-        self._latest = _NOTHING
+        self._latest, self._like = _NOTHING, None
         try:
             values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
@@ -192,9 +200,14 @@ class StaticFunction(Locked):
         if program.kinds_of_call >= MOST_KINDS or any(p is program for p, _ in known):
             return
         program.kinds_of_call += 1
-        recognise = recogniser(self._signature, args, keywords, made, program, self._specs())
+        failed = Failed(self, program)
+        recognise = recogniser(self._signature, args, keywords, made, program, self._specs(), failed)
         if recognise is not None:
             self._seen[key] = (*known, (program, named_after(self._function, recognise)))
+
+    def note_run(self, program: ConcreteProgram) -> None:
+        """Note which Program ran last."""
+        self._last = program
 
     @property
     def dygraph_function(self) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import traceback
+import weakref
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import pytest
 
 import dy2st as paddle
 from dy2st.jit import known_run
-from dy2st.runtime.cpu import known_calls
 
 T = paddle.to_tensor
 
@@ -123,10 +123,114 @@ def test_an_error_of_a_run_ends_at_the_users_line() -> None:
 
 
 def test_calls_work_without_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_calls, "_layout", lambda: None)
-    made = static(branched, T([1.0]))
+    monkeypatch.setattr(known_run, "known_call", lambda *_, **__: None)
+    monkeypatch.setattr(known_run, "is_loaded", lambda: False)
+    made = static(branched, T([1.0]), calls=5)
     assert takes(made) == [False]
+    assert made._like is None
     assert [made(T([x])).tolist() for x in (3.0, -3.0)] == [[4.0], [-4.0]]
+
+
+def profiled(run: Any) -> list[str]:
+    """Return the functions of Python that run, by name."""
+    names: list[str] = []
+    sys.setprofile(lambda frame, event, _: names.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+def test_a_call_like_the_last_one_runs_one_function_of_python() -> None:
+    made, x = static(branched, T([1.0]), calls=5), T([1.0])
+    assert made._like is not None
+    assert profiled(lambda: made(x))[:2] == ["<lambda>", "branched"]
+    assert profiled(lambda: made(x=x))[:2] == ["<lambda>", "__call__"]
+
+
+def test_other_calls_than_the_last_one_go_the_usual_way() -> None:
+    def added(x: Any, *more: Any, k: float = 1.0) -> Any:
+        return sum(more, x * k)
+
+    x, y = T([1.0]), T([2.0])
+    made = static(added, x, calls=5)
+    for _ in range(4):
+        assert made(x).tolist() == [1.0]
+        assert made(x, y).tolist() == [3.0]
+        assert made(x, k=3.0).tolist() == [3.0]
+        assert made(x, y, k=2.0).tolist() == [4.0]
+        assert made(T([[1.0]])).tolist() == [[1.0]]
+        with paddle.no_grad():
+            assert made(x).tolist() == [1.0]
+        with pytest.raises(TypeError, match="required positional argument"):
+            made()
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            made(x, other=3)
+
+
+def test_programs_may_be_turned_off_between_calls() -> None:
+    ran: list[int] = []
+
+    def noted(x: Any) -> Any:
+        return x + len(ran)
+
+    made = static(noted, T([1.0]), calls=5)
+    paddle.jit.enable_to_static(False)
+    try:
+        ran.append(1)
+        assert made(T([1.0])).tolist() == [2.0]
+        assert made.concrete_program.calls == 5
+    finally:
+        paddle.jit.enable_to_static(True)
+    assert made(T([1.0])).tolist() == [2.0]
+
+
+def test_a_call_inside_of_a_trace_becomes_a_part_of_it() -> None:
+    inner = static(branched, T([1.0]), calls=5)
+    outer = static(lambda x: inner(x) * 2, T([1.0]), calls=5)
+    assert outer(T([1.0])).tolist() == [4.0]
+    assert inner.concrete_program.calls == 5
+
+
+def test_the_program_that_ran_last_is_known() -> None:
+    made = static(branched, T([1.0]), calls=5)
+    first = made.concrete_program
+    made(T([[1.0]]))
+    second = made.concrete_program
+    made(T([1.0]))
+    assert made.concrete_program is first is not second
+
+
+def test_methods_have_calls_of_their_own() -> None:
+    class Scale:
+        def __init__(self, k: float):
+            self.k = k
+
+        @paddle.jit.to_static(full_graph=True)
+        def scaled(self, x: Any) -> Any:
+            return x * self.k
+
+    one, other = Scale(2.0), Scale(3.0)
+    for _ in range(6):
+        assert (one.scaled(T([1.0])).tolist(), other.scaled(T([1.0])).tolist()) == ([2.0], [3.0])
+    one.k = 5.0
+    assert one.scaled(T([1.0])).tolist() == [5.0]
+
+
+def test_a_function_is_freed_with_what_recognises_its_calls() -> None:
+    class Scale:
+        @paddle.jit.to_static(full_graph=True)
+        def scaled(self, x: Any) -> Any:
+            return paddle.gather(x, T([0]))
+
+    one = Scale()
+    for _ in range(6):
+        one.scaled(T([1.0]))
+    there = weakref.ref(one)
+    del one
+    gc.collect()
+    assert there() is None
 
 
 def test_a_function_that_goes_while_it_runs_ends_its_run() -> None:

@@ -15,23 +15,19 @@ import ctypes
 import functools
 from typing import Any
 
-import numpy as np
-
-from dy2st.ir.context import _CURRENT, Context  # pyright: ignore[reportPrivateUsage]
+from dy2st.ir.context import Context
 from dy2st.runtime.cpu import python_api as api
-from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.engine import load, named_product, provide
-from dy2st.runtime.cpu.entry_values import API, Values
+from dy2st.runtime.cpu.engine import named_product
 from dy2st.runtime.cpu.integers import compare
+from dy2st.runtime.cpu.methods import OWN, Methods, loaded, method_function, plate_text
 from dy2st.runtime.cpu.products import Product
 from dy2st.runtime.cpu.slots import maker, places, word
 from dy2st.runtime.grad_mode import ENTER, EXIT, GradMode, enable_grad, no_grad
 
-_END = API + 8 * len(api.NAMES)
-_VARIABLE, _CONTEXT, _OFF, _ON, _NOTHING, _NEW, _NEW_OFF, _NEW_ON, _ENTER, _EXIT, _SWITCHED, _GRAD, _CHANGES = range(
-    _END, _END + 104, 8
+_CONTEXT, _OFF, _ON, _NOTHING, _NEW, _NEW_OFF, _NEW_ON, _ENTER, _EXIT, _SWITCHED, _GRAD, _CHANGES = range(
+    OWN, OWN + 96, 8
 )
-"""Behind what other plates have (entry.py): objects, functions of Python, and where slots stand."""
+"""Words of the plate: objects, functions of Python, and where slots stand."""
 _VECTORCALL_OFFSET = 56
 """Where a type says at which place its instances have the function that calls them."""
 _PLATE = "dy2st.external.grad.plate"
@@ -49,13 +45,11 @@ def install() -> bool:
     contexts, changes = places(Context), places(no_grad)
     if at is None or contexts is None or changes is None:
         return False
-    objects = [_CURRENT, Context, no_grad, enable_grad, ()]
+    objects = [Context, no_grad, enable_grad, ()]
     methods = [no_grad.__new__, enable_grad.__new__, ENTER, EXIT]
     slots = [contexts["switched"], contexts["grad"], changes["_changes"]]
-    words = [0, 0, *api.addresses(), *map(id, objects), maker(), *map(id, methods), *slots]
-    plate = _keep(np.array(words, np.int64), objects, methods)
-    provide(_PLATE, lambda: id(plate))
-    code = load(product().binary)
+    words = [*map(id, objects), maker(), *map(id, methods), *slots]
+    code = loaded(product(), _PLATE, words, (objects, methods))
     enter = api.method(GradMode, code.address("dy2st.grad.enter"), "__enter__", api.NO_ARGUMENTS)
     leave = api.method(GradMode, code.address("dy2st.grad.exit"), "__exit__", api.ROW_OF_ARGUMENTS)
     for name, made in {"__enter__": enter, "__exit__": leave}.items():
@@ -70,15 +64,6 @@ def product() -> Product:
     return named_product("grad switch", _text, level=0)
 
 
-_kept: list[Any] = []
-"""What machine code reads until Python ends."""
-
-
-def _keep(plate: np.ndarray[Any, Any], *more: Any) -> np.ndarray[Any, Any]:
-    _kept.append((plate, more))
-    return plate
-
-
 def _vectorcall_place() -> int | None:
     """Return where a class has the function that makes its instances; None where this Python has it in another way."""
     at = word(id(type) + _VECTORCALL_OFFSET)
@@ -91,72 +76,16 @@ def _vectorcall_place() -> int | None:
 
 # ---- the code ------------------------------------------------------------------------------------------------------
 def _text() -> str:
-    texts = [f"@{_PLATE} = external global i64"]
+    texts = [plate_text(_PLATE)]
     for name, parameters in _FUNCTIONS.items():
-        f = Function(f"dy2st.grad.{name}", parameters, "ptr", also="nounwind")
-        f.do(f"%plate = getelementptr i8, ptr @{_PLATE}, i64 0")
-        writer = _Switch(f, Module())
-        getattr(writer, name)()
+        f = method_function(f"dy2st.grad.{name}", parameters, _PLATE)
+        getattr(_Switch(f), name)()
         texts.append(f.text())
     return "\n\n".join(texts) + "\n"
 
 
-class _Switch(Values):
+class _Switch(Methods):
     """Writes the three functions."""
-
-    def _word(self, at: int, kind: str = "ptr") -> str:
-        return self.f.load(kind, self.f.offset(self.table, at))
-
-    def _type_of(self, x: str) -> str:
-        return self.f.load("ptr", self.f.offset(x, api.TYPE))
-
-    def _slot(self, x: str, at: int) -> str:
-        return self.f.offset(x, self._word(at, "i64"))
-
-    def _held(self, x: str) -> str:
-        self._call("void", "Py_IncRef", f"ptr {x}")
-        return x
-
-    def _let_go(self, x: str) -> None:
-        self._call("void", "Py_DecRef", f"ptr {x}")
-
-    def _current(self) -> str:
-        """Write a read of the current context, which is held."""
-        now = self.f.slot("ptr")
-        status = self._call("i32", "PyContextVar_Get", f"ptr {self._word(_VARIABLE)}", "ptr null", f"ptr {now}")
-        self._fine(self.f.value(f"icmp eq i32 {status}, 0"))
-        return self.f.load("ptr", now)
-
-    def _make_current(self, x: str) -> str:
-        """Write a switch to another context; return whether it was made, else Python's error is set."""
-        token = self._call("ptr", "PyContextVar_Set", f"ptr {self._word(_VARIABLE)}", f"ptr {x}")
-        made = self.f.value(f"icmp ne ptr {token}, null")
-        with self.f.when(made, "made"):
-            self._let_go(token)
-        return made
-
-    def _by_python(self, function: str, first: str, count: str, names: str = "null") -> None:
-        """Write a call of a function of Python with an object and those that were `given`, and its return."""
-        f = self.f
-        every = f.value(f"add i64 {count}, 1")
-        more = f.slot("i64")
-        f.store("i64", "0", more)
-        if names != "null":
-            with f.when(f.value(f"icmp ne ptr {names}, null"), "named"):
-                f.store("i64", self._call("i64", "PyTuple_Size", f"ptr {names}"), more)
-        total = f.value(f"add i64 {count}, {f.load('i64', more)}")
-        row = f.value(f"alloca ptr, i64 {f.value(f'add i64 {total}, 1')}")
-        f.store("ptr", first, row)
-        if count != "0":
-            with f.loop(total, hint="given") as i:
-                f.store("ptr", f.load("ptr", f.offset("%given", i, "ptr")), f.offset(f.offset(row, 8), i, "ptr"))
-        f.ret("ptr", self._call("ptr", "PyObject_Vectorcall", f"ptr {function}", f"ptr {row}", f"i64 {every}",
-                                f"ptr {names}"))  # fmt: skip
-
-    def _end(self) -> None:
-        """Write what failed calls return."""
-        self.f.start(self.failed)
-        self.f.ret("ptr", "null")
 
     def _nothing(self) -> None:
         self.f.ret("ptr", self._held(self._address("None")))
@@ -233,9 +162,3 @@ class _Switch(Values):
         f.start(self.other)
         self._by_python(self._word(_EXIT), "%self", "%count")
         self._end()
-
-    def _else(self, condition: str, other: str) -> None:
-        """Go on where a condition holds, else to a label."""
-        on = self.f.label("on")
-        self.f.branch(condition, on, other)
-        self.f.start(on)

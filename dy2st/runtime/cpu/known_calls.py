@@ -60,6 +60,11 @@ def known_call(
     return None if layout is None or len(inputs) > MOST_INPUTS else layout.call(inputs, unseen, results, distinct)
 
 
+def is_loaded() -> bool:
+    """Say whether this code runs already."""
+    return _layout.cache_info().currsize > 0 and _layout() is not None
+
+
 def product() -> Product:
     """Return this code, not yet loaded."""
     return named_product("known calls", _text, level=0)

@@ -26,7 +26,7 @@ HOLDERS = 0
 BEHAVED = 0x1 | 0x100
 """The flags of an array that is in row-major order and aligned."""
 OWNS, WRITEABLE = 0x4, 0x400
-NO_ARGUMENTS, ROW_OF_ARGUMENTS = 0x4, 0x80
+KEYWORDS, NO_ARGUMENTS, ROW_OF_ARGUMENTS = 0x2, 0x4, 0x80
 """How a function made of native code takes arguments, as Python's flags have it."""
 OWN_FLAGS = BEHAVED | WRITEABLE
 ELEMENTS = (
