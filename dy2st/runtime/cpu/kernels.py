@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.cpu.drawn import member, numbers_of
 from dy2st.runtime.cpu.elements import Place
-from dy2st.runtime.cpu.elementwise import DRAWN, compute, converted
+from dy2st.runtime.cpu.elementwise import DEAR, DRAWN, compute, converted
 from dy2st.runtime.cpu.emit import Module
-from dy2st.runtime.cpu.integers import minus, plus, rounded_down
+from dy2st.runtime.cpu.integers import compare, least, minus, plus, rounded_down
 from dy2st.runtime.cpu.keep_at import kept_at
 from dy2st.runtime.cpu.lanes import Lanes
 from dy2st.runtime.cpu.layout import Layout, Work, read_as_elements, vectors_at_once
@@ -33,6 +33,9 @@ from dy2st.runtime.cpu.reductions import REDUCTIONS, Accumulator, combined, fini
 from dy2st.runtime.cpu.representation import element_kind, in_register
 from dy2st.runtime.cpu.rows import Rows
 from dy2st.runtime.cpu.target import Target
+
+Where: TypeAlias = "tuple[dict[Value, str], dict[Value, str], dict[Value, str], list[str]]"
+"""Registers of a row's numbers, addresses of its elements, of those at places, and the row's places along axes."""
 
 
 class Nest(Rows):
@@ -69,6 +72,9 @@ class Nest(Rows):
             self.row_of(counters)
             return
         start, stop = self.outer_bounds(axis)
+        if axis == self.made.outer - 1 and self._reads_ahead():
+            self._rows_ahead(counters, start, stop)
+            return
         with self.f.loop(stop, start=start, hint="outer") as i:
             self._outside(axis + 1, [*counters, i])
 
@@ -78,9 +84,18 @@ class Nest(Rows):
 
     # ---- a row -----------------------------------------------------------------------------------------------------
     def row_of(self, counters: list[str]) -> None:
-        made, group = self.made, self.group
+        """Write what becomes of one row."""
+        self._begin_row(counters)
+        for sweep in range(self.made.sweeps + 1):
+            self._row_values(sweep)
+            if sweep < self.made.sweeps:
+                self.sweep(sweep)
+        self._end_row()
+
+    def _begin_row(self, counters: list[str]) -> None:
+        """Write where a row stands."""
         self.row, self.base, self.picked, self.counters = {}, dict(self.scratch), {}, counters
-        if any(o.op.name in DRAWN for o in group.members):
+        if any(o.op.name in DRAWN for o in self.group.members):
             self.origin = self.row_number(counters)
         for value, register in self.reading.items():
             if in_register(value.type):
@@ -89,13 +104,66 @@ class Nest(Rows):
                 self.base[value] = self.row_address(value, counters, register)
         for value, register in self.writing.items():
             self.base[value] = self.row_address(value, counters, register)
-        for sweep in range(made.sweeps + 1):
-            self._row_values(sweep)
-            if sweep < made.sweeps:
-                self.sweep(sweep)
+
+    def _end_row(self) -> None:
+        """Write the results that are numbers of the row."""
         for value, register in self.row.items():
-            if value in self.writing and value not in group.columns:
+            if value in self.writing and value not in self.group.columns:
                 self.one().store(Place(self.base[value], "0", tensor_type(value).dtype), register)
+
+    # ---- a row, and the next one -----------------------------------------------------------------------------------
+    def _reads_ahead(self) -> bool:
+        """Say whether the last sweep through a row is the first one through the next row too.
+
+        So it is where the last one writes what was kept, as in a softmax, and the first one only adds up: the next row
+        comes from memory then while this one goes there. Where the last one reads operands, that takes longer.
+        """
+        made, members = self.made, self.group.members
+        if not made.kept or self.group.columns or any(o.op.name in (*DRAWN, *PICKS) for o in members):
+            return False
+        first, last = made.work(0), made.work(made.sweeps - 1)
+        read = {made.reads.get(v, 0) for v in self.reading if v in self.group.maps and not made.is_row(v)}
+        dear = {made.at[o.results[0]] for o in members if o.op.name in DEAR and not made.is_row(o.results[0])}
+        apart = last.sweep > max(read | dear, default=0)
+        return apart and bool(first.ends and last.stores) and not (first.stores or last.ends)
+
+    def _rows_ahead(self, counters: list[str], start: str, stop: str) -> None:
+        """Write a loop over rows whose first sweeps run ahead by a row; the one behind the last row is that row."""
+        f, made = self.f, self.made
+        slots = {o: f.slot(element_kind(tensor_type(o.results[0]).dtype)) for o in made.work(0).ends}
+
+        def keep(sums: dict[Value, Accumulator]) -> None:
+            for o, slot in slots.items():
+                total = finished(f, o, sums[o.results[0]].partial(), self.length)
+                f.store(element_kind(tensor_type(o.results[0]).dtype), total, slot)
+
+        with f.when(compare(f, "slt", start, stop), "rows"):
+            self._begin_row([*counters, start])
+            self._row_values(0)
+            keep(self.run_through(made.work(0)))
+            with f.loop(stop, start=start, hint="outer") as i:
+                self._begin_row([*counters, least(f, plus(f, i, 1), minus(f, stop, 1))])
+                self._row_values(0)
+                following = self._where()
+                self._begin_row([*counters, i])
+                self._row_values(0)
+                for o, slot in slots.items():
+                    self.row[o.results[0]] = f.load(element_kind(tensor_type(o.results[0]).dtype), slot)
+                for sweep in range(1, made.sweeps):
+                    self._row_values(sweep)
+                    if sweep < made.sweeps - 1:
+                        self.sweep(sweep)
+                keep(self.run_through(made.work(made.sweeps - 1), following))
+                self._row_values(made.sweeps)
+                self._end_row()
+
+    def _where(self) -> Where:
+        """Return what is known of the row that is being written."""
+        return self.row, self.base, self.picked, self.counters
+
+    def _go_on_at(self, where: Where) -> None:
+        """Go on with another row."""
+        self.row, self.base, self.picked, self.counters = where
 
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
@@ -124,27 +192,39 @@ class Nest(Rows):
         for o in work.ends:
             self.row[o.results[0]] = finished(self.f, o, sums[o.results[0]].partial(), self.length)
 
-    def run_through(self, work: Work) -> dict[Value, Accumulator]:
-        """Write a run through the elements: full vectors, then the rest under a mask; return the sums."""
-        f = self.f
-        sums = {o.results[0]: Accumulator(f, self.module, self.wide, o) for o in work.ends}
-        seen: set[Value] = set()
-        for v in [*(o.operands[0] for o in (*work.ends, *work.columns)), *work.stores]:
-            self._prepare(v, work.sweep, seen)
+    def run_through(self, work: Work, following: Where | None = None) -> dict[Value, Accumulator]:
+        """Write a run through the elements, full vectors, then the rest under a mask; return the sums.
+
+        It is the first sweep through the `following` row too.
+        """
+        f, here = self.f, self._where()
+        runs = [(work, here)] if following is None else [(self.made.work(0), following), (work, here)]
+        sums = {o.results[0]: Accumulator(f, self.module, self.wide, o) for part, _ in runs for o in part.ends}
+        for part, where in runs:
+            self._go_on_at(where)
+            seen: set[Value] = set()
+            for v in [*(o.operands[0] for o in (*part.ends, *part.columns)), *part.stores]:
+                self._prepare(v, part.sweep, seen)
+
+        def bodies(i: str) -> None:
+            for part, where in runs:
+                self._go_on_at(where)
+                self._body(part, i, sums)
+
         whole = self._whole()
         self.elements.count = self.wide
         self.past = self.past_caches(work)
         with f.loop(whole, self.wide, self.first, hint="sweep") as i:
             for total in sums.values():
                 total.end_strip(i)
-            self._body(work, i, sums)
+            bodies(i)
         self.elements.count, self.past = self.count, {}
         for total in sums.values():
             total.narrow(self.count)
         if self.count > 1:
             with self._rest(whole) as i:
                 self.elements.cut(f.value(f"sub i64 {self.stop}, {i}"))
-                self._body(work, i, sums)
+                bodies(i)
                 self.elements.mask = None
         return sums
 
