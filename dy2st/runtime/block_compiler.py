@@ -19,6 +19,7 @@ from dy2st.runtime.ownership import Lives, Owned, hands_over, is_container, is_w
 from dy2st.runtime.registers import Frame, worth_clearing
 from dy2st.runtime.results import read_only
 from dy2st.runtime.steps import Step, clear_step, several_step, store_step, ufunc_step
+from dy2st.runtime.written_in_try import may_write
 
 Flags = tuple[bool, ...]
 
@@ -200,11 +201,17 @@ class _BlockCompiler:
         return cond_step(then, other, slots[0], slots[1:], outs)
 
     def _try(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
-        body, handler = (self.functions.block(block, (False,) * len(block.arguments)) for block in operation.blocks)
-        self._passed(operation, operands, tuple(a and b for a, b in zip(body.owned, handler.owned, strict=True)))
+        flags = tuple(v in given_up and once(v, operands) and may_write(operation, i) for i, v in enumerate(operands))
+        body = self.functions.block(operation.blocks[0], flags)
+        handler = self.functions.block(operation.blocks[1], (False,) * len(operation.blocks[1].arguments))
+        types = [v.type for v in operation.results]
+        owned = tuple(a and (b or isinstance(t, (TensorType, ListType)))
+                      for a, b, t in zip(body.owned, handler.owned, types, strict=True))  # fmt: skip
+        copied = [i for i, own in enumerate(owned) if own and not handler.owned[i]]
+        self._passed(operation, operands, owned)
         outs = [self.frame.place(v) for v in operation.results]
         count = len(operation.blocks[1].arguments) - len(operands)
-        return try_step(body, handler, partial(handed_over, **operation.attributes, count=count), slots, outs)
+        return try_step(body, handler, partial(handed_over, **operation.attributes, count=count), slots, outs, copied)
 
     def _loop(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         count, counted = operation.attributes["carried"], operation.op.name == "counted_while"
@@ -247,10 +254,14 @@ class _BlockCompiler:
     def _passed(self, operation: Operation, passed: Sequence[Value], owned: Flags) -> None:
         """Note which results are owned; when one is not, it may be a view of any operand."""
         types = [v.type for v in operation.results]
-        apart = all(own or isinstance(t, ScalarType) for own, t in zip(owned, types, strict=True))
-        if not apart or any(map(is_container, types)):
-            for value in passed:
+        seen = [
+            v for v, own in zip(operation.results, owned, strict=True) if not own and not isinstance(v.type, ScalarType)
+        ]
+        for value in passed:
+            if any(map(is_container, types)):
                 self.owned.lose(value)
+            elif seen:
+                self.owned.view(value, seen)
         self.owned.add(v for v, own in zip(operation.results, owned, strict=True) if own)
 
 

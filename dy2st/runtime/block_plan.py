@@ -62,9 +62,12 @@ def cond_step(then: BlockPlan, other: BlockPlan, pred: int, operands: Sequence[i
 
 def try_step(
     body: BlockPlan, handler: BlockPlan, handed_over: Callable[[Exception], Sequence[Any] | None],
-    operands: Sequence[int], outs: Sequence[int],
+    operands: Sequence[int], outs: Sequence[int], copied: Sequence[int],
 ) -> Step:  # fmt: skip
-    """Return the step that runs a block, and another one where it raises what `handed_over` gives values for."""
+    """Return the step that runs a block, and another one where it raises what `handed_over` gives values for.
+
+    `copied` are the results of the handler that somebody else may have.
+    """
     read, store = take(operands), _store(outs)
 
     def step(r: Registers) -> None:
@@ -74,7 +77,10 @@ def try_step(
             given = handed_over(error)
             if given is None:
                 raise
-            results = handler.run((*given, *read(r)))
+            made = list(handler.run((*given, *read(r))))
+            for i in copied:
+                made[i] = made[i].copy()
+            results = tuple(made)
         store(r, results)
 
     return step
