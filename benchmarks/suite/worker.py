@@ -31,6 +31,7 @@ class Ready:
     imported: float
     first: float  # from the arrays to the first result
     first_processor: float  # the same, as processor time of all threads
+    first_reads: int  # pages that the first result had to wait for, because they were on the disk only
     next_two: float  # the second and third call together
     outputs: list[np.ndarray]
     threads: int | None
@@ -76,15 +77,17 @@ def _prepare(connection: Connection, name: str, side: str, tiny: bool) -> tuple[
         importlib.import_module(module)
     imported, given = time.perf_counter() - start, row.given(tiny)
     before = _forget_peak_memory()
-    start, busy = time.perf_counter(), time.process_time()
+    start, busy, reads = time.perf_counter(), time.process_time(), _read_pages()
     job = row.sides[side](given)
     outputs = digest(job())
     first, first_processor = time.perf_counter() - start, time.process_time() - busy
+    first_reads = _read_pages() - reads
     start = time.perf_counter()
     for _ in range(COMPARED_CALLS - 1):
         outputs += digest(job())
     next_two = time.perf_counter() - start
-    connection.send(Ready(imported, first, first_processor, next_two, outputs, _native_threads(package)))
+    threads = _native_threads(package)
+    connection.send(Ready(imported, first, first_processor, first_reads, next_two, outputs, threads))
     return job, before
 
 
@@ -123,6 +126,13 @@ def _until_quiet() -> None:
 def _native_threads(package: str) -> int | None:
     """Say how many threads dy2st's native code has; None for others."""
     return importlib.import_module(package).get_num_threads() if package == OURS else None
+
+
+def _read_pages() -> int:
+    """Return how many pages this process had to wait for so far; zero where the system does not tell."""
+    if not Path("/proc/self/stat").exists():
+        return 0
+    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[9])
 
 
 def _forget_peak_memory() -> int:

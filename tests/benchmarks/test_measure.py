@@ -18,6 +18,7 @@ def test_each_side_gives_figures():
         assert 0 < side["min"] <= side["median"] < 1
         assert side["samples"] == 2
     assert sides["dy2st"]["cold"] > 0
+    assert sides["dy2st"]["cold_reads"] < 1000  # of the 40,000 pages of LLVM's library, which were read before
     assert (sides[SINGLE]["threads"], sides["numpy"]["threads"]) == (1, None)
 
 
