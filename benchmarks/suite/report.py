@@ -26,9 +26,9 @@ ours before. Weights and inputs are the same for all; train steps update paramet
 COSTS = """\
 A first call begins with the imported package and the arrays: layers are made, the source is converted, traced and
 compiled. LLVM's library is read from the disk before: where a part of it is there only, as after a start of the system,
-loading it takes 170 to 260 ms, not 30. What `import dy2st` takes stands in [benchmarks.md](benchmarks.md). Memory is the
-peak of the process beyond what it took once the package was imported and the arrays were there. The limit is what the
-arithmetic and the bytes take at the measured ceilings.
+loading it takes 170 to 260 ms, not 30. What `import dy2st` takes stands in [benchmarks.md](benchmarks.md). Memory is
+the peak of the process beyond what it took once the package was imported and the arrays were there. The limit is what
+the arithmetic and the bytes take at the measured ceilings.
 """
 Results = dict[str, Any]
 COLD, FROM_DISK = 0.25, 0.03
