@@ -9,13 +9,13 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import broadcasting
+from dy2st.functions import broadcasting, comparison
 from dy2st.functions.operands import cast_to, constant, number, one_axis, op, pair, tensor, whole
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
 _SORT, _ARGSORT, _TOPK, _INDEX = op("sort"), op("argsort"), op("topk"), op("index")
-_INDEX_ADD = op("index_add")
+_CONCAT, _INDEX_ADD = op("concat"), op("index_add")
 _WHOLE = ("slice", None, None, None)
 
 
@@ -127,11 +127,13 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, name: str | None =
     x = tensor(x, "bincount")
     if not x.dtype.is_integer:
         raise TypeError(f"bincount needs integers, not {x.dtype.name}")
-    length = whole(x.max() + 1, "bincount") if whole(x.shape[0], "bincount").__class__ is int and x.shape[0] else 0
-    size = builtins.max(length, minlength)
+    places, least = cast_to(x, dtypes.int64), constant(np.array([whole(minlength, "bincount") - 1]))
+    length = apply(_CONCAT, places, least, axis=0).max() + 1
+    size = whole(length, "bincount")
     values = constant(np.ones((), np.int64)) if weights is None else tensor(weights, "bincount")
     blank = broadcasting.expand(number(0, values.dtype), [size])
-    return apply(_INDEX_ADD, blank, values, x, spec=(("tensor",),))
+    places = comparison.where(places < 0, length, places)  # below 0 it would count from the end, this is an error
+    return apply(_INDEX_ADD, blank, values, places, spec=(("tensor",),))
 
 
 def unique(

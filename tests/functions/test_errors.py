@@ -93,6 +93,7 @@ PLACES: list[Case] = [
     ),
     (lambda: paddle.searchsorted(V, V, side="up"), ValueError, "searchsorted: side is 'up', not 'left' or 'right'"),
     (lambda: paddle.bincount(V), TypeError, "bincount needs integers, not float32"),
+    (lambda: paddle.bincount(paddle.to_tensor([2, -1])), IndexError, "out of range"),
     (lambda: paddle.where(V > 0, V), ValueError, "where() needs both x and y, or none of them"),
 ]  # fmt: skip
 MATHS: list[Case] = [

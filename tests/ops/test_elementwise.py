@@ -141,6 +141,12 @@ def test_a_shape_that_differs_is_refused():
         lookup("add").infer(TensorType(float32, ()), TensorType(float32, (2,)))
 
 
+def test_the_square_of_a_bool_is_a_bool():
+    found = lookup("square").eval(np, np.array([True, False]))
+    assert found.dtype == bool
+    assert found.tolist() == [True, False]
+
+
 def test_abs_of_complex_numbers_is_real():
     assert compute("abs", np.array([3 + 4j])).dtype == np.float64
     b = Builder()

@@ -79,6 +79,8 @@ def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
     if name in _RULES:
         return _RULES[name](lanes, operation, dtype, *registers)
+    if name == "nextafter" and dtype is float16:
+        return _next_half(lanes, *registers)
     if dtype.is_integer:
         return integer_functions.FUNCTIONS[name](lanes, dtype, *registers)
     return lanes.math(name, dtype, *registers)
@@ -278,6 +280,22 @@ def _softplus_of(v: Lanes, dtype: DType, scaled: str) -> str:
     below = _compared(v, "lt", dtype, scaled, v.constant(0, dtype))
     large = v.select(below, v.constant(0, dtype), scaled, dtype)
     return f.value(f"fadd {kind} {large}, {small}")
+
+
+def _next_half(v: Lanes, a: str, b: str) -> str:
+    """The next number of float16, which is another than that of the float32 in the register."""
+    f, short, dtype = v.f, v.kind("i16"), float16
+    kind, zero = v.of(dtype), v.constant(0, dtype)
+    below, negative = (_compared(v, "lt", dtype, a, other) for other in (b, zero))
+    outward = f.value(f"xor {v.kind('i1')} {below}, {negative}")
+    up, down = ("1", "-1") if v.count == 1 else ("splat (i16 1)", "splat (i16 -1)")
+    step = f.value(f"select {v.kind('i1')} {outward}, {short} {up}, {short} {down}")
+    moved = v.from_half(f.value(f"add {short} {v.to_half(a)}, {step}"))
+    least = v.intrinsic("copysign", dtype, v.constant(2.0**-24, dtype), b)
+    moved = v.select(_compared(v, "eq", dtype, a, zero), least, moved, dtype)
+    moved = v.select(_compared(v, "eq", dtype, a, b), b, moved, dtype)
+    missing = f.value(f"fcmp uno {kind} {a}, {b}")
+    return v.select(missing, f.value(f"fadd {kind} {a}, {b}"), moved, dtype)
 
 
 @_rule("cast")

@@ -239,7 +239,9 @@ class Writer(Values):
             components = env[value]
             if isinstance(components, Strided):
                 env[value] = self.copied(value, components)
-                self.release(value.type, components)
+                if value in self.held:
+                    self.release(value.type, components)
+                self.held.add(value)  # the copy, where somebody else holds what it is of
 
     def copied(self, value: Value, components: Components) -> Components:
         """Write a copy of a tensor, without gaps."""

@@ -65,6 +65,13 @@ def test_float32_becomes_the_nearest_number(target, lanes, rng):
         np.testing.assert_array_equal(found, x.astype(np.float16))
 
 
+def test_the_number_next_to_each(each_cpu):
+    x = np.array([0, 6e-8, 1, 2, -3, 1023, 65504, -65504, np.inf, -np.inf, np.nan, 0.1, 6.104e-05], "float16")
+    x, y = (a.ravel().copy() for a in np.meshgrid(x, x))
+    with np.errstate(all="ignore"):
+        same_natively(paddle.nextafter, x, y, calls=None)
+
+
 @pytest.mark.parametrize("cpu", ["", "avx2", "sse", "scalar"])
 @pytest.mark.parametrize("length", [1, 15, 17, 300])
 def test_loop_nests(cpu, length, monkeypatch, rng):

@@ -12,6 +12,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.complex_parts import PART_OF, Conj
 from dy2st.ops.elementwise import Ufunc
+from dy2st.ops.power import Square
 from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.elementwise import converted
 from dy2st.runtime.cpu.emit import Function
@@ -50,7 +51,7 @@ def _ufunc(operation: Operation) -> str | None:
         return "conjugate"
     if op.name == "pow" and len({tensor_type(v).dtype for v in operation.operands}) == 1:
         return "power"
-    if not isinstance(op, Ufunc) or type(op).eval is not Ufunc.eval or operation.attributes:
+    if not isinstance(op, Ufunc) or type(op).eval not in (Ufunc.eval, Square.eval) or operation.attributes:
         return None
     return op.function
 

@@ -174,6 +174,22 @@ def test_no_turn_and_no_width(rng):
     assert t == 0
 
 
+def test_what_stays_beside_is_held_where_turns_copy_rows_of_it():
+    def f(x, n, m):
+        first, kept = paddle.full([m], 3.0), x * 2
+        for _ in range(n):
+            x[::-1] = kept
+        return x, first
+
+    x = np.arange(32, dtype="float32").reshape(4, 4, 2)
+    native = native_of(f, [x, np.array(1), np.array(4)])
+    assert is_shared(native)
+    for turns in (0, 1, 5):
+        written, first, _ = same_for_any_threads(native, [x, np.array(turns), np.array(8)])
+        np.testing.assert_array_equal(written, x[::-1] * 2 if turns else x)
+        np.testing.assert_array_equal(first, np.full(8, 3.0))
+
+
 def test_nan_stays_in_its_row(rng):
     given = inputs(rng, 40)
     native = native_of(lstm, given)
