@@ -75,9 +75,12 @@ def _value(x: Tensor, value: Any) -> Tensor:
 
 
 def _fitted(value: Tensor, rank: int) -> Tensor:
-    """Return a value without leading axes of extent 1 that the region has not, as NumPy does."""
+    """Return a value without leading axes of extent 1 that the region has not, as NumPy does.
+
+    Where only the run tells an extent, it raises ValueError unless that is 1.
+    """
     extra = value.ndim - rank
-    if extra <= 0 or any(not isinstance(e, int) or e != 1 for e in value.shape[:extra]):
+    if extra <= 0 or any(isinstance(e, int) and e != 1 for e in value.shape[:extra]):
         return value
     return apply(_SQUEEZE, value, axes=tuple(range(extra)))
 

@@ -76,6 +76,7 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     if args and isinstance(args[0], Pushed) and name in ("extend", "update"):
         args = (trace.callable(list)(args[0]), *args[1:])
     if name == "sort":
+        trace.changes[id(obj)] += 1
         trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
         return None
     if name not in MUTATING[kind]:

@@ -10,7 +10,7 @@ which stands for all of them. Containers from outside are never touched; their e
 from __future__ import annotations
 
 import copy
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
@@ -68,6 +68,8 @@ class Contents:
         """What a container made in the trace held before its first entry in the log."""
         self.attributes_before: dict[Key, Any] = {}
         """What an attribute of an object made in the trace was before its first entry in the log."""
+        self.changes = Counter[int]()
+        """How often lists of unknown length, by id, got other items, for loops that run through them."""
         self.aliases = Aliases()
         self.found_keys = FoundKeys()
 

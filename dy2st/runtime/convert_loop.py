@@ -16,7 +16,7 @@ from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, switch_statements
 from dy2st.runtime.pushed import Pushed, loop_over
 from dy2st.runtime.rebinding import carrying_more
-from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
+from dy2st.runtime.symbolic_range import ChangedList, SymbolicIterable, iterable_of, live_items, sequence_of
 from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
 from dy2st.runtime.traced_loop import Loop, Thunk
 from dy2st.runtime.variant import Variant
@@ -63,13 +63,26 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
     if isinstance(iterable, Pushed) and iterable.is_fresh:
         loop_over(trace, iterable, body, get, set, names, test)
         return
+    before, mark = get(), trace.checkpoint()
+    if isinstance(iterable, list) and symbolic is None:
+        try:
+            unrolled(trace, iterable, body, get, set, names, test)
+        except ChangedList:
+            trace.rollback(mark)
+            set(before)
+            _as_it_stands(trace, lambda: sequence_of(trace, iterable), body, get, set, names, test)
+        return
     if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
         unrolled(trace, iterable, body, get, set, names, test)
         return
     if symbolic.must_roll:
+        changes = symbolic.changes()
         _rolled(trace, symbolic, body, get, set, names, test)
+        if symbolic.again is not None and symbolic.changes() != changes:
+            trace.rollback(mark)
+            set(before)
+            _as_it_stands(trace, symbolic.again, body, get, set, names, test)
         return
-    before, mark = get(), trace.checkpoint()
     try:
         _rolled(trace, symbolic, body, get, set, names, test)
     except (NeedsPythonValue, StructureError):
@@ -89,7 +102,7 @@ def unrolled(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk,
         assert items is not None
         turns = (partial(items.get, i) for i in range(items.length))
     else:
-        turns = (partial(_given, item) for item in trace.iterate(iterable))
+        turns = (partial(_given, item) for item in live_items(trace, iterable))
     while True:
         go = True if test is None else test()
         if not trace.is_symbolic(go) and not go:
@@ -102,6 +115,23 @@ def unrolled(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk,
             if_(trace, go, lambda take=take: body(take()), lambda: None, get, set, names)
         else:
             body(take())
+
+
+def _as_it_stands(trace: Any, sequence: Thunk, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+                  names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
+    """Run through lists that the body changes as Python does: each turn asks how long they are, and for its item."""
+    items = TracedIterator(trace, sequence)
+
+    def go() -> Any:
+        there = items.reaches(items.position + 1)
+        return there if test is None else trace.both(there, test)
+
+    def turn() -> None:
+        position = items.position
+        items.move(position + 1)
+        body(items.item(position))
+
+    while_(trace, go, turn, get, set, names)
 
 
 def _given(item: Any) -> Any:

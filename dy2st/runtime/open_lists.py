@@ -12,6 +12,8 @@ from dy2st.runtime.variant import SymbolicList
 
 def change(trace: Any, obj: Any, content: SymbolicList, name: str, *args: Any) -> Any:
     """Do a method of a list (or `__setitem__`) whose content is `content`; return what it gives."""
+    if name != "__setitem__" or not holds_objects(content.element):  # loops read what is inside of elements as it is
+        trace.changes[id(obj)] += 1
     with trace.loans.storing():
         return _change(trace, obj, content, name, *args)
 

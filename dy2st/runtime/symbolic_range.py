@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from dy2st.errors import StructureError
 from dy2st.records import record
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import unpack
@@ -16,13 +17,23 @@ from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator
 from dy2st.runtime.variant import SymbolicList
 
 
+class ChangedList(StructureError):
+    """A list that Python runs through became one of which only the run will tell what it holds."""
+
+
 @record(frozen=True)
 class SymbolicIterable:
-    """A sequence of `length` items of which `get(i)` is the i-th; `must_roll` where Python cannot run through it."""
+    """A sequence of `length` items of which `get(i)` is the i-th; `must_roll` where Python cannot run through it.
+
+    Where lists are among what it comes from, `again()` gives it as they stand later, and `changes()` says how often
+    they changed.
+    """
 
     length: Any
     get: Callable[[Any], Any]
     must_roll: bool
+    again: Callable[[], SymbolicIterable] | None = None
+    changes: Callable[[], int] = int
 
     def __iter__(self) -> Iterator[Any]:
         raise needs_value("Python itself ran through something whose length only the run will tell")
@@ -48,8 +59,35 @@ def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
     if isinstance(content, SymbolicList):
         items = content
         length = Scalar(trace.emit("list_len", [items.value]))
-        return SymbolicIterable(length, lambda i: _live_item(trace, x, items, i), True)
+        again = None if x is items else lambda: sequence_of(trace, x)
+        get = lambda i: _live_item(trace, x, items, i)  # noqa: E731 (a line of it would be too long)
+        return SymbolicIterable(length, get, True, again, lambda: trace.changes[id(x)])
     return None
+
+
+def sequence_of(trace: Any, x: Any) -> SymbolicIterable:
+    """Return the items of something that the trace, or Python, knows the length of."""
+    found = iterable_of(trace, x)
+    return python_items(trace, x) if found is None else found
+
+
+def live_items(trace: Any, x: Any) -> Iterable[Any]:
+    """Return what Python runs through in the place of `x`; of a list, items as they stand when they are asked for."""
+    if not isinstance(x, list) or not isinstance(trace.content(x), list):
+        return trace.iterate(x)
+    return _live_items(trace, x)
+
+
+def _live_items(trace: Any, x: list[Any]) -> Iterator[Any]:
+    position = 0
+    while True:
+        content = trace.content(x)
+        if not isinstance(content, list):
+            raise ChangedList("only the run will tell what a list holds that changes while a loop runs through it")
+        if position >= len(content):
+            return
+        yield content[position]
+        position += 1
 
 
 def _rest_of(x: TracedIterator) -> SymbolicIterable:
@@ -114,24 +152,27 @@ def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, TracedIterator):
         return enumerate(iterable, start)
     if items is None or not items.must_roll:
-        return enumerate(trace.iterate(iterable), start)
-    return SymbolicIterable(items.length, lambda i: (i + start, items.get(i)), True)
+        return enumerate(live_items(trace, iterable), start)
+    again = items.again and (lambda: symbolic_enumerate(trace, iterable, start))
+    return SymbolicIterable(items.length, lambda i: (i + start, items.get(i)), True, again, items.changes)
 
 
 def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; Python's own where Python can run through all of them."""
     if any(isinstance(x, TracedIterator) for x in iterables):  # one of them may be there twice
-        return zip(*(x if isinstance(x, TracedIterator) else trace.iterate(x) for x in iterables), strict=strict)
+        return zip(*(x if isinstance(x, TracedIterator) else live_items(trace, x) for x in iterables), strict=strict)
     found = [iterable_of(trace, x) for x in iterables]
     if not any(f is not None and f.must_roll for f in found):
-        return zip(*(trace.iterate(x) for x in iterables), strict=strict)
+        return zip(*(live_items(trace, x) for x in iterables), strict=strict)
     if strict:
         raise needs_value(
             "zip(strict=True) of something whose length only the run will tell", "compare the lengths first"
         )
     rolled = [f if f is not None else python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
     length = smallest(trace, [x.length for x in rolled])
-    return SymbolicIterable(length, lambda i: tuple(f.get(i) for f in rolled), True)
+    again = (lambda: symbolic_zip(trace, *iterables)) if any(f.again for f in rolled) else None
+    changes = lambda: sum(f.changes() for f in rolled)  # noqa: E731 (as above)
+    return SymbolicIterable(length, lambda i: tuple(f.get(i) for f in rolled), True, again, changes)
 
 
 def smallest(trace: Any, lengths: Sequence[Any]) -> Any:

@@ -173,7 +173,7 @@ class Programs(Expressions):
             ([f"for {i}, {v} in enumerate(x):", f"    s = s + {v} * {i}"], i),
             ([f"for {v}, w in zip(rows, x):", f"    a = {v} - w"], ""),
             ([f"for {i} in reversed(range(n)):"], i),
-            ([f"for {v} in out:", f"    s = s + {v}[0]"], ""),
+            ([f"for {v} in out:", f"    s = s + {v}[0]", "    if len(out) > 9:", "        break"], ""),
             ([f"for {i} in range(len(x)):", f"    s = s + x[{i}]"], i),
             ([f"for {i}, {v} in list(d.items()):", f"    b = {v} + 1.0"], ""),
             ([f"for {i} in (3, 1, 2):"], i),

@@ -22,7 +22,7 @@ package = types.ModuleType(NAME)
 package.__path__ = [str(HERE)]
 sys.modules[NAME] = package
 for part in ("cases", "expected", "branches", "variants", "loops", "early_exits", "returns_and_logic", "containers",
-             "growing_lists", "mutation", "functions",
+             "growing_lists", "lists_that_change", "mutation", "functions",
              "errors", "objects", "tries", "names_and_loops", "iterators", "writes_and_managers",
              "numbers_and_text", "classes", "keys", "inside_of_lists",
              "order_and_attributes", "generators", "matches"):  # fmt: skip

@@ -22,6 +22,14 @@ def setitem_int(x):
     return y
 
 
+@case((GRID, f([[1, 2, 3]])), (GRID, f([[4, 5, 6]])), holds="squeeze")
+def setitem_of_what_has_an_axis_in_front(x, v):
+    y = x * 1
+    y[1] = v
+    y[y > 4] += v[:, :1]
+    return y
+
+
 @case(GRID, -GRID, holds="cond")
 def setitem_slices(x):
     y = x * 1
