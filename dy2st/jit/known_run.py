@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dy2st.ir.context import Context
 from dy2st.records import field, record
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.cpu import static_calls
@@ -32,11 +33,11 @@ UNSEEN = object()
 """What a recogniser returns of another call."""
 
 
-def note_like(function: Any, context: Any, count: int, recognise: Callable[..., Any], program: Any) -> None:
-    """Let machine code make calls like this one, once it makes any: in this context, with so many arguments."""
+def note_like(function: Any, context: Context, count: int, recognise: Callable[..., Any], program: Any) -> None:
+    """Let machine code make calls like this one, once it makes any: in such a context, with so many arguments."""
     if is_loaded():
         static_calls.install(type(function), "_like", "_last", UNSEEN)
-        function._like = context, count, recognise, program
+        function._like = *map(context.__getattribute__, static_calls.MODES), count, recognise, program
 
 
 def unknown(*_: Any) -> Any:

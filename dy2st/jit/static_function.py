@@ -59,8 +59,8 @@ class StaticFunction(Locked):
     __name__: str
     _last: ConcreteProgram | None
     """The Program that ran last."""
-    _like: tuple[Context, int, Recogniser, ConcreteProgram] | None
-    """What the last call was recognised by, for machine code: the context and the number of arguments before that."""
+    _like: tuple[Any, ...] | None
+    """What the last call was recognised by, for machine code (runtime/cpu/static_calls.py)."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class StaticFunction(Locked):
                     raise  # a bare `raise` adds no frame of this file
                 if found is not UNSEEN:
                     self._last = program
-                    if context is self._latest[0] and not keywords:
+                    if not keywords:
                         note_like(self, context, len(args), call, program)
                     return found
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:

@@ -218,6 +218,23 @@ def test_methods_have_calls_of_their_own() -> None:
     assert one.scaled(T([1.0])).tolist() == [5.0]
 
 
+def test_a_layer_is_called_by_machine_code_too() -> None:
+    class Scale(paddle.nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k = 2.0
+
+        def forward(self, x: Any) -> Any:
+            return x * self.k
+
+    made, x = paddle.jit.to_static(Scale(), full_graph=True), T([1.0])
+    for _ in range(6):
+        assert made(x).tolist() == [2.0]
+    assert profiled(lambda: made(x))[:5] == ["<lambda>", "__call__", "with_layer", "__init__", "forward"]
+    made.k = 3.0
+    assert made(x).tolist() == [3.0]
+
+
 def test_a_function_is_freed_with_what_recognises_its_calls() -> None:
     class Scale:
         @paddle.jit.to_static(full_graph=True)

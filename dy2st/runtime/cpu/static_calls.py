@@ -2,10 +2,10 @@
 
     PyObject *call(PyObject *self, PyObject **given, Py_ssize_t count, PyObject *names)
 
-A function keeps in a slot what its last call was recognised by: the context, the number of arguments, the function that
-recognises such calls (jit/fast_call.py) and its Program. Where the context is current, Programs are not turned off and
-as many arguments are given by position, that function is called. Where it says that this is another call, and for all
-others, the method in Python does it.
+A function keeps in a slot what its last call was recognised by: what of the context decides (`MODES`), the number of
+arguments, the function that recognises such calls (jit/fast_call.py) and its Program. Where nothing is traced, the
+context has the same objects, Programs are not turned off and as many arguments are given by position, that function is
+called. Where it says that this is another call, and for all others, the method in Python does it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from dy2st.runtime.cpu.methods import OWN, Methods, loaded, method_function, pla
 from dy2st.runtime.cpu.products import Product
 from dy2st.runtime.cpu.slots import places
 
-_CALL, _UNSEEN, _PROCESS, _ENABLED, _LIKE, _LAST = range(OWN, OWN + 48, 8)
+MODES = ("grad", "amp", "checkpoint", "process")
+"""What of a context decides what a call is recognised by, in this order."""
+_CALL, _UNSEEN, _ENABLED, _LIKE, _LAST, _TRACE, _MODES = range(OWN, OWN + 56, 8)
 _PLATE = "dy2st.external.static.plate"
 
 
@@ -29,14 +31,16 @@ _PLATE = "dy2st.external.static.plate"
 def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
     """Let machine code make calls of the instances of a class from now on; say whether it does.
 
-    The slot `like` has None or what the last call was recognised by, `last` the Program that ran last.
+    The slot `like` has None or what the last call was recognised by: its `MODES`, the number of arguments, the function
+    and the Program. `last` has the Program that ran last.
     """
     found = [places(one) for one in (kind, Context, Process)] if api.available() else [None]
     if any(one is None for one in found):
         return False
     own, contexts, processes = (one or {} for one in found)
     call = kind.__call__
-    words = [id(call), id(unseen), contexts["process"], processes["to_static_enabled"], own[like], own[last]]
+    words = [id(call), id(unseen), processes["to_static_enabled"], own[like], own[last], contexts["trace"]]
+    words += [contexts[mode] for mode in MODES]
     code = loaded(product(), _PLATE, words, (call, unseen))
     name, flags = "__call__", api.ROW_OF_ARGUMENTS | api.KEYWORDS
     setattr(kind, name, api.method(kind, code.address("dy2st.static.call"), name, flags))
@@ -63,14 +67,16 @@ class _Call(Methods):
         like = f.load("ptr", self._slot("%self", _LIKE))
         self._only(f.value(f"icmp ne ptr {like}, null"))
         self._only(f.value(f"icmp ne ptr {like}, {self._address('None')}"))
-        context, number, call, program = (
-            self._call("ptr", "PyTuple_GetItem", f"ptr {like}", f"i64 {i}") for i in range(4)
+        *modes, number, call, program = (
+            self._call("ptr", "PyTuple_GetItem", f"ptr {like}", f"i64 {i}") for i in range(len(MODES) + 3)
         )
         now = self._current()
-        self._let_go(now)
-        self._only(f.value(f"icmp eq ptr {now}, {context}"))
-        process = f.load("ptr", self._slot(context, _PROCESS))
-        enabled = f.load("ptr", self._slot(process, _ENABLED))
+        self._let_go(now)  # whoever made it current holds it
+        trace = f.load("ptr", self._slot(now, _TRACE))
+        self._only(f.value(f"icmp eq ptr {trace}, {self._address('None')}"))
+        for i, mode in enumerate(modes):
+            self._only(f.value(f"icmp eq ptr {f.load('ptr', self._slot(now, _MODES + 8 * i))}, {mode}"))
+        enabled = f.load("ptr", self._slot(modes[MODES.index("process")], _ENABLED))
         self._only(f.value(f"icmp eq ptr {enabled}, {self._address('True')}"))
         over = f.slot("i32")
         count = self._call("i64", "PyLong_AsLongLongAndOverflow", f"ptr {number}", f"ptr {over}")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.ir.context import current
+from dy2st.ir.context import current, replaced
 from dy2st.runtime.cpu import python_api, static_calls
 
 UNSEEN = object()
@@ -31,9 +31,14 @@ def likely() -> Any:
     return Likely()
 
 
+def modes() -> tuple[Any, ...]:
+    """Return what of the current context decides."""
+    return tuple(getattr(current(), mode) for mode in static_calls.MODES)
+
+
 def test_a_call_like_the_last_one_is_made_and_noted() -> None:
     made = likely()
-    made.like = current(), 2, lambda x, y: x + y, "program"
+    made.like = *modes(), 2, lambda x, y: x + y, "program"
     assert made(3, 4) == 7
     assert (made.last, made.ran) == ("program", [])
 
@@ -43,7 +48,7 @@ def test_a_call_like_the_last_one_is_made_and_noted() -> None:
 )
 def test_calls_with_other_arguments_are_pythons(args: Any, keywords: Any) -> None:
     made = likely()
-    made.like = current(), 2, lambda x, y: x + y, "program"
+    made.like = *modes(), 2, lambda x, y: x + y, "program"
     assert made(*args, **keywords) == "python"
     assert (made.last, made.ran) == (None, [(args, keywords)])
 
@@ -51,10 +56,10 @@ def test_calls_with_other_arguments_are_pythons(args: Any, keywords: Any) -> Non
 def test_where_nothing_is_known_and_where_it_is_another_call_python_makes_it() -> None:
     made = likely()
     assert made(1) == "python"
-    made.like = current(), 1, lambda x: UNSEEN, "program"
+    made.like = *modes(), 1, lambda x: UNSEEN, "program"
     assert made(2) == "python"
     with paddle.no_grad():
-        made.like = current(), 1, lambda x: x, "program"
+        made.like = *modes(), 1, lambda x: x, "program"
     assert made(3) == "python"
     del made.like
     assert made(4) == "python"
@@ -62,9 +67,19 @@ def test_where_nothing_is_known_and_where_it_is_another_call_python_makes_it() -
     assert made.last is None
 
 
+@pytest.mark.parametrize("changes", [{"grad": False}, {"amp": 3}, {"checkpoint": 3}, {"trace": 3}])
+def test_in_another_mode_python_makes_it(changes: Any) -> None:
+    made = likely()
+    made.like = *modes(), 1, lambda x: x, "program"
+    with replaced(**changes):
+        assert made(3) == "python"
+    with replaced(layer="a layer", saved="hooks"):
+        assert made(3) == 3
+
+
 def test_where_programs_are_turned_off_python_makes_it() -> None:
     made = likely()
-    made.like = current(), 1, lambda x: x, "program"
+    made.like = *modes(), 1, lambda x: x, "program"
     paddle.jit.enable_to_static(False)
     try:
         assert made(3) == "python"
@@ -80,19 +95,19 @@ def test_errors_and_what_replaces_a_call_while_it_runs_go_through() -> None:
         made.like = made.last = None
         return int(x)
 
-    made.like = current(), 1, forget, "program"
+    made.like = *modes(), 1, forget, "program"
     del forget
     with pytest.raises(ValueError, match="no good"):
         made("no good")
     assert (made.like, made.last) == (None, None)
-    made.like = current(), 1, lambda x: [setattr(made, "like", None), x][1], "program"
+    made.like = *modes(), 1, lambda x: [setattr(made, "like", None), x][1], "program"
     assert made(5) == 5
     assert (made.like, made.last) == (None, "program")
 
 
 def test_nothing_is_held_after_calls() -> None:
     made, thing, program = likely(), object(), object()
-    made.like = current(), 1, lambda x: x, program
+    made.like = *modes(), 1, lambda x: x, program
     made(thing)
     names = made, thing, program, UNSEEN, current(), made.like
     before = [sys.getrefcount(x) for x in names]
