@@ -172,15 +172,30 @@ def try_(trace: Any, body: Thunk, handler: Handler | None, orelse: Thunk | None,
         final()
         raise error
 
-    with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get, set, names)
+    with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get, set, names, final)
     final()
 
 
 def with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | None,
-                  kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
-    """Run the body of a `try` with its handlers; `kinds` gives what they catch of what operations raise."""
-    before, mark, attempt = get(), trace.checkpoint(), Attempt(trace, get, kinds)
-    error, diverged = None, False
+                  kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+                  told_by: Thunk | None = None) -> None:  # fmt: skip
+    """Run the body of a `try` with its handlers; `kinds` gives what they catch of what operations raise.
+
+    `told_by` is a part of the statement by whose code it is known again, the body where it is None. A `try` around
+    traces this one more often: how many sites there were before is tried at once, else each level would double that.
+    """
+    before, mark, statement = get(), trace.checkpoint(), getattr(told_by or body, "__code__", None)
+    again = _Again(trace, body, handler, kinds, get, set, names)
+    if statement in trace.sites_before:
+        try:
+            finished = again.run(trace.sites_before[statement])
+        except OtherSites:
+            trace.rollback(mark)
+            set(before)
+        else:
+            _ended(trace, finished, orelse, get, set, names)
+            return
+    error, diverged, attempt = None, False, Attempt(trace, get, kinds)
     with attempt.active():
         try:
             body()
@@ -202,9 +217,15 @@ def with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | Non
         return
     trace.rollback(mark)
     set(before)
-    finished = _traced_again(
-        trace, mark, _Again(trace, body, handler, kinds, get, set, names), count + (error is not None)
-    )
+    finished = _traced_again(trace, mark, again, count + (error is not None))
+    if statement is not None and again.sites:
+        trace.sites_before[statement] = again.sites
+    _ended(trace, finished, orelse, get, set, names)
+
+
+def _ended(trace: Any, finished: Any, orelse: Thunk | None, get: Thunk, set: Callable[[Any], None],
+           names: Sequence[str]) -> None:  # fmt: skip
+    """Run the `else` of a `try` where its body came to its end."""
     if orelse is None:
         return
     if trace.is_symbolic(finished):

@@ -56,6 +56,8 @@ class Tracer(HeldByOthers):
         """What stands for NumPy arrays among the arguments, by id."""
         self.attempts: list[Any] = []
         """The `try` statements in whose bodies the trace stands (convert_try)."""
+        self.sites_before: dict[Any, int] = {}
+        """How many sites each of them had when it was traced last, by the code of its body."""
         self.rebuilding = 0
         """How many lists inside of each other are being made of other values."""
         self.raised_at: dict[int, tuple[BaseException, Any]] = {}
