@@ -66,14 +66,14 @@ _TO_THE_LIST = f"""\
   %next = getelementptr i8, ptr %block, i64 16
   store ptr %first, ptr %next
   store ptr %block, ptr %list
-  call void @dy2st.count(ptr %context, i64 %class, i64 -1)"""
+  call void @dy2st.uncount(ptr %context, i64 %class)"""
 _TO_THE_SYSTEM = """\
   call void @dy2st.leave(ptr %context, ptr %block)
   call void @dy2st.guarded.old(ptr %block)"""
 
 _TEXT = f"""\
 ; the size class of a number of bytes: four classes to each power of two
-define i64 @dy2st.class(i64 %bytes) {{
+define i64 @dy2st.class(i64 %bytes) alwaysinline {{
 entry:
   %least = call i64 @llvm.smax.i64(i64 %bytes, i64 64)
   %zeros = call i64 @llvm.ctlz.i64(i64 %least, i1 true)
@@ -89,23 +89,40 @@ entry:
   ret i64 %class
 }}
 
-; count the bytes of a block of this class, which is held from now on (1) or no more (-1)
-define void @dy2st.count(ptr %context, i64 %class, i64 %more) alwaysinline {{
+; the bytes that the content of a block of this class has
+define i64 @dy2st.content(i64 %class) alwaysinline {{
 entry:
   %log = lshr i64 %class, 2
   %part = and i64 %class, 3
   %quarters = add i64 %part, 4
   %shift = sub i64 %log, 2
   %content = shl i64 %quarters, %shift
-  %change = mul i64 %content, %more
+  ret i64 %content
+}}
+
+; count the bytes of a block of this class, which is held from now on
+define void @dy2st.count(ptr %context, i64 %class) alwaysinline {{
+entry:
+  %content = call i64 @dy2st.content(i64 %class)
   %place = getelementptr i8, ptr %context, i64 {LIVE}
   %before = load i64, ptr %place
-  %now = add i64 %before, %change
+  %now = add i64 %before, %content
   store i64 %now, ptr %place
   %peak.place = getelementptr i8, ptr %context, i64 {PEAK}
   %peak = load i64, ptr %peak.place
   %most = call i64 @llvm.smax.i64(i64 %peak, i64 %now)
   store i64 %most, ptr %peak.place
+  ret void
+}}
+
+; count the bytes of a block of this class no more
+define void @dy2st.uncount(ptr %context, i64 %class) alwaysinline {{
+entry:
+  %content = call i64 @dy2st.content(i64 %class)
+  %place = getelementptr i8, ptr %context, i64 {LIVE}
+  %before = load i64, ptr %place
+  %now = sub i64 %before, %content
+  store i64 %now, ptr %place
   ret void
 }}
 
@@ -126,7 +143,7 @@ take:
   %second = load ptr, ptr %next
   store ptr %second, ptr %list
   store i64 1, ptr %first
-  call void @dy2st.count(ptr %context, i64 %class, i64 1)
+  call void @dy2st.count(ptr %context, i64 %class)
   ret ptr %first
 make:
 SIZE
@@ -153,13 +170,13 @@ link.back:
   store ptr %block, ptr %back.older
   br label %linked
 linked:
-  call void @dy2st.count(ptr %context, i64 %class, i64 1)
+  call void @dy2st.count(ptr %context, i64 %class)
   ret ptr %block
 none:
   ret ptr null
 }}
 
-define void @dy2st.free(ptr %context, ptr %block) {{
+define void @dy2st.free(ptr %context, ptr %block) alwaysinline {{
 entry:
 GO
   ret void
@@ -170,7 +187,7 @@ define void @dy2st.leave(ptr %context, ptr %block) {{
 entry:
   %class.place = getelementptr i8, ptr %block, i64 8
   %class = load i64, ptr %class.place
-  call void @dy2st.count(ptr %context, i64 %class, i64 -1)
+  call void @dy2st.uncount(ptr %context, i64 %class)
   %link = getelementptr i8, ptr %block, i64 24
   %older = load ptr, ptr %link
   %back = getelementptr i8, ptr %block, i64 32
@@ -232,6 +249,13 @@ count:
 no:
   ret i1 false
 }}"""
+
+
+def size_class(size: int) -> int:
+    """Return what `dy2st.class` gives for a number of bytes."""
+    least = max(size, 64)
+    shift = least.bit_length() - 3
+    return 4 * (shift + 2) + ((least + (1 << shift) - 1) >> shift) - 4
 
 
 def _parts(text: str) -> dict[str, str]:

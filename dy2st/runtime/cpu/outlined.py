@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.memory import HEAD, HOST, MARK, RUN
+from dy2st.runtime.cpu.memory import FREE, HEAD, HOST, MARK, RUN, size_class
 
 MOST_BYTES = 2**60
 """What `dy2st.allocate` refuses; a product that is larger is as good as one."""
@@ -29,6 +29,29 @@ def room(kernels: Module, factors: int) -> str:
             total = f.value(f"extractvalue {{i64, i1}} {pair}, 0")
         size = f.value(f"select i1 {over}, i64 {2 * MOST_BYTES}, i64 {total}")
         f.ret("ptr", f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}"))
+        kernels.add(name, f.text())
+    return f"@{name}"
+
+
+def fixed_room(kernels: Module, size: int) -> str:
+    """Return `ptr @dy2st.room(context, bytes)` for blocks as large as one of `size` bytes: the first that is free.
+
+    Which list they stand in is known, and how much they count.
+    """
+    number = size_class(size)
+    name = f"dy2st.room.of{number}"
+    if size > MOST_BYTES:
+        return "@dy2st.allocate"
+    if name not in kernels:
+        f = Function(name, [("ptr", "%context"), ("i64", "%bytes")], "ptr", also="noinline nounwind")
+        free = f.offset("%context", FREE + 8 * number)
+        first = f.load("ptr", free)
+        with f.when(f.value(f"icmp eq ptr {first}, null"), "make"):
+            f.ret("ptr", f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 %bytes"))
+        f.store("ptr", f.load("ptr", f.offset(first, 16)), free)
+        f.store("i64", "1", first)
+        f.call("void", "@dy2st.count", "ptr %context", f"i64 {number}")
+        f.ret("ptr", first)
         kernels.add(name, f.text())
     return f"@{name}"
 

@@ -48,11 +48,7 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
             f.call("void", f"@{dots.name}", "ptr %a", "i64 %lda_bytes", "ptr %b", "i64 %ldb_bytes", "ptr %c",
                    "i64 %ldc_bytes", "i64 %size", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate")  # fmt: skip
             _end(f)
-    as_it_lies = compare(f, "eq", "%k", 0)
-    if not transpose_b:
-        small = compare(f, "sle", times(f, "%n", "%k", t.size), _SMALL)
-        few = all_of(f, compare(f, "sle", "%m", _FEW_ROWS), compare(f, "sle", "%k", _FEW_STEPS))
-        as_it_lies = any_of(f, as_it_lies, small, few, compare(f, "sle", "%m", _SKINNY))
+    as_it_lies = _is_read_as_it_lies(f, t, transpose_b)
     with f.when(as_it_lies):
         f.call("void", f"@{shared.name}", "ptr %a", f"i64 {a_row}", f"i64 {a_step}", "ptr %b", "i64 %ldb_bytes",
                "ptr %c", "i64 %ldc_bytes", "i64 %m", "i64 %n", "i64 %k", "i1 %accumulate", "i1 false",
@@ -72,8 +68,22 @@ def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Tar
     f = Function(name, _SHAPE, "i64", linkage="internal", also="nounwind alwaysinline")
     columns = least(f, rounded_up(f, "%n", t.lanes), t.width)
     steps = least(f, "%k", t.depth)
-    f.ret("i64", times(f, times(f, columns, steps), t.size))
+    size = times(f, times(f, columns, steps), t.size)
+    none = _is_read_as_it_lies(f, t, transpose_b)
+    if not transpose_a and transpose_b:
+        none = any_of(f, none, compare(f, "sle", "%m", _SKINNY))
+    f.ret("i64", f.value(f"select i1 {none}, i64 0, i64 {size}"))
     return Definition(name, f.text())
+
+
+def _is_read_as_it_lies(f: Function, t: Tile, transpose_b: bool) -> str:
+    """Write whether B is not packed: then the product needs no scratch."""
+    empty = compare(f, "eq", "%k", 0)
+    if transpose_b:
+        return empty
+    small = compare(f, "sle", times(f, "%n", "%k", t.size), _SMALL)
+    few = all_of(f, compare(f, "sle", "%m", _FEW_ROWS), compare(f, "sle", "%k", _FEW_STEPS))
+    return any_of(f, empty, small, few, compare(f, "sle", "%m", _SKINNY))
 
 
 def _name(dtype: str, transpose_a: bool, transpose_b: bool) -> str:

@@ -52,9 +52,9 @@ def _widest(f: Function, tile: Tile, full: str, needs: list[Definition]) -> None
     with f.loop(full, hint="panel") as turn:
         number = f.value(f"select i1 %backwards, i64 {minus(f, last, turn)}, i64 {turn}")
         along = times(f, number, row)
-        f.call("void", f"@{kernel.name}", "ptr %a", "i64 0", "i64 %a_step", f"ptr {f.offset('%b', times(f, along, '%k'))}",
-               f"i64 {row}", f"ptr {f.offset('%c', along)}", "i64 0", "i64 1", "i64 0", "i64 %k",
-               "i1 %accumulate")  # fmt: skip
+        b, c = f.offset("%b", times(f, along, "%k")), f.offset("%c", along)
+        f.call("void", f"@{kernel.name}", "ptr %a", "i64 0", "i64 %a_step", f"ptr {b}", f"i64 {row}", f"ptr {c}",
+               "i64 0", "i64 1", "i64 0", "i64 %k", "i1 %accumulate")  # fmt: skip
 
 
 def _rest(f: Function, tile: Tile, start: str, needs: list[Definition]) -> None:

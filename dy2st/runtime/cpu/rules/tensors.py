@@ -14,7 +14,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.cpu.elements import load_element, store_element
 from dy2st.runtime.cpu.literals import element
 from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
-from dy2st.runtime.cpu.outlined import MOST_BYTES, reused, room
+from dy2st.runtime.cpu.outlined import MOST_BYTES, fixed_room, reused, room
 from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native, is_small
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.writer import Writer, host_rule
@@ -59,7 +59,7 @@ def extents(value: Value, components: Components) -> list[str]:
 def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
     """Write an allocation of a tensor in memory, whose elements are not set."""
     size, factors = _bytes(dtype, shape)
-    name = room(w.unit.kernels, len(factors)) if factors else "@dy2st.allocate"
+    name = room(w.unit.kernels, len(factors)) if factors else fixed_room(w.unit.kernels, size)
     block = w.f.call("ptr", name, "ptr %context", *(f"i64 {n}" for n in (size, *factors)))
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
     return (block, w.f.offset(block, HEAD), *shape)
