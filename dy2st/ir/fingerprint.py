@@ -7,6 +7,7 @@ Python objects (a callback, say) has no fingerprint.
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -31,44 +32,77 @@ def fingerprint(program: Program) -> str | None:
     writer = _Writer()
     try:
         for name, block in program.functions.items():
-            writer.words.append(f"func {name!r}")
+            writer.said.append(writer.text(name))
             writer.block(block)
     except _NoText:
         return None
-    writer.words.append(f"{program.entry} {program.renewed}" if program.renewed else program.entry)
-    return hashlib.sha256("\n".join(writer.words).encode("utf-8", "surrogatepass")).hexdigest()
+    writer.said.append(writer.text(f"{program.entry} {program.renewed}" if program.renewed else program.entry))
+    texts = [f"{len(text)} {text}" for text in writer.texts]
+    made = hashlib.sha256(array("q", writer.said).tobytes())
+    made.update("\n".join(texts).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
+
+
+class _Numbers(dict[Value, int]):
+    """The numbers of values; one that is used before it is made has none."""
+
+    def __missing__(self, value: Value) -> int:
+        return -1
 
 
 class _Writer:
+    """Says what a Program is in numbers, each list of them behind its length: of values, and of texts.
+
+    Types and attributes are known by their identity: the Program keeps them alive, and many places share one.
+    """
+
     def __init__(self) -> None:
-        self.words: list[str] = []
-        self._numbers: dict[Value, str] = {}
-        self._types: dict[int, str] = {}
-        """The texts of types by identity: the Program keeps them alive, and many values share one."""
+        self.said: list[int] = []
+        self.texts: dict[str, int] = {}
+        self._numbers = _Numbers()
+        self._types: dict[int, int] = {}
+        self._attributes: dict[int, int] = {}
+
+    def text(self, text: str) -> int:
+        """Return the number of a text."""
+        return self.texts.setdefault(text, len(self.texts))
 
     def block(self, block: Block) -> None:
-        words, number = self.words, self._numbers
-        words.append(f"({self._made(block.arguments)}")
+        said, number, texts = self.said, self._numbers.__getitem__, self.texts
+        self._made(block.arguments)
+        said.append(len(block.operations))
         for operation in block.operations:
-            used = ",".join([number.get(v, "?") for v in operation.operands])
-            said = _text(operation.attributes) if operation.attributes else ""
-            words.append(f"{operation.op.name} {used} {said} {self._made(operation.results)}")
-            for inner in operation.blocks:
+            operands, attributes, blocks = operation.operands, operation.attributes, operation.blocks
+            name = operation.op.name
+            said += (texts.setdefault(name, len(texts)), len(operands), len(attributes), len(blocks))
+            said += map(number, operands)
+            if attributes:
+                self._say(attributes)
+            self._made(operation.results)
+            for inner in blocks:
                 self.block(inner)
-        words.append(",".join([number.get(v, "?") for v in block.results]) + ")")
+        said.append(len(block.results))
+        said += map(number, block.results)
 
-    def _made(self, values: list[Value]) -> str:
-        """Number values; return their types."""
-        number, types = self._numbers, self._types
-        made: list[str] = []
+    def _made(self, values: list[Value]) -> None:
+        """Number values, and say their types."""
+        said, number, types = self.said, self._numbers, self._types
+        said.append(len(values))
         for value in values:
-            number[value] = str(len(number))
+            number[value] = len(number)
             kind = value.type
             found = types.get(id(kind))
             if found is None:
-                found = types[id(kind)] = str(kind)
-            made.append(found)
-        return ";".join(made)
+                found = types[id(kind)] = self.text(str(kind))
+            said.append(found)
+
+    def _say(self, attributes: Mapping[str, Any]) -> None:
+        known, texts = self._attributes, self.texts
+        for name, value in attributes.items():
+            found = known.get(id(value))
+            if found is None:
+                found = known[id(value)] = self.text(_text(value))
+            self.said += (texts.setdefault(name, len(texts)), found)
 
 
 _PLAIN = frozenset((type(None), bool, int, float, complex, str))

@@ -54,6 +54,27 @@ def test_numbers_of_different_kinds_differ():
     assert fingerprint(made(extra={"n": float("nan")})) == fingerprint(made(extra={"n": float("nan")}))
 
 
+def test_the_entry_and_the_renewed_results_count():
+    texts = set()
+    for entry, renewed in (("main", ()), ("other", ()), ("main", ((0, 1),)), ("main", ((1, 0),))):
+        program = made()
+        program.functions["other"] = made(op="sub").block
+        program.entry, program.renewed = entry, renewed
+        texts.add(fingerprint(program))
+    assert len(texts) == 4
+
+
+def test_attributes_of_other_operations_and_names_of_functions_count():
+    names = {
+        fingerprint(made(extra={"a": "b"})),
+        fingerprint(made(extra={"b": "a"})),
+        fingerprint(made(extra={"a": "a"})),
+    }
+    program = made()
+    program.functions = {"a": program.block}
+    assert len({*names, fingerprint(program), fingerprint(made())}) == 5
+
+
 def test_operands_count():
     one, other = made(), made()
     other.block.operations[1].operands.reverse()
