@@ -37,6 +37,8 @@ _MOST = 1 << 27
 """More than this nobody is asked for ahead."""
 _CALLS = 2
 """How many calls are looked at: the first one may be run by the interpreter."""
+_SIGNALS = 128
+"""Bytes of a set of signals on Linux; with Python's own sets of them this takes 0.26 ms."""
 _Need = tuple[int, list[int]]
 """Bytes of blocks from the reserve, and of each large block."""
 
@@ -145,13 +147,15 @@ def _bring_in(need: _Need, arrays: Sequence[tuple[int, int]] = ()) -> None:
     if _function(support.address("ask"), ctypes.c_int64, ctypes.c_void_p)(memory):
         return  # a thread is at work, and takes it next
     thread = ctypes.c_ulong()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are for Python's threads
+    every, before = (ctypes.c_ubyte * _SIGNALS)(*[255] * _SIGNALS), (ctypes.c_ubyte * _SIGNALS)()
+    mask = _function(libc_address("pthread_sigmask"), ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 2)
+    mask(int(signal.SIG_SETMASK), ctypes.addressof(every), ctypes.addressof(before))  # signals are for Python's threads
     try:
         create = _function(libc_address("pthread_create"), ctypes.c_int, *[ctypes.c_void_p] * 4)
         if not create(ctypes.addressof(thread), None, support.address("ahead"), None):  # else nothing is brought in
             _function(libc_address("pthread_detach"), ctypes.c_int, ctypes.c_ulong)(thread)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        mask(int(signal.SIG_SETMASK), ctypes.addressof(before), None)
 
 
 @functools.cache

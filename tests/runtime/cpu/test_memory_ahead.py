@@ -1,11 +1,15 @@
 """Memory of first calls, brought in while they are traced: a guess from an earlier process, never a demand."""
 
+import contextlib
 import ctypes
 import marshal
 import mmap
+import os
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,6 +213,35 @@ def test_with_one_cpu_nothing_is_asked_for(monkeypatch, asked):
 def test_guarded_blocks_and_processes_that_keep_nothing_have_no_memory_ahead(name, value, monkeypatch):
     monkeypatch.setenv(name, value)
     assert expected(several, ()) is None
+
+
+def test_the_signals_of_this_thread_are_as_they_were():
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    try:
+        memory_ahead._bring_in((2 * MIB, []))
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before | {signal.SIGUSR1}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def leave_signals_to_this_thread() -> None:
+    """Send signals to the process while memory is brought in: the thread beside, which knows no Python, gets none."""
+    memory_ahead._bring_in((64 * MIB, [40 * MIB] * 3))
+    for task in set(os.listdir("/proc/self/task")) - {str(os.getpid())}:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            lines = Path(f"/proc/self/task/{task}/status").read_text().splitlines()
+            (blocked,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigBlk"))
+            if not blocked >> signal.SIGTERM - 1 & 1:
+                print(task, hex(blocked))
+
+
+def test_the_thread_beside_gets_no_signals():
+    code = "from tests.runtime.cpu.test_memory_ahead import leave_signals_to_this_thread as f; f()"
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], timeout=60, check=False, capture_output=True, text=True, env=environment
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 _FORKING = """
