@@ -16,6 +16,7 @@ from dy2st.runtime.checkpointing import under_policy
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import set_plain_attr
 from dy2st.runtime.convert_if import switch
+from dy2st.runtime.convert_itertools import ITERTOOLS
 from dy2st.runtime.convert_recursion import call_function
 from dy2st.runtime.impure import refuse_debugger, refuse_impure
 from dy2st.runtime.log import MISSING
@@ -35,7 +36,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     if isinstance(f, Variant):
         return lambda *a, **k: switch(trace, f, lambda g: callable_for(trace, g)(*a, **k))
     try:
-        special = BUILTINS.get(f) or MATH.get(f)
+        special = BUILTINS.get(f) or MATH.get(f) or ITERTOOLS.get(f)
     except TypeError:  # an unhashable callable object
         special = None
     if special is not None:

@@ -16,6 +16,8 @@ from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.pushed import Pushed, beside, chosen, numbered
 from dy2st.runtime.symbolic_range import (
     SymbolicIterable,
+    derived,
+    handed_over,
     iterable_of,
     python_items,
     smallest,
@@ -24,7 +26,7 @@ from dy2st.runtime.symbolic_range import (
 )
 from dy2st.runtime.templates import ListOf, Template, holds_objects, types_of
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.traced_iterator import TracedIterator, check_moved
+from dy2st.runtime.traced_iterator import TracedIterator, check_moved, next_item
 from dy2st.runtime.variant import SymbolicList, Variant
 
 MOST_REBUILT = 4
@@ -60,7 +62,7 @@ def next_(trace: Any, x: Any, *default: Any) -> Any:
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: next_(trace, y, *default))
     if isinstance(x, TracedIterator):
-        return _next_of(trace, x, default)
+        return next_item(trace, x, *default)
     if (own := users_method(trace, x, "__next__")) is not None:
         return _next_of_users(own, default)
     if isinstance(x, Pushed):
@@ -68,23 +70,6 @@ def next_(trace: Any, x: Any, *default: Any) -> Any:
     refuse_outside(trace, x)
     check_moved(trace, x)
     return next(x, *default)
-
-
-def _next_of(trace: Any, x: TracedIterator, default: tuple[Any, ...]) -> Any:
-    position = x.position
-    reaches = x.reaches(position + 1)
-    if not trace.is_symbolic(reaches):
-        return next(x, *default)
-
-    def take() -> Any:
-        x.move(position + 1)
-        return x.item(position)
-
-    return trace.if_exp(reaches, take, lambda: default[0] if default else _stop())
-
-
-def _stop() -> None:
-    raise StopIteration
 
 
 def _next_of_users(own: Callable[[], Any], default: tuple[Any, ...]) -> Any:
@@ -185,16 +170,16 @@ def zip_(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; a generator goes ahead of what has a length."""
     iterables = tuple(iterated(trace, x) for x in iterables)
     pushed = [i for i, x in enumerate(iterables) if isinstance(x, Pushed)]
-    if len(pushed) != 1 or strict or any(isinstance(x, Iterator) for x in iterables if not isinstance(x, Pushed)):
+    if len(pushed) != 1 or strict or any(_is_pulled(trace, x) for x in iterables):
         return symbolic_zip(trace, *iterables, strict=strict)
     (at,) = pushed
+    if len(iterables) == 1:
+        return map_(trace, lambda item: (item,), *iterables)
     others = [
-        python_items(trace, x) if (found := iterable_of(trace, x)) is None else found
+        python_items(trace, x) if iterable_of(trace, x) is None else handed_over(trace, x)()
         for i, x in enumerate(iterables) if i != at
     ]  # fmt: skip
-    if not others:
-        return map_(trace, lambda item: (item,), *iterables)
-    length = smallest(trace, [x.length for x in others])
+    ahead, length = (smallest(trace, [x.length for x in some]) for some in (others[:at], others))
 
     def row(i: Any, item: Any) -> tuple[Any, ...]:
         rest = [x.get(i) for x in others]
@@ -203,7 +188,12 @@ def zip_(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     def own() -> Iterator[Any]:
         return zip(*(x if isinstance(x, Pushed) else trace.iterate(x) for x in iterables), strict=False)
 
-    return beside(trace, iterables[at], length, row, own)
+    return beside(trace, iterables[at], ahead, length, row, own)
+
+
+def _is_pulled(trace: Any, x: Any) -> bool:
+    """Say whether only Python goes through an iterator."""
+    return isinstance(x, Iterator) and not isinstance(x, Pushed) and iterable_of(trace, x) is None
 
 
 def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
@@ -214,12 +204,13 @@ def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
         return iterables[0].each(lambda item, consumer: consumer(call(item)), lambda: map(call, iterables[0]))
     if not any(must_roll(trace, x) for x in iterables):
         return map(call, *(trace.iterate(x) for x in iterables))
-    if len(iterables) == 1 and (items := iterable_of(trace, iterables[0])) is not None:
-        return SymbolicIterable(items.length, lambda i: call(items.get(i)), True)
+    if len(iterables) == 1:
+        parts = [handed_over(trace, iterables[0])]
+        return derived(trace, parts, lambda found: (found.length, lambda i: call(found.get(i))))
     rows = symbolic_zip(trace, *iterables)
-    if not isinstance(rows, SymbolicIterable):  # iterators, which Python pulls
+    if not isinstance(rows, TracedIterator):  # iterators, which Python pulls
         return itertools.starmap(call, rows)
-    return SymbolicIterable(rows.length, lambda i: call(*rows.get(i)), True)
+    return derived(trace, [rows.source], lambda found: (found.length, lambda i: call(*found.get(i))))
 
 
 def filter_(trace: Any, f: Callable[..., Any] | None, items: Any) -> Any:

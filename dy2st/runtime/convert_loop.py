@@ -17,7 +17,7 @@ from dy2st.runtime.convert_if import if_, switch_statements
 from dy2st.runtime.pushed import Pushed, loop_over
 from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.symbolic_range import ChangedList, SymbolicIterable, iterable_of, live_items, sequence_of
-from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator, spoil
+from dy2st.runtime.traced_iterator import ENDLESS, MovedInside, PulledIterator, TracedIterator, next_item, spoil
 from dy2st.runtime.traced_loop import Loop, Thunk
 from dy2st.runtime.variant import Variant
 
@@ -62,76 +62,109 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
         symbolic = iterable_of(trace, iterable)
     if isinstance(iterable, Pushed) and iterable.is_fresh:
         loop_over(trace, iterable, body, get, set, names, test)
-        return
-    before, mark = get(), trace.checkpoint()
-    if isinstance(iterable, list) and symbolic is None:
+    elif symbolic is not None and isinstance(iterable, TracedIterator):
+        _over_iterator(trace, iterable, symbolic, body, get, set, names, test)
+    else:
+        before, mark = get(), trace.checkpoint()
         try:
-            unrolled(trace, iterable, body, get, set, names, test)
+            _over_items(trace, iterable, symbolic, body, get, set, names, test)
         except ChangedList:
+            again = symbolic.again if symbolic is not None else None
+            if again is None and not isinstance(iterable, list):
+                raise
             trace.rollback(mark)
             set(before)
-            _as_it_stands(trace, lambda: sequence_of(trace, iterable), body, get, set, names, test)
-        return
-    if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
-        unrolled(trace, iterable, body, get, set, names, test)
-        return
-    if symbolic.must_roll:
-        changes = symbolic.changes()
-        _rolled(trace, symbolic, body, get, set, names, test)
-        if symbolic.again is not None and symbolic.changes() != changes:
-            trace.rollback(mark)
-            set(before)
-            _as_it_stands(trace, symbolic.again, body, get, set, names, test)
+            items = TracedIterator(trace, again or (lambda: sequence_of(trace, iterable)))
+            _one_by_one(trace, items, body, get, set, names, test)
+
+
+def _over_iterator(trace: Any, iterator: TracedIterator, items: SymbolicIterable, body: Callable[[Any], None],
+                   get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+                   test: Thunk | None) -> None:  # fmt: skip
+    """Run a `for` statement over an iterator, which stands where the loop left it afterwards."""
+    before, mark, first = get(), trace.checkpoint(), iterator.position
+    if items.length is ENDLESS:
+        _one_by_one(trace, iterator, body, get, set, names, test)
         return
     try:
-        _rolled(trace, symbolic, body, get, set, names, test)
-    except (NeedsPythonValue, StructureError):
+        with iterator.in_loop():
+            turns = _over_items(trace, iterator, items, body, get, set, names, test)
+        iterator.move(first + turns)
+    except (MovedInside, ChangedList) as error:
+        if items.again is None if isinstance(error, ChangedList) else error.iterator is not iterator:
+            raise
         trace.rollback(mark)
         set(before)
-        unrolled(trace, iterable, body, get, set, names, test)
+        _one_by_one(trace, iterator, body, get, set, names, test)
+    if iterator.ended is not None:
+        whole = True if test is None else test()
+        if trace.is_symbolic(whole):
+            trace.if_exp(whole, iterator.ended, lambda: None)
+        elif whole:
+            iterator.ended()
 
 
-def unrolled(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
-             names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
-    """Run the turns of a Python iterable one after the other; after a symbolic `break` each stands under a `cond`."""
-    turns: Iterator[Thunk]
-    if isinstance(iterable, PulledIterator):
-        turns = _pulls(iterable)
-    elif isinstance(iterable, TracedIterator):
-        items = iterable_of(trace, iterable)
-        assert items is not None
-        turns = (partial(items.get, i) for i in range(items.length))
-    else:
-        turns = (partial(_given, item) for item in live_items(trace, iterable))
-    while True:
-        go = True if test is None else test()
-        if not trace.is_symbolic(go) and not go:
-            return
-        take = next(turns, None)
-        if take is None:
-            return
-        if trace.is_symbolic(go):
-            spoil(trace, iterable)
-            if_(trace, go, lambda take=take: body(take()), lambda: None, get, set, names)
-        else:
-            body(take())
-
-
-def _as_it_stands(trace: Any, sequence: Thunk, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
-                  names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
-    """Run through lists that the body changes as Python does: each turn asks how long they are, and for its item."""
-    items = TracedIterator(trace, sequence)
+def _one_by_one(trace: Any, items: TracedIterator, body: Callable[[Any], None], get: Thunk,
+                set: Callable[[Any], None], names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
+    """Run through an iterator as Python does: each turn asks whether there is one more, and for it."""
 
     def go() -> Any:
         there = items.reaches(items.position + 1)
         return there if test is None else trace.both(there, test)
 
-    def turn() -> None:
-        position = items.position
-        items.move(position + 1)
-        body(items.item(position))
+    while_(trace, go, lambda: body(next_item(trace, items)), get, set, names)
 
-    while_(trace, go, turn, get, set, names)
+
+def _over_items(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body: Callable[[Any], None],
+                get: Thunk, set: Callable[[Any], None], names: Sequence[str], test: Thunk | None) -> Any:  # fmt: skip
+    """Run the turns of a `for` statement; return how many there were."""
+    if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
+        return unrolled(trace, iterable, symbolic, body, get, set, names, test)
+    if symbolic.must_roll:
+        changes = symbolic.changes()
+        turns = _rolled(trace, symbolic, body, get, set, names, test)
+        if symbolic.again is not None and symbolic.changes() != changes:
+            raise ChangedList("a list changes while a loop runs through it")
+        return turns
+    before, mark = get(), trace.checkpoint()
+    try:
+        return _rolled(trace, symbolic, body, get, set, names, test)
+    except (NeedsPythonValue, StructureError):
+        trace.rollback(mark)
+        set(before)
+        return unrolled(trace, iterable, symbolic, body, get, set, names, test)
+
+
+def unrolled(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body: Callable[[Any], None], get: Thunk,
+             set: Callable[[Any], None], names: Sequence[str], test: Thunk | None) -> Any:  # fmt: skip
+    """Run the turns of a Python iterable one after the other; after a symbolic `break` each stands under a `cond`.
+
+    Return how many there were.
+    """
+    items: Iterator[Thunk]
+    turns: Any = 0
+    if isinstance(iterable, PulledIterator):
+        items = _pulls(iterable)
+    elif isinstance(iterable, TracedIterator):
+        assert symbolic is not None
+        items = (partial(symbolic.get, i) for i in range(symbolic.length))
+    else:
+        items = (partial(_given, item) for item in live_items(trace, iterable))
+    while True:
+        go = True if test is None else test()
+        if not trace.is_symbolic(go) and not go:
+            return turns
+        take = next(items, None)
+        if take is None:
+            return turns
+        if trace.is_symbolic(go):
+            spoil(trace, iterable)
+            if_(trace, go, lambda take=take: body(take()), lambda: None, get, set, names)
+            counted = isinstance(iterable, TracedIterator)
+            turns = trace.if_exp(go, lambda n=turns: n + 1, lambda n=turns: n) if counted else None
+        else:
+            body(take())
+            turns = turns + 1
 
 
 def _given(item: Any) -> Any:
@@ -155,7 +188,7 @@ def fold(trace: Any, items: Any, start: Any, step: Callable[[Any, Any], Any]) ->
 
 
 def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
-            names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
+            names: Sequence[str], test: Thunk | None) -> Any:  # fmt: skip
     if isinstance(items.length, int) and items.length == 0:
-        return
-    carrying_more(trace, lambda g, s, n: Loop(trace, g, s, n).run_for(items, body, test), get, set, names)
+        return 0
+    return carrying_more(trace, lambda g, s, n: Loop(trace, g, s, n).run_for(items, body, test), get, set, names)

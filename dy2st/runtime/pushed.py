@@ -18,13 +18,14 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.convert_if import if_
-from dy2st.runtime.convert_logic import not_
+from dy2st.runtime.convert_logic import not_, or_
 from dy2st.runtime.convert_recursion import Active
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.rebinding import check_carried
-from dy2st.runtime.traced_iterator import check_moved
+from dy2st.runtime.traced_iterator import ENDLESS, check_moved
 
 Consumer = Callable[[Any], Any]
+ENDED = "ended"
 DEEPEST = 30
 """Runs of one generator inside of each other, after which a trace gives up: each takes a dozen frames of Python's."""
 
@@ -64,6 +65,8 @@ class Pushed(Iterator[Any]):
 
     def pull(self) -> Iterator[Any]:
         """Return Python's own iterator."""
+        if self._began.get() is ENDED:
+            return iter(())
         if self._began.get() is not False:
             raise StructureError("a generator is asked for more after a loop that may have left it")
         if self._own is None:
@@ -89,10 +92,22 @@ class Pushed(Iterator[Any]):
 
     def push(self, consumer: Consumer) -> None:
         """Hand the items over, until the consumer says that it is enough."""
+        if self._began.get() is ENDED:
+            return
         if self._began.get() is not False:
             raise StructureError("only the run will tell how far a generator has come")
         self._began.set(True)
-        self._run(consumer)
+        left = False
+
+        def taken(item: Any) -> Any:
+            nonlocal left
+            enough = consumer(item)
+            left = left or enough is not False
+            return enough
+
+        self._run(taken)
+        if not left:
+            self._began.set(ENDED)
 
     def each(self, change: Callable[[Any, Consumer], Any], own: Callable[[], Iterator[Any]]) -> Pushed:
         """Return an iterator over what `change` hands to a consumer for each item."""
@@ -159,27 +174,32 @@ def numbered(trace: Any, items: Pushed, start: Any) -> Pushed:
 
 
 def beside(
-    trace: Any, items: Pushed, length: Any, row: Callable[[Any, Any], Any], own: Callable[[], Iterator[Any]]
+    trace: Any, items: Pushed, ahead: Any, length: Any, row: Callable[[Any, Any], Any], own: Callable[[], Iterator[Any]]
 ) -> Pushed:
-    """Return what `row(i, item)` makes of the first `length` items."""
-    return _some(trace, numbered(trace, items, 0), lambda pair: pair[0] < length, True, lambda pair: row(*pair), own)
+    """Return what `row(i, item)` makes of the first `length` items; of no more than `ahead` is asked for."""
+    count = Kept(trace, 0)
+
+    def change(item: Any, consumer: Consumer) -> Any:
+        i = count.get()
+        count.set(i + 1)
+        left = _handed(trace, i < length, lambda: consumer(row(i, item)), True)
+        return left if ahead is ENDLESS else or_(trace, left, [lambda: ahead <= i + 1])
+
+    made = items.each(change, own)
+    if ahead is ENDLESS:
+        return made
+    return Pushed(trace, lambda consumer: _handed(trace, ahead > 0, lambda: made.push(consumer), None), own)
 
 
 def chosen(trace: Any, items: Pushed, keep: Callable[[Any], Any], own: Callable[[], Iterator[Any]]) -> Pushed:
     """Return the items that `keep` wants."""
-    return _some(trace, items, keep, False, lambda item: item, own)
+    return items.each(lambda item, consumer: _handed(trace, keep(item), lambda: consumer(item), False), own)
 
 
-def _some(trace: Any, items: Pushed, keep: Callable[[Any], Any], ends: bool, of: Callable[[Any], Any],
-          own: Callable[[], Iterator[Any]]) -> Pushed:  # fmt: skip
-    """Return `of(item)` for the items that `keep` wants; one that it does not want `ends` them, or not."""
-
-    def change(item: Any, consumer: Consumer) -> Any:
-        wanted = keep(item)
-        if not trace.is_symbolic(wanted):
-            return consumer(of(item)) if trace.content(wanted) else ends
-        enough = Kept(trace, ends)
-        if_(trace, trace.truth(wanted), lambda: enough.set(consumer(of(item))), lambda: None, tuple, lambda _: None, ())
-        return enough.get()
-
-    return items.each(change, own)
+def _handed(trace: Any, wanted: Any, hand: Callable[[], Any], otherwise: Any) -> Any:
+    """Return what `hand` gives where it is wanted."""
+    if not trace.is_symbolic(wanted):
+        return hand() if trace.content(wanted) else otherwise
+    given = Kept(trace, otherwise)
+    if_(trace, trace.truth(wanted), lambda: given.set(hand()), lambda: None, tuple, lambda _: None, ())
+    return given.get()

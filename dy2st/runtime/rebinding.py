@@ -85,10 +85,10 @@ def carrying_more(trace: Any, run: Callable[[Get, Set, list[str]], T], get: Get,
     try:
         return run(get, set, list(names))
     except NotCarried as lost:
+        set(before)
         if _carries(get, lost.place):  # it is one further out that does not
             raise
         trace.rollback(mark)
-        set(before)
         more = Also(get, set, lost.place)
     return carrying_more(trace, run, more.get, more.set, [*names, more.place.name])
 

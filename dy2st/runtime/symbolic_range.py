@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, Set, ValuesView
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -13,7 +13,7 @@ from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.structure import unpack
 from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import Tensor, needs_value
-from dy2st.runtime.traced_iterator import PulledIterator, TracedIterator
+from dy2st.runtime.traced_iterator import ENDLESS, PulledIterator, TracedIterator
 from dy2st.runtime.variant import SymbolicList
 
 
@@ -47,7 +47,7 @@ def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
     if isinstance(x, SymbolicIterable):
         return x
     if isinstance(x, TracedIterator):
-        return None if isinstance(x, PulledIterator) else _rest_of(x)
+        return None if isinstance(x, PulledIterator) else _rest_of(x.source(), x.position)
     if isinstance(x, range):
         return SymbolicIterable(len(x), lambda i: _member(i, x.start, x.step), False)
     if isinstance(x, Tensor):
@@ -90,15 +90,35 @@ def _live_items(trace: Any, x: list[Any]) -> Iterator[Any]:
         position += 1
 
 
-def _rest_of(x: TracedIterator) -> SymbolicIterable:
-    """Return the items that an iterator has not given yet; each that is taken moves it."""
-    items, first = x.source(), x.position
+def _rest_of(items: SymbolicIterable, first: Any) -> SymbolicIterable:
+    """Return the items from place `first` on."""
+    length = ENDLESS if items.length is ENDLESS else items.length - first
+    rolls = items.must_roll or not isinstance(first, int)
+    return SymbolicIterable(length, lambda i: items.get(first + i), rolls, items.again, items.changes)
 
-    def take(i: Any) -> Any:
-        x.move(first + i + 1)
-        return items.get(first + i)
 
-    return SymbolicIterable(items.length - first, take, items.must_roll or not isinstance(first, int))
+def handed_over(trace: Any, x: Any) -> Callable[[], SymbolicIterable]:
+    """Return what gives the items of `x` as they stand, for something that takes them from now on."""
+    if not isinstance(x, TracedIterator):
+        return lambda: sequence_of(trace, x)
+    source, first = x.source, x.position
+    x.move(None)
+    return lambda: _rest_of(source(), first)
+
+
+def derived(
+    trace: Any, parts: Sequence[Callable[[], SymbolicIterable]],
+    made: Callable[..., tuple[Any, Callable[[Any], Any]]], ended: Callable[[], None] | None = None,
+) -> TracedIterator:  # fmt: skip
+    """Return the iterator over what comes of iterables handed over; `made` gives its length and items from theirs."""
+
+    def sequence() -> SymbolicIterable:
+        found = [part() for part in parts]
+        length, get = made(*found)
+        again = sequence if any(x.again for x in found) else None
+        return SymbolicIterable(length, get, True, again, lambda: sum(x.changes() for x in found))
+
+    return TracedIterator(trace, sequence, ended)
 
 
 def _live_item(trace: Any, owner: Any, items: SymbolicList, i: Any) -> Any:
@@ -149,34 +169,46 @@ def _member(i: Any, start: Any, step: Any) -> Any:
 def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
     """Return `enumerate(...)`; Python's own where Python can run through it."""
     items = iterable_of(trace, iterable)
-    if isinstance(iterable, TracedIterator):
-        return enumerate(iterable, start)
     if items is None or not items.must_roll:
-        return enumerate(live_items(trace, iterable), start)
-    again = items.again and (lambda: symbolic_enumerate(trace, iterable, start))
-    return SymbolicIterable(items.length, lambda i: (i + start, items.get(i)), True, again, items.changes)
+        return enumerate(iterable if isinstance(iterable, TracedIterator) else live_items(trace, iterable), start)
+    return derived(
+        trace, [handed_over(trace, iterable)], lambda found: (found.length, lambda i: (i + start, found.get(i)))
+    )
 
 
 def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; Python's own where Python can run through all of them."""
-    if any(isinstance(x, TracedIterator) for x in iterables):  # one of them may be there twice
-        return zip(*(x if isinstance(x, TracedIterator) else live_items(trace, x) for x in iterables), strict=strict)
     found = [iterable_of(trace, x) for x in iterables]
     if not any(f is not None and f.must_roll for f in found):
-        return zip(*(live_items(trace, x) for x in iterables), strict=strict)
-    if strict:
-        raise needs_value(
-            "zip(strict=True) of something whose length only the run will tell", "compare the lengths first"
-        )
-    rolled = [f if f is not None else python_items(trace, x) for f, x in zip(found, iterables, strict=True)]
-    length = smallest(trace, [x.length for x in rolled])
-    again = (lambda: symbolic_zip(trace, *iterables)) if any(f.again for f in rolled) else None
-    changes = lambda: sum(f.changes() for f in rolled)  # noqa: E731 (as above)
-    return SymbolicIterable(length, lambda i: tuple(f.get(i) for f in rolled), True, again, changes)
+        return zip(*(x if isinstance(x, TracedIterator) else live_items(trace, x) for x in iterables), strict=strict)
+    data = (python_data(trace, x) if f is None else x for f, x in zip(found, iterables, strict=True))
+    parts = [handed_over(trace, x) for x in data]
+    lengths: list[Any] = []
+
+    def rows(*found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
+        lengths[:] = [f.length for f in found]
+        return smallest(trace, lengths), lambda i: tuple(f.get(i) for f in found)
+
+    return derived(trace, parts, rows, (lambda: _refuse_other_lengths(trace, lengths)) if strict else None)
+
+
+def _refuse_other_lengths(trace: Any, lengths: Sequence[Any]) -> None:
+    """Raise ValueError in the run where lengths differ, as `zip(strict=True)` does at its end."""
+
+    def refuse(i: int, how: str) -> None:
+        raise ValueError(f"zip() argument {i + 1} is {how} than argument{' 1' if i == 1 else f's 1-{i}'}")
+
+    numbers, least = [trace.as_scalar(n) for n in lengths], trace.as_scalar(smallest(trace, lengths))
+    for i, n in enumerate(numbers[1:], 1):
+        shorter = trace.both(n <= least, lambda: numbers[0] > least)
+        trace.if_exp(shorter, lambda i=i: refuse(i, "shorter"), lambda: None)
+    for i, n in enumerate(numbers[1:], 1):
+        trace.if_exp(n > least, lambda i=i: refuse(i, "longer"), lambda: None)
 
 
 def smallest(trace: Any, lengths: Sequence[Any]) -> Any:
     """Return the smallest of some numbers, of which the run may tell some."""
+    lengths = [n for n in lengths if n is not ENDLESS] or [ENDLESS]
     if all(isinstance(n, int) for n in lengths):
         return min(lengths)
     least = trace.as_scalar(lengths[0])
@@ -186,10 +218,18 @@ def smallest(trace: Any, lengths: Sequence[Any]) -> Any:
 
 
 def python_items(trace: Any, x: Any) -> SymbolicIterable:
-    """Return the items of a list or tuple, which Python can run through."""
+    """Return the items of Python data, which Python can run through."""
+    items = python_data(trace, x)
+    return SymbolicIterable(len(trace.content(items)), lambda i: trace.item_of(items, i), False)
+
+
+def python_data(trace: Any, x: Any) -> Any:
+    """Return a list or tuple of what Python can run through."""
+    if isinstance(x, (dict, str, Set, KeysView, ValuesView, ItemsView)):
+        return tuple(trace.iterate(x))
     if not isinstance(x, (list, tuple)):
         raise needs_value(f"zip() of a {type(x).__name__} with something whose length only the run will tell")
-    return SymbolicIterable(len(trace.content(x)), lambda i: trace.item_of(x, i), False)
+    return x
 
 
 def symbolic_reversed(trace: Any, iterable: Any) -> Any:
@@ -198,4 +238,4 @@ def symbolic_reversed(trace: Any, iterable: Any) -> Any:
     if items is None or not items.must_roll:
         content = trace.content(iterable)
         return reversed(list(trace.iterate(content))) if isinstance(content, Tensor) else reversed(content)
-    return SymbolicIterable(items.length, lambda i: items.get(items.length - 1 - i), True)
+    return derived(trace, [lambda: items], lambda found: (found.length, lambda i: found.get(found.length - 1 - i)))

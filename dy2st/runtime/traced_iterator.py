@@ -1,27 +1,43 @@
 """Iterators in a trace: how far one has come is an entry of the write log, so that branches and loops see it move.
 
 iter(x)                  a TracedIterator over x (a range, tensor, list, tuple, dict, set or text)
+zip, enumerate, map ...  of what only the run will tell the length of: likewise, over what they make of its items
 an iterator argument     a TracedIterator over what was pulled from it so far; the trace serves that one call
 a generator, a zip ...   Python's own; where the trace made it, only the same block may move it
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from dy2st.errors import StructureError
+from dy2st.errors import StructureError, TraceError
+from dy2st.ir.location import error_here
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import needs_value
 
 BUILT_IN = ("builtins", "itertools")
+ENDLESS = sys.maxsize
+"""The length of what never ends."""
+
+
+class MovedInside(TraceError):
+    """A loop runs through an iterator that its body asks for more."""
+
+    iterator: Any = None
 
 
 class TracedIterator:
-    """An iterator over a sequence; `source()` is the sequence as it stands, with `length` and `get(i)`."""
+    """An iterator over a sequence; `source()` is the sequence as it stands, with `length` and `get(i)`.
 
-    def __init__(self, trace: Any, source: Callable[[], Any]):
-        self.trace, self.source = trace, source
+    `ended` is called where a loop comes to the end of it.
+    """
+
+    def __init__(self, trace: Any, source: Callable[[], Any], ended: Callable[[], None] | None = None):
+        self.trace, self.source, self.ended, self.loops = trace, source, ended, 0
         trace.made_objects[id(self)] = self
         self.move(0)
 
@@ -33,18 +49,36 @@ class TracedIterator:
     @property
     def position(self) -> Any:
         """How many items were taken."""
+        if self.loops:
+            error = error_here(MovedInside, "a loop runs through an iterator that its body asks for more")
+            error.iterator = self
+            raise error
         found = self.trace.log.get(self.key)
         if found is MISSING:
             raise StructureError("an iterator that was made inside of a branch or loop is used after it")
+        if not isinstance(found, (int, Scalar)):
+            what = "an iterator is used again after zip(), enumerate(), map() or the like went through it"
+            raise error_here(StructureError, what, "go through the list or tensor itself")
         return found
 
     def move(self, position: Any) -> None:
-        """Set how many items were taken."""
+        """Set how many items were taken; None where something else takes them from now on."""
         self.trace.log.set(self.key, self, position)
+
+    @contextmanager
+    def in_loop(self) -> Iterator[None]:
+        """Refuse to say how far it has come, for the length of a `with`: a loop says so at its end."""
+        self.loops += 1
+        try:
+            yield
+        finally:
+            self.loops -= 1
 
     def reaches(self, count: Any) -> Any:
         """Say whether it has so many items, symbolically where only the run will tell."""
         length = self.source().length
+        if length is ENDLESS:
+            return True
         if isinstance(count, int) and isinstance(length, int):
             return count <= length
         return self.trace.as_scalar(count) <= length
@@ -65,6 +99,24 @@ class TracedIterator:
             raise StopIteration
         self.move(position + 1)
         return self.item(position)
+
+
+def next_item(trace: Any, x: TracedIterator, *default: Any) -> Any:
+    """Return `next(x, *default)`, also where only the run will tell whether there is one more."""
+    position = x.position
+    reaches = x.reaches(position + 1)
+    if not trace.is_symbolic(reaches):
+        return next(x, *default)
+
+    def take() -> Any:
+        x.move(position + 1)
+        return x.item(position)
+
+    return trace.if_exp(reaches, take, lambda: default[0] if default else _stop())
+
+
+def _stop() -> None:
+    raise StopIteration
 
 
 class Pulled:

@@ -79,8 +79,8 @@ class Loop:
             pred = _as_number(self.trace.builder, pred)
         self._finish(child, "while_loop", pred, [last], {}, 0)
 
-    def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> None:
-        """Emit a `counted_while`, or a `while_loop` that counts where the loop can be left early."""
+    def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> Any:
+        """Emit a `counted_while`, or a `while_loop` that counts where the loop can be left early; return the turns."""
         trace = self.trace
         if test is None:
             index: list[Scalar] = []
@@ -93,9 +93,9 @@ class Loop:
             except RaisesAlways:
                 go = trace.as_scalar(0) < items.length
                 if_(trace, go, lambda: body(items.get(0)), lambda: None, self.get, self.set, self.names)
-                return
+                return items.length
             self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
-            return
+            return items.length
         counter = len(self.before)
         self.entering[counter], self.templates[counter] = 0, Number("int")
         self.names.append("the turn")
@@ -120,9 +120,10 @@ class Loop:
         go = trace.both(start, lambda: first)
         if not trace.is_symbolic(go):
             if not go:
-                return
+                return 0
             go = Scalar(trace.builder.scalar(True))
         self.run_while(go, turn)
+        return position[0]
 
     # ---- finding what is carried -----------------------------------------------------------------------------------
     def _settle(self, turn: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:

@@ -15,7 +15,8 @@ The first iterable is evaluated outside, the rest inside, as Python does. Inside
 class bodies there is no statement to put the function before: those stay.
 
 A generator expression that a built-in runs through at once becomes a list in the same way; for `any` and `all`, which
-stop asking where the answer is known, a list of that answer. Others become generators (generators.py).
+stop asking where the answer is known, a list of that answer; for `next`, a list of one item at most. Others become
+generators (generators.py).
 
 >>> print(preview("def f(xs):\n    return any(x > 0 for x in xs)", "comprehensions"))
 def f(xs):
@@ -42,9 +43,11 @@ _APPEND = "RESULT.append(ELT)"
 _CONSUMERS = {
     "any": ("[False]", "if ELT:\n    return [True]"),
     "all": ("[True]", "if not ELT:\n    return [False]"),
+    "next": ("[]", "RESULT.append(ELT)\nreturn RESULT"),
     **dict.fromkeys(("list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "dict"), ("[]", _APPEND)),
 }
 """Built-ins that run through a generator expression: what they get of it at first, and what each turn does."""
+_PLAIN = ("Name", "Constant")
 _STORE = {
     "ListComp": ("[]", _APPEND),
     "SetComp": ("{*()}", "RESULT.add(ELT)"),
@@ -103,7 +106,9 @@ class _Comprehensions:
         consumer = self.consumer(node)
         if consumer is not None:
             call: Any = node
-            call.args[0] = self.lower(call.args[0], *consumer)
+            made = self.lower(call.args[0], *consumer)
+            is_next = call.func.id == "next"
+            call.args[0] = templates.expression(node, "iter(MADE)", MADE=made) if is_next else made
         if self.becomes_generator(node):
             return self.lower_generator(node)
         if tree.is_comprehension(node):  # what stays: only its first iterable runs out here
@@ -119,6 +124,8 @@ class _Comprehensions:
             return None
         name = node.func.id
         if type(node.args[0]).__name__ != "GeneratorExp" or self.scope.resolve(name) is not None:
+            return None
+        if name == "next" and (self.scope.resolve("iter") is not None or not _is_plain(node.args[1:])):
             return None
         return _CONSUMERS.get(name)
 
@@ -184,6 +191,11 @@ def _loops(node: Any, body: list[Any], items: str) -> list[Any]:
             generator.target, "for TARGET in ITEMS:\n    BODY", TARGET=generator.target, ITEMS=source, BODY=body
         )
     return body
+
+
+def _is_plain(expressions: list[Any]) -> bool:
+    """Say whether expressions may be evaluated behind others: names and constants."""
+    return all(type(getattr(part, "operand", part)).__name__ in _PLAIN for part in expressions)
 
 
 def _walruses(node: Any) -> list[Any]:

@@ -25,7 +25,7 @@ for part in ("cases", "expected", "branches", "variants", "loops", "early_exits"
              "growing_lists", "lists_that_change", "mutation", "functions",
              "errors", "objects", "tries", "names_and_loops", "iterators", "writes_and_managers",
              "numbers_and_text", "classes", "keys", "inside_of_lists",
-             "order_and_attributes", "generators", "matches"):  # fmt: skip
+             "order_and_attributes", "generators", "matches", "iteration_tools"):  # fmt: skip
     spec = importlib.util.spec_from_file_location(f"{NAME}.{part}", HERE / f"{part}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -190,14 +190,6 @@ def test_a_test_whose_error_the_users_code_drops():
         refused(f, tensor(1).sum())
 
 
-def test_a_zip_that_must_compare_lengths():
-    def f(x):
-        return [a * b for a, b in zip(x, [1, 2], strict=True)]
-
-    with pytest.raises(NeedsPythonValue, match=r"zip\(strict=True\) of something whose length only the run will tell"):
-        refused(f, tensor(1, 2))
-
-
 def test_a_power_with_a_modulus():
     def f(x):
         return pow(int(x.max()), 2, 5)

@@ -304,3 +304,33 @@ def raises_in_the_body(x):
     except ValueError as error:
         return x, str(error)
     return x, "small"
+
+
+def shown(k):
+    for i in range(k):
+        print("item", i)
+        yield i
+
+
+@case((ROW, n(5)), (ROW, n(1)), (ROW, n(0)))
+def zip_asks_for_no_item_too_many(x, k):
+    total = x[0] * 0
+    for a, i in zip([x[0], x[1]], shown(k)):
+        print("first")
+        total = total + a * i
+    for i, a in zip(shown(k), [x[0], x[1]]):
+        print("second")
+        total = total + a * i
+    for a, i in zip([], shown(k)):
+        total = total + a * i
+    return total
+
+
+@case((ROW, n(5)), (ROW, n(0)))
+def a_second_loop_over_an_exhausted_one(x, k):
+    items, total = shown(k), x[0]
+    for i in items:
+        total = total + i
+    for i in items:
+        total = total * 3
+    return total, list(items), next(items, None)

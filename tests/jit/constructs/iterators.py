@@ -190,3 +190,74 @@ def unset_python_value_is_compared(x, y):
 @case(POS, NEG)
 def map_of_a_filter(x):
     return list(map(lambda v: v * 2, filter(lambda v: v > 1, x)))
+
+
+# ---- an iterator stands where it was left ----------------------------------------------------------------------------
+@case((ROW,), (f(-1, -2, 5),), (f(1),))
+def zip_goes_on_where_a_loop_broke_off(x):
+    pairs, total = zip(x, x * 2), x[0] * 0
+    for a, b in pairs:
+        total = total + a
+        if a > 1:
+            break
+    for a, b in pairs:
+        total = total * 10 + b
+    return total, list(pairs)
+
+
+@case((ROW,), (f(-1, -2, 5),), (f(1),))
+def next_of_enumerate_reversed_and_map(x):
+    numbered, back, doubled = enumerate(x, 1), reversed(x), map(lambda v: v * 2, x)
+    (i, total), last, first = next(numbered), next(back), next(doubled)
+    for i, v in numbered:
+        total = total * 10 + i * v
+    return total, i, last - sum(back), first - sum(doubled), list(doubled)
+
+
+@case((ROW,), (f(-1, -2, 5, 6),), (f(1),))
+def a_body_that_takes_the_next_item_too(x):
+    items, total = iter(x), x[0] * 0
+    for v in items:
+        total = total * 10 + v * next(items, 7)
+    return total
+
+
+@case(([s(1), s(2), s(3)],), ([s(4)],), programs=2)
+def a_body_that_takes_the_next_item_of_a_list(given):
+    items, found = iter(given), []
+    for v in items:
+        found.append((v, next(items, None)))
+    return found
+
+
+@case((ROW,), (f(-1, -2, 5, 6),), (f(1),))
+def nested_loops_over_one_iterator(x):
+    items, total = iter(x), x[0] * 0
+    for v in items:
+        for w in items:
+            total = total * 10 + v * w
+            if w > 2:
+                break
+    return total
+
+
+@case((ROW, n(3)), (ROW, n(1)), (ROW, n(2)), same_message=True)
+def zip_strict_raises_at_its_end(x, k):
+    total = x[0] * 0
+    for v, i in zip(x, range(k + 0), strict=True):
+        print("turn")
+        total = total + v * i
+    return total
+
+
+@case((ROW, n(3)), (ROW, n(1)), (ROW, n(4)), (f(1), n(1)))
+def zip_strict_of_three(x, k):
+    return [a * b + c for a, b, c in zip(x, [1, 2, 3], range(k), strict=True)]
+
+
+@case((f(1, 2, 3), n(1)), (f(1, 2), n(3)))
+def zip_strict_that_a_break_leaves(x, k):
+    for a, b in zip(x, range(k), strict=True):
+        if a > b:
+            break
+    return a
