@@ -37,6 +37,8 @@ _MOST = 1 << 27
 """More than this nobody is asked for ahead."""
 _CALLS = 2
 """How many calls are looked at: the first one may be run by the interpreter."""
+_LEAST_OF_ARRAY = 1 << 16
+"""To say where a smaller array is takes as long as to bring it in."""
 _SIGNALS = 128
 """Bytes of a set of signals on Linux; with Python's own sets of them this takes 0.26 ms."""
 _Need = tuple[int, list[int]]
@@ -123,10 +125,12 @@ def _taken(load: bool = False) -> Sequence[int]:
 
 def bring_in(arrays: Sequence[Any]) -> None:
     """Let a thread bring in the memory of new arrays of zeros, which nobody has written to yet."""
-    if _LEAST <= sum(array.nbytes for array in arrays) <= _MOST and _can_begin():
-        mask = -mmap.PAGESIZE
-        begins = [(array.ctypes.data & mask, array.ctypes.data + array.nbytes) for array in arrays]
-        _bring_in((0, []), [(begin, end - begin) for begin, end in begins])
+    large = [array for array in arrays if array.nbytes >= _LEAST_OF_ARRAY]
+    if _LEAST <= sum(array.nbytes for array in large) <= _MOST and _can_begin():
+        addresses = [int(array.ctypes.data) for array in large]
+        begins = [address & -mmap.PAGESIZE for address in addresses]
+        ends = [address + array.nbytes for address, array in zip(addresses, large, strict=True)]
+        _bring_in((0, []), [(begin, end - begin) for begin, end in zip(begins, ends, strict=True)])
 
 
 def _can_begin() -> bool:

@@ -116,7 +116,7 @@ def test_blocks_that_were_asked_for_are_there():
 def bring_arrays_in() -> None:
     """Ask for arrays while other memory is brought in, and again when that is done; their zeros stay zeros."""
     for _ in range(2):
-        arrays = [np.zeros(size, np.uint8) for size in (3 * MIB, 9000, 700_000, 40 * MIB)]
+        arrays = [np.zeros(size, np.uint8) for size in (3 * MIB, 100_000, 700_000, 40 * MIB)]
         memory_ahead._bring_in((6 * MIB, []))
         memory_ahead.bring_in(arrays)
         assert _soon(lambda: all(_is_there(array.ctypes.data, array.nbytes) for array in arrays))
