@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 import traceback
@@ -319,3 +320,33 @@ def test_a_forked_process_calls_on() -> None:
         os._exit(0 if made(T([2.0])).tolist() == [3.0] else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert made(T([2.0])).tolist() == [3.0]
+
+
+_AT_THE_END = """
+import atexit
+import dy2st as paddle
+
+class Late:
+    def __del__(self):
+        with paddle_.no_grad():
+            assert not enabled()
+            assert made(x).tolist() == [2.0]
+        print("late")
+
+paddle_, enabled = paddle, paddle.is_grad_enabled
+made = paddle.jit.to_static(lambda x: x + 1 if x.sum() > 0 else x - 1, full_graph=True)
+x = paddle.to_tensor([1.0])
+for _ in range(6):
+    with paddle.no_grad():
+        made(x)
+assert made._like is not None
+atexit.register(lambda: (made(x), print("exit")))
+late = Late()
+late.itself = late
+"""
+
+
+def test_calls_work_while_python_ends() -> None:
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", _AT_THE_END], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["exit", "late"]

@@ -20,14 +20,12 @@ from dy2st.runtime.cpu.products import Product
 VARIABLE = API + 8 * len(api.NAMES)
 OWN = VARIABLE + 8
 """Where the words of a module begin."""
-_kept: list[Any] = []
-"""What machine code reads until Python ends."""
 
 
 def loaded(product: Product, symbol: str, words: list[int], keeps: Any) -> Code:
     """Load the code of methods whose plate has these words of its own; `keeps` holds the objects among them."""
     plate = np.array([0, 0, *api.addresses(), id(_CURRENT), *words], np.int64)
-    _kept.append((plate, keeps))
+    api.keep_for_good((plate, keeps))
     provide(symbol, lambda: id(plate))
     return load(product.binary)
 

@@ -101,10 +101,17 @@ def builtin_function(address: int, name: str, owner: Any, keeps: Any = None) -> 
 def method(kind: type[Any], address: int, name: str, flags: int) -> Any:
     """Return what makes native code a method of a class when it is an attribute there; it is there for good."""
     definition = _MethodDef(name.encode(), address, flags, None)
-    _for_good.append(definition)
+    keep_for_good(definition)
     make = ctypes.pythonapi.PyDescr_NewMethod
     make.restype, make.argtypes = ctypes.py_object, (ctypes.py_object, ctypes.c_void_p)
     return make(kind, ctypes.addressof(definition))
+
+
+def keep_for_good(x: Any) -> None:
+    """Let an object stay until the process has ended: machine code reads it, which may run when modules are gone."""
+    hold = ctypes.pythonapi.Py_IncRef
+    hold.restype, hold.argtypes = None, (ctypes.py_object,)
+    hold(x)
 
 
 class _MethodDef(ctypes.Structure):
@@ -114,10 +121,6 @@ class _MethodDef(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
     )
-
-
-_for_good: list[_MethodDef] = []
-"""Definitions of methods, which their classes have until Python ends."""
 
 
 def _counts_holders(x: Any) -> bool:
