@@ -1,6 +1,12 @@
 """Programs that tests of what runs them share."""
 
+import numpy as np
+
 import dy2st as paddle
+
+X = np.linspace(-1, 2, 6, dtype="float32").reshape(2, 3)
+WANT = float(np.tanh(X).sum())
+"""What `straight` makes of `X`."""
 
 
 def program_of(function, *inputs):
@@ -9,6 +15,11 @@ def program_of(function, *inputs):
     with paddle.no_grad():
         static(*map(paddle.to_tensor, inputs))
     return static.concrete_program.main_program
+
+
+def straight(x):
+    """Run without a branch or a loop."""
+    return paddle.tanh(x).sum()
 
 
 def looping(x):

@@ -4,35 +4,26 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 
 import numpy as np
 import pytest
 
 import dy2st as paddle
 from dy2st.passes import optimise
-from dy2st.runtime import automatic, backend, background, cpu, llvm
+from dy2st.runtime import automatic, cpu
 from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.background import Job, apart
-from dy2st.runtime.cpu import compiler, products, target
+from dy2st.runtime.cpu import products
 from dy2st.runtime.plan import Plan, compile_plan
 from tests.in_threads import in_threads
-from tests.runtime.programs import counting, looping, program_of
+from tests.runtime.programs import WANT, X, counting, looping, program_of, straight
 
 pytestmark = pytest.mark.one_tier("looks at which tier runs, and at what was kept")
-
-X = np.linspace(-1, 2, 6, dtype="float32").reshape(2, 3)
-WANT = float(np.tanh(X).sum())
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
     return tmp_path
-
-
-def straight(x):
-    return paddle.tanh(x).sum()
 
 
 # ---- when ----------------------------------------------------------------------------------------------------------
@@ -298,33 +289,6 @@ def test_many_threads_get_one_native_code():
     assert runner.native is not None
 
 
-# ---- jobs ----------------------------------------------------------------------------------------------------------
-def test_a_job_runs_until_its_function_ends():
-    go = threading.Event()
-    job = Job(lambda: go.wait(30))
-    assert job.runs
-    go.set()
-    job.wait(30)
-    assert not job.runs
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_waits_for_a_job_and_the_new_process_makes_code_itself():
-    go, done = threading.Event(), []
-    job = Job(lambda: (go.wait(30), done.append(1)))
-    threading.Timer(0.05, go.set).start()
-    child = os.fork()
-    if not child:
-        runner = Automatic(program_of(looping, X))
-        os._exit(17 if done and runner.run([X])[0].sum() >= 100 and runner.native is not None else 1)
-    assert done == [1]
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
-    job.wait(30)
-    with apart():
-        assert background._working is not None
-
-
 @pytest.mark.slow
 def test_a_process_that_ends_while_code_is_made_ends_well(folder):
     code = """
@@ -343,58 +307,6 @@ print("done")
     said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert (said.stdout, said.stderr, said.returncode) == ("done\n", "", 0)
     assert list(folder.glob("*.o"))  # the next process starts with it
-
-
-# ---- without llvmlite ----------------------------------------------------------------------------------------------
-def test_without_llvmlite_there_is_one_warning(monkeypatch):
-    program = program_of(straight, X)
-    monkeypatch.setattr(llvm, "_known", llvm._Known())
-    monkeypatch.setitem(sys.modules, "llvmlite", None)
-    monkeypatch.setenv("DY2ST_BACKEND", "native")
-    with pytest.warns(RuntimeWarning, match="llvmlite is not installed: Programs run operation by operation"):
-        assert isinstance(backend.ready(program, np), Plan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert isinstance(backend.ready(program, np), Plan)
-
-
-@pytest.fixture
-def unloaded(monkeypatch):
-    program = program_of(straight, X)
-    monkeypatch.setattr(llvm, "_known", llvm._Known())
-    monkeypatch.setenv("DY2ST_BACKEND", "native")
-    compiler.library.cache_clear()
-    target.host_target.cache_clear()
-    yield program
-    compiler.library.cache_clear()
-    target.host_target.cache_clear()
-
-
-def no_library(tmp_path):
-    """An empty folder."""
-
-
-def not_a_library(tmp_path):
-    (tmp_path / "binding").mkdir()
-    for name in ("libllvmlite.so", *compiler._NAMES.values()):
-        (tmp_path / "binding" / name).write_text("no library")
-
-
-@pytest.mark.parametrize("installed", [no_library, not_a_library])
-def test_an_llvmlite_that_cannot_be_loaded_is_done_without(unloaded, monkeypatch, tmp_path, installed):
-    installed(tmp_path)
-    monkeypatch.setattr(llvm.cpu, "llvm_folder", lambda: str(tmp_path), raising=False)
-    runners = [backend.ready(unloaded, np), backend.ready(unloaded, np)]
-    with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*llvmlite.*\): Programs run") as said:
-        assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2
-    assert len(said) == 1
-    assert isinstance(backend.ready(unloaded, np), Plan)
-
-
-def test_an_llvmlite_without_a_function_that_is_called_is_done_without(unloaded, monkeypatch):
-    monkeypatch.setitem(compiler._FUNCTIONS, "OfAnotherVersion", (None,))
-    with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*LLVMPY_OfAnotherVersion\): Programs run"):
-        assert backend.ready(unloaded, np).run([X])[0] == pytest.approx(WANT)
 
 
 def test_another_module_that_cannot_be_loaded_is_no_missing_llvmlite(monkeypatch):
