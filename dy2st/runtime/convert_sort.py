@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any
 
 from dy2st.dtypes import float64, int64
+from dy2st.ir.types import ScalarType
 from dy2st.runtime.container_methods import method
 from dy2st.runtime.convert_access import item
 from dy2st.runtime.convert_iter import collected, must_roll
@@ -136,7 +137,10 @@ def _raise_empty(name: str) -> None:
 def _pick(trace: Any, op: str, a: Any, b: Any) -> Any:
     """Return `b` where it is beyond `a`, else `a`, as Python's min and max do."""
     if isinstance(a, (Scalar, int, float)) and isinstance(b, (Scalar, int, float)):
-        return Scalar(trace.emit(op, [trace.scalar(a), trace.scalar(b)]))
+        first, second = trace.scalar(a), trace.scalar(b)
+        kinds = [v.type.kind for v in (first, second) if isinstance(v.type, ScalarType)]
+        if len(set(kinds)) == 1:  # else the result is an int or a float, as it comes
+            return Scalar(trace.emit(op, [first, second]))
     beyond = b < a if op == "scalar_min" else b > a
     return trace.if_exp(beyond, lambda: b, lambda: a)
 

@@ -76,7 +76,9 @@ def test_static_casts_as_eager_does_and_has_a_program_for_each_setting():
     static = paddle.jit.to_static(f, full_graph=True)
     x = paddle.to_tensor(X)
     with amp.auto_cast():
-        np.testing.assert_array_equal(static(x).numpy(), f(x).numpy())
+        np.testing.assert_allclose(
+            static(x).numpy(), f(x).numpy(), rtol=5e-7
+        )  # exp of native code: docs/native-math.md
         text = str(static.concrete_program.main_program)
     assert "float16" in text
     np.testing.assert_allclose(static(x).numpy(), f(x).numpy(), rtol=1e-6)

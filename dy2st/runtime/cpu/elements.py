@@ -18,14 +18,16 @@ from dy2st.runtime.cpu.representation import Components, Strided, element_kind, 
 
 
 def load_element(f: Function, dtype: DType, address: str) -> str:
-    """Write a load of one element into a register."""
+    """Write a load of one element into a register; one of float16 is converted, as `Elements` does."""
+    assert dtype is not float16
     if dtype.is_bool:
         return f.value(f"icmp ne i8 {f.load('i8', address)}, 0")
     return f.load(element_kind(dtype), address)
 
 
 def store_element(f: Function, dtype: DType, register: str, address: str) -> None:
-    """Write a store of one element from a register."""
+    """Write a store of one element from a register; one of float16 is converted, as `Elements` does."""
+    assert dtype is not float16
     if dtype.is_bool:
         f.store("i8", f.value(f"zext i1 {register} to i8"), address)
     else:

@@ -101,3 +101,9 @@ def functions_of_math_that_overflow(x):
 def a_number_in_a_range(x, k):
     v = int(k)
     return v in range(5), v in range(1, 9, 2), v in range(9, 0, -3), v not in range(0), v in range(3, 3)
+
+
+@case((POS, n(-3)), (POS, n(1)), (POS, n(2)), (POS, n(9)))
+def min_and_max_of_an_int_and_a_float(x, k):
+    v = int(k)
+    return min(max(v, -2.0), 3.0), max(v, 2.0), min(2.0, v), x * max(v, 0.5), max(0, x.sum().item())
