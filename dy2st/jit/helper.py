@@ -139,6 +139,12 @@ class Helper:
             return (a is not b) if negate else (a is b)
         return convert_logic.is_(trace, a, b, negate)
 
+    def equal(self, a: Any, b: Any, negate: bool) -> Any:
+        trace = current().trace
+        if trace is None:
+            return a != b if negate else a == b
+        return convert_logic.compare_one(trace, a, "!=" if negate else "==", b)
+
     def in_(self, a: Any, container: Any, negate: bool) -> Any:
         trace = current().trace
         if trace is None:

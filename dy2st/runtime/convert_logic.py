@@ -94,7 +94,25 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
         return switch(trace, a, lambda x: compare_one(trace, x, op, b))
     if isinstance(b, Variant):
         return switch(trace, b, lambda x: compare_one(trace, a, op, x))
+    if op in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple):
+        return _equal_items(trace, a, b, op == "!=")
     return COMPARISONS[op](a, b)
+
+
+def _equal_items(trace: Any, a: Any, b: Any, negate: bool) -> Any:
+    """Return what `a == b` (or `!=`) gives of two lists or tuples: of shapes, numbers that only the run tells."""
+    mine, others = trace.content(a), trace.content(b)
+    if type(mine) is not type(a) or type(others) is not type(b) or len(mine) != len(others):
+        return COMPARISONS["!=" if negate else "=="](a, b)
+    found: Any = True
+    for x, y in zip(mine, others, strict=True):
+        one = x is y or compare_one(trace, x, "==", y)
+        if isinstance(one, Scalar) and isinstance(found, Scalar):
+            found = found & one
+        else:
+            found = and_(trace, found, [lambda one=one: one])
+    found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
+    return not_(trace, found) if negate else found
 
 
 def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:

@@ -1,4 +1,5 @@
-r"""`and`, `or`, `not`, the ternary, chained comparison, `is` and `in` become calls, with thunks for what may not run.
+r"""`and`, `or`, `not`, the ternary, comparison in chains and of shapes, `is` and `in` become calls, with thunks
+for what may not run.
 
 >>> from dy2st.transformers.preview import preview
 >>> print(preview("def f(a, b):\n    return (a and not b) or (a if b else a is b)"))
@@ -7,6 +8,9 @@ def f(a, b):
 >>> print(preview("def f(a, b):\n    return 0 < a <= b"))
 def f(a, b):
     return _dy.compare(0, ('<', '<='), lambda: a, lambda: b)
+>>> print(preview("def f(a, b):\n    return a.shape == b.shape"))
+def f(a, b):
+    return _dy.equal(_dy.attr(a, 'shape'), _dy.attr(b, 'shape'), False)
 
 A walrus in a thunk assigns the variable of the function around, so the thunk is a function with `nonlocal`.
 """
@@ -62,8 +66,18 @@ def lower_if_exp(rw: Rewriter, node: Any) -> Any:
     return rw.make(node, "DY.if_exp(TEST, A, B, assigned=ASSIGNED)", TEST=test, A=a, B=b, ASSIGNED=assigned)
 
 
+def _has_items(node: Any) -> bool:
+    """Say whether an expression looks as if it gave a list or tuple: a display, `x.shape`, a part of these."""
+    kind = type(node).__name__
+    if kind == "Subscript":
+        return type(node.slice).__name__ == "Slice" and _has_items(node.value)
+    if kind == "Call":
+        return type(node.func).__name__ == "Name" and node.func.id in ("list", "tuple")
+    return kind in ("List", "Tuple") or (kind == "Attribute" and node.attr == "shape")
+
+
 def lower_compare(rw: Rewriter, node: Any) -> Any:
-    """Lower chains, `is` and `in`; other comparisons of two values stay operators."""
+    """Lower chains, `is`, `in`, and what compares shapes, lists or tuples; other comparisons stay operators."""
     ops = [_OPS[type(op).__name__] for op in node.ops]
     if len(ops) > 1:
         if not rw.can_defer(node.comparators):
@@ -72,8 +86,13 @@ def lower_compare(rw: Rewriter, node: Any) -> Any:
         rest = [rw.thunk(value) for value in node.comparators]
         signs = templates.literal(node, tuple(ops))
         return rw.make(node, "DY.compare(FIRST, OPS, *REST)", FIRST=first, OPS=signs, REST=rest)
+    of_items = ops[0] in ("==", "!=") and any(map(_has_items, (node.left, *node.comparators)))
     rw.children(node)
-    if ops[0] not in ("is", "is not", "in", "not in"):
+    if of_items:
+        word = "equal"
+    elif ops[0] in ("is", "is not", "in", "not in"):
+        word = "is_" if ops[0].startswith("is") else "in_"
+    else:
         return node
-    template = "DY.is_(A, B, NEGATE)" if ops[0].startswith("is") else "DY.in_(A, B, NEGATE)"
-    return rw.make(node, template, A=node.left, B=node.comparators[0], NEGATE=templates.literal(node, "not" in ops[0]))
+    negate = templates.literal(node, ops[0] in ("!=", "is not", "not in"))
+    return rw.make(node, f"DY.{word}(A, B, NEGATE)", A=node.left, B=node.comparators[0], NEGATE=negate)

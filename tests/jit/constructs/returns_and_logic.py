@@ -283,3 +283,15 @@ def return_in_finally_around_loops_and_handlers(x):
                 return y * 3
             return y
     return x
+
+
+@case((POS, POS), (POS, f(1.0, 2.0, 3.0, 4.0)), (NEG, NEG), holds="scalar_eq")
+def shapes_that_are_equal_or_not(x, y):
+    if x.shape == y.shape and x.sum() > 0:
+        x = x + y
+    elif x.shape != y.shape or x.shape == [7]:
+        x = x * 2
+    same = (x.shape[0], 2) == (y.shape[0], 2)
+    while x.shape[:1] == y.shape[:1] and x.sum() < 10 and x.sum() > 0:
+        x = x * 2
+    return x, same, x.shape != y.shape, [x.sum() > 0, 1] == [x.sum() > 0, 1]
