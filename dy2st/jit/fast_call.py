@@ -49,10 +49,10 @@ import numpy as np
 from dy2st.ir.types import TensorType
 from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.jit.finishing import NAMES, finishing, tensors_among
+from dy2st.jit.finishing import NAMES, finishing, plain_writes, tensors_among
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
 from dy2st.jit.kept_code import compiled
-from dy2st.jit.known_run import UNSEEN, Inputs, Ready, guarded, inside, running, unknown, wrapping
+from dy2st.jit.known_run import UNSEEN, Inputs, Ready, ReadyToWrite, guarded, inside, running, unknown, wrapping
 from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
@@ -109,7 +109,8 @@ class _Writer:
         self.made, self.program, self.specs = made, program, specs
         self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
                                       "program": program, "same": same, "shares_memory": shares_memory,
-                                      "Handed": Handed, "known": unknown, "failed": failed}  # fmt: skip
+                                      "Handed": Handed, "known": unknown, "written": None,
+                                      "failed": failed}  # fmt: skip
         self.lines: list[str] = []
         self.inputs = Inputs()
         self.leaves: list[str] = []
@@ -145,7 +146,9 @@ class _Writer:
         head, first = ("args, keywords", [f"{every}= args"] if given else []) if named else (", ".join(given), [])
         end = "failed(error, args, keywords)" if named else f"failed(error, ({every}), {{}})"
         caught = ["try:", *inside(run), "except Exception as error:", f"    {end}", "    raise"]
-        body = "".join(f"        {line}\n" for line in ["nonlocal known", *first, *guarded(self.lines), *caught])
+        body = "".join(
+            f"        {line}\n" for line in ["nonlocal known, written", *first, *guarded(self.lines), *caught]
+        )
         source = f"def make({', '.join(self.names)}):\n    def call({head}):\n{body}    return call\n"
         scope: dict[str, Any] = {}
         try:
@@ -183,7 +186,10 @@ class _Writer:
         if isinstance(runner, Automatic):
             renews = bool(self.program.traced.program.renewed)
             ready = Ready(runner, [*inputs.kinds, *[True] * renews], results, inputs.distinct)
-            made = running(name, self.constant(ready), inputs, results, renews=renews)
+            lines = [f"known = {self.constant(ready)}(known)"]
+            if writes := plain_writes(self.program):
+                lines.append(f"written = {self.constant(ReadyToWrite(writes))}(written)")
+            made = running(name, lines, inputs, results, renews=renews)
         else:
             self.lines += inputs.looks + inputs.array_looks
             given = f"[{', '.join(inputs.payloads)}]"

@@ -24,6 +24,7 @@ from dy2st.jit.outputs import restore
 from dy2st.jit.result_views import FromRun, ResultView, view_of
 from dy2st.jit.write_back import commit, target, write_array
 from dy2st.runtime.backward import accumulate_leaf
+from dy2st.runtime.cpu.known_writes import NO_GRADIENT
 from dy2st.runtime.tape import freed, wrap
 from dy2st.runtime.templates import Const, Items, NewList, Number, Template, TensorLike
 from dy2st.runtime.tensor import Tensor
@@ -33,6 +34,8 @@ NAMES = {
     "target": target, "view_of": view_of, "wrap": wrap, "write_array": write_array,
 }  # fmt: skip
 """What the lines name beside constants."""
+FEW = 3
+"""So many writes are worth machine code of their own."""
 Constant = Callable[[Any], str]
 """Returns the name of a constant."""
 
@@ -64,7 +67,20 @@ def finishing(
             targets.append(f"t{len(targets)} = target({name}, [{', '.join(leaves)}], [{', '.join(containers)}])")
             name = f"t{len(targets) - 1}"
         writes += _write(key, name, template, numbers, constant)
+    if plain_writes(program):
+        writes = ["if written is None:", *(f"    {line}" for line in writes), "else: written(results)"]
     return [*targets, *views, f"output = {output}", *writes, "return output"]
+
+
+def plain_writes(program: ConcreteProgram) -> list[tuple[Tensor, int]]:
+    """Return the tensors that a call writes, each with the number of its result; none where there are other writes."""
+    numbers, found = itertools.count(program.traced.outputs), list[tuple[Tensor, int]]()
+    for key, owner, template in program.traced.writes:
+        none = key[0] == "grad" and isinstance(template, Const) and template.object is None
+        if not isinstance(owner, Tensor) or not (none or (key[0] == "data" and isinstance(template, TensorLike))):
+            return []
+        found.append((owner, NO_GRADIENT if none else next(numbers)))
+    return found if len(found) >= FEW else []
 
 
 def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:

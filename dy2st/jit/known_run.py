@@ -21,11 +21,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dy2st.ir.context import Context
+from dy2st.jit.write_back import write_array
 from dy2st.records import field, record
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.cpu import static_calls
 from dy2st.runtime.cpu.grad_switch import install
 from dy2st.runtime.cpu.known_calls import Input, is_loaded, known_call
+from dy2st.runtime.cpu.known_writes import known_writes
 from dy2st.runtime.llvm import NoLlvm
 from dy2st.runtime.tensor import Tensor
 
@@ -96,11 +98,25 @@ class Ready:
         return now if made is None else made
 
 
-def running(runner: str, ready: str, inputs: Inputs, results: Sequence[int] | None, *, renews: bool) -> list[str]:
+@record
+class ReadyToWrite:
+    """Makes the machine code for what a call writes, beside that for the call itself."""
+
+    writes: Sequence[tuple[Tensor, int]]
+
+    def __call__(self, now: Any) -> Any:
+        """Return the machine code, or None while there is none."""
+        return known_writes(self.writes, write_array) if now is None else now
+
+
+def running(
+    runner: str, ready: Sequence[str], inputs: Inputs, results: Sequence[int] | None, *, renews: bool
+) -> list[str]:
     """Return the lines that run a Program by what `runner` names, and leave what it gives in `results`.
 
     That is the list of results, of which those with these numbers are tensors; the only one where `results` is None.
-    `ready` names a `Ready` of the same. What `renews` passes an object that nobody else holds (cpu/overwriting.py).
+    `ready` are lines for the call in which native code ran first. What `renews` passes an object that nobody else holds
+    (cpu/overwriting.py).
     """
     payloads = ", ".join(inputs.payloads)
     again = f"Handed([{payloads}], 3)" if renews else f"[{payloads}]"
@@ -124,7 +140,7 @@ def running(runner: str, ready: str, inputs: Inputs, results: Sequence[int] | No
         *inside(inside(guarded(inputs.array_looks))),
         "        program.calls += 1",
         f"        results = {runner}.again({again}) if results is False else direct.ended(results, [{payloads}])",
-        f"        known = {ready}(known)",
+        *inside(inside(ready)),
         *inside(wrapping(results)),
         "else:",
         "    program.calls += 1",

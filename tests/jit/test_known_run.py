@@ -109,6 +109,35 @@ def test_many_results_come_in_the_functions_structure() -> None:
         assert found["b"][2] is x
 
 
+def test_a_step_writes_the_same_by_machine_code_as_eagerly() -> None:
+    def train(static: bool) -> Any:
+        paddle.seed(1)
+        weights = [paddle.create_parameter([3], "float32") for _ in range(3)]
+        optimizer = paddle.optimizer.Adam(learning_rate=0.1, parameters=weights)
+
+        def step(x: Any) -> Any:
+            loss: Any = sum(((w * x) ** 2).sum() for w in weights)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad(set_to_zero=False)
+            return loss
+
+        made = paddle.jit.to_static(step, full_graph=True) if static else step
+        view = weights[1][1:]
+        losses = [float(made(T([1.0, 2.0, float(i)]))) for i in range(8)]
+        if static:
+            (kinds,) = (kinds for kinds in made._seen.values() if kinds)  # type: ignore[attr-defined]
+            cells = [dict(zip(c.__code__.co_freevars, c.__closure__, strict=True)) for _, c in kinds]
+            assert any(c["written"].cell_contents is not None for c in cells)
+        return losses, [w.tolist() for w in weights], view.tolist(), [w.grad for w in weights]
+
+    found, wanted = train(True), train(False)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found[2], wanted[2], rtol=1e-4, atol=1e-6)
+    assert found[3] == wanted[3] == [None] * 3
+
+
 def test_an_error_of_a_run_ends_at_the_users_line() -> None:
     def pick(x: Any, i: Any) -> Any:
         return paddle.gather(x, i)  # this line
