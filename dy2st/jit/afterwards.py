@@ -20,27 +20,29 @@ class Afterwards:
     moved: set[int]
     """The objects that any action changes, by id."""
 
-    def after_run(self, owner: Any, action: Callable[[], None]) -> None:
-        """Let each call do something to a Python object at its end; nothing may read that object after this."""
-        if self.builder is not self.root or self.attempts:
+    def is_surely_run(self) -> bool:
+        """Say whether every run comes to this point, once."""
+        return self.builder is self.root and not self.attempts
+
+    def after_run(self, owner: Any, action: Callable[[], None], what: Any = None) -> None:
+        """Let each call do something to a Python object at its end.
+
+        Who reads the object after this is given what `owner.after(...)` of each `what` so far says of it.
+        """
+        if not self.is_surely_run():
             raise refusal(
                 "a Python object is changed in a branch, loop or `try` of which only the run will tell whether it runs",
                 "do this at the end of the function, or outside of it",
             )
         self.moved.add(id(owner))
-        self.log.set(("done", id(owner), len(self.log.overlays[0])), owner, action)
+        self.log.set(("done", id(owner), len(self.log.overlays[0])), owner, (action, what))
 
     def actions(self) -> list[Callable[[], None]]:
         """Return what a call does at its end."""
-        return [action for key, action in self.log.overlays[0].items() if key[0] == "done"]
+        return [done[0] for key, done in self.log.overlays[0].items() if key[0] == "done"]
 
-    def is_behind(self, owner: Any) -> bool:
-        """Say whether an object is changed at the end of the call, after what the trace does now."""
-        return id(owner) in self.moved and any(key[:2] == ("done", id(owner)) for key in self.log.overlays[0])
-
-    def refuse_behind(self, owner: Any, name: str) -> None:
-        """Raise TraceError for an attribute that is read after what the end of the call will do."""
-        raise refusal(
-            f".{name} of a {type(owner).__name__} is read after its step(), which a Program does at its end",
-            "make step() of the schedule the last thing that the function does",
-        )
+    def behind(self, owner: Any) -> tuple[Any, ...]:
+        """Return what the end of the call does to an object, of all that the trace has come past."""
+        if id(owner) not in self.moved:
+            return ()
+        return tuple(done[1] for key, done in self.log.overlays[0].items() if key[:2] == ("done", id(owner)))

@@ -122,9 +122,11 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         return value
 
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
-        """Remember what was read of a real object, unless each call changes that at its end only."""
-        if self.is_behind(owner):
-            self.refuse_behind(owner, name)
+        """Remember what was read of a real object, as it will be where each call changes it at its end only."""
+        steps = () if isinstance(value, types.MethodType) else self.behind(owner)
+        if steps:
+            owner = owner.after(steps)
+            value = getattr(owner, name)
         return super().note_attribute(owner, name, value)
 
     # ---- calls -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dy2st.functions.creation import full
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import user_location
@@ -29,7 +30,8 @@ from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.cpu import memory_ahead
-from dy2st.runtime.impure import in_trace, refuse_in_trace
+from dy2st.runtime.impure import in_trace
+from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of
 from dy2st.runtime.settings import Settable, Settings, changes
 from dy2st.runtime.tensor import Tensor
@@ -104,7 +106,7 @@ class Optimizer(Settable):
 
     def settings_now(self) -> dict[str, Any]:
         rate = self._learning_rate if isinstance(self._learning_rate, LRScheduler) else None  # a number: `_lr_tensor`
-        return {**super().settings_now(), "_learning_rate": rate}
+        return {**super().settings_now(), "schedule": rate}
 
     # ---- what a subclass says --------------------------------------------------------------------------------------
     def slots(self, options: dict[str, Any]) -> dict[str, Slot]:
@@ -130,9 +132,12 @@ class Optimizer(Settable):
 
     def set_lr(self, value: float) -> None:
         """Set the learning rate; RuntimeError where a scheduler sets it."""
-        refuse_in_trace("set_lr()")
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError("the learning rate is set by an LRScheduler, set_lr cannot change it")
+        if in_trace():
+            trace = current().trace
+            trace.write_attribute(self, "_learning_rate", trace.callable(float)(value))
+            return
         self._learning_rate = float(value)
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
@@ -146,6 +151,9 @@ class Optimizer(Settable):
         """The learning rate as a 0-D float64 tensor whose memory follows it: what Programs read."""
         if isinstance(self._learning_rate, LRScheduler):
             return self._learning_rate.tensor
+        rate = current().trace.log.get(("attr", id(self), "_learning_rate")) if in_trace() else MISSING
+        if rate is not MISSING:
+            return full([], rate, "float64")
         if self._own_lr_tensor is None:
             self._own_lr_tensor = Tensor(np.asarray(self._learning_rate, np.float64))
             self._own_lr_tensor.name = "learning_rate"

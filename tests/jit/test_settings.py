@@ -289,7 +289,7 @@ def test_a_rate_that_a_schedule_gives_changes_with_its_epoch() -> None:
     assert len(static.program_cache) == 2
 
 
-def test_a_schedule_is_not_read_after_its_step() -> None:
+def test_a_schedule_is_read_after_its_step_as_the_call_will_leave_it() -> None:
     schedule = lr.StepDecay(0.5, step_size=1)
 
     @paddle.jit.to_static(full_graph=True)
@@ -297,9 +297,8 @@ def test_a_schedule_is_not_read_after_its_step() -> None:
         schedule.step()
         return x * schedule.last_epoch
 
-    with pytest.raises(TraceError, match="last_epoch of a StepDecay is read after its step"):
-        function(T(1.0))
-    assert schedule.last_epoch == 0
+    assert [float(function(T(1.0))) for _ in range(3)] == [1.0, 2.0, 3.0]
+    assert schedule.last_epoch == 3
 
 
 def test_a_setting_that_the_function_sets_is_refused_where_the_package_reads_it() -> None:
@@ -329,16 +328,19 @@ def test_a_metric_is_not_reset_while_tracing() -> None:
     assert metric.count == [4]
 
 
-def test_a_rate_that_is_set_and_read_in_a_function_is_refused() -> None:
+def test_a_rate_that_a_function_sets_is_the_one_that_it_reads() -> None:
     schedule = lr.StepDecay(0.5, step_size=1)
 
     @paddle.jit.to_static(full_graph=True)
     def function(x: Any) -> Any:
-        schedule.last_lr = 0.25
+        if x > 0:
+            schedule.last_lr = 0.25
         return x * schedule()
 
-    with pytest.raises(TraceError, match="last_lr of a learning rate schedule is set in a function that reads"):
-        function(T(1.0))
+    for value, rate in ((1.0, 0.25), (-1.0, 0.5), (2.0, 0.25)):
+        schedule.last_lr = 0.5
+        assert float(function(T(value))) == value * rate
+        assert schedule.last_lr == float(schedule.tensor) == rate
 
 
 def test_the_state_of_a_schedule_is_not_restored_in_a_function() -> None:

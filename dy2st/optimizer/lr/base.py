@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
-from dy2st.ir.context import current
+from dy2st.functions.creation import full
+from dy2st.ir.context import current, replaced
+from dy2st.naming import is_plain_module
 from dy2st.runtime.impure import in_trace, refusal, refuse_in_trace
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
+
+
+class Ahead:
+    """A schedule as it will be after some steps: what Programs read that do these at their end."""
+
+    def __init__(self, schedule: LRScheduler, steps: tuple[Any, ...]):
+        self.schedule, self.steps = schedule, steps
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying and pickling ask for
+            raise AttributeError(name)
+        with replaced(trace=None):
+            twin = _twin(self.schedule)
+            for epoch in self.steps:
+                twin._go(epoch)
+            return getattr(twin, name)
+
+
+def _twin(schedule: LRScheduler) -> LRScheduler:
+    """Return a schedule that goes on by itself from where this one is; of the package's own, which change no other."""
+    if not is_plain_module(type(schedule).__module__):
+        raise refusal(
+            f"a {type(schedule).__name__} is read after its step(), which a Program does at its end",
+            "make step() of the schedule the last thing that the function does",
+        )
+    made = copy.copy(schedule)
+    vars(made)["_tensor"] = None
+    for name, value in vars(schedule).items():
+        if name != "_tensor":
+            vars(made)[name] = _twin(value) if isinstance(value, LRScheduler) else copy.copy(value)
+    made.verbose = False
+    return made
 
 
 class LRScheduler:
@@ -35,6 +70,7 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.verbose = verbose
         self._tensor: Tensor | None = None
+        self._ahead: dict[tuple[Any, ...], Ahead] = {}
         refuse_in_trace("making a learning rate schedule")
         self.step()
 
@@ -43,6 +79,8 @@ class LRScheduler:
         for name in ("get_lr", "_get_closed_form_lr"):
             if name in vars(cls):
                 vars(cls)[name].__dy2st_convert__ = True  # so that a trace sees which attributes it reads
+        if "step" in vars(cls) and is_plain_module(cls.__module__):
+            vars(cls)["step"].__dy2st_convert__ = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -56,26 +94,49 @@ class LRScheduler:
     @property
     def tensor(self) -> Tensor:
         """The rate as a 0-D float64 tensor whose memory follows it: what Programs read."""
-        if in_trace() and current().trace.is_behind(self):
-            raise refusal(
-                "a learning rate is read after step() of its schedule, which a Program does at the end of the call",
-                "make step() of the schedule the last thing that the function does",
-            )
-        if in_trace() and current().trace.log.get(("attr", id(self), "last_lr")) is not MISSING:
-            raise refusal(
-                ".last_lr of a learning rate schedule is set in a function that reads the rate",
-                "set it outside of the function",
-            )
+        if in_trace():
+            trace = current().trace
+            if steps := trace.behind(self):
+                ahead = self.after(steps)
+                return trace.note_attribute(ahead, "_rate", ahead._rate)
+            rate = trace.log.get(("attr", id(self), "last_lr"))
+            if rate is not MISSING:
+                return full([], rate, "float64")
         if self._tensor is None:
-            self._tensor = Tensor(np.asarray(self.last_lr, np.float64))
-            self._tensor.name = "learning_rate"
+            self._tensor = self._rate
         return self._tensor
 
+    @property
+    def _rate(self) -> Tensor:
+        made = Tensor(np.asarray(self.last_lr, np.float64))
+        made.name = "learning_rate"
+        return made
+
+    def after(self, steps: tuple[Any, ...]) -> Ahead:
+        """Return what the schedule will be after calls of `step` with these arguments; for a trace."""
+        return self._ahead.setdefault(steps, Ahead(self, steps))
+
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to a given one; in a function that becomes a Program, at the end of each call."""
-        if in_trace():
-            current().trace.after_run(self, lambda: self.step(epoch))
+        """Go to the next epoch, or to a given one.
+
+        In a function that becomes a Program this is done at the end of each call, and in the Program where only the run
+        tells whether it comes to this.
+        """
+        if not in_trace():
+            self._go(epoch)
             return
+        trace = current().trace
+        written = trace.log.get(("attr", id(self), "last_epoch")) is not MISSING
+        if trace.is_surely_run() and not written:
+            trace.after_run(self, lambda: self._go(epoch), epoch)
+        elif trace.behind(self):
+            what = "step() of a learning rate schedule in a branch, loop or `try`, behind one that stands in none"
+            raise refusal(what, "make one step() of them, behind the branch or loop")
+        else:
+            trace.callable(type(self)._go)(self, epoch)
+
+    def _go(self, epoch: int | None) -> None:
+        """Go to the next epoch, or to a given one."""
         if epoch is None:
             self.last_epoch += 1
             self._set(self.get_lr())
@@ -88,6 +149,9 @@ class LRScheduler:
         self.last_lr = float(rate)
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
+
+    for _method in (_go, _set):
+        _method.__dy2st_convert__ = True  # type: ignore[attr-defined]
 
     def get_lr(self) -> float:
         """Return the rate of `last_epoch`; every subclass says how."""
@@ -103,9 +167,9 @@ class LRScheduler:
         self.state_keys()
         found: dict[str, Any] = {}
         for key in self.keys:
-            if key not in self.__dict__:
+            if not hasattr(self, key):
                 continue
-            value = self.__dict__[key]
+            value = getattr(self, key)
             found[key] = value.state_dict() if isinstance(value, LRScheduler) else value
         return found
 
@@ -128,3 +192,5 @@ class LRScheduler:
             self._tensor._payload[...] = self.last_lr
 
     set_dict = set_state_dict
+    state_dict.__dy2st_convert__ = True  # type: ignore[attr-defined]
+    state_keys.__dy2st_convert__ = True  # type: ignore[attr-defined]
