@@ -11,7 +11,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
-from dy2st.ir.types import is_optional
+from dy2st.ir.types import ListType, TupleType, VariantType, is_optional
 from dy2st.ops.base import Op
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_gradients import add_to_gradient, as_gradient
@@ -73,7 +73,7 @@ class RecordedGradients:
         while True:
             inside = [v for v in roots if v.block is level.block]
             entries = dict(level.captures)
-            carried = [] if level.parent is None else self._carried(level, {*inside, *entries.values(), *stop})
+            carried = [] if level.parent is None else self._carried(level, {*inside, *entries.values(), *stop}, cts)
             wanted = [
                 *inside,
                 *(a for v, a in entries.items() if a not in stop and self._leads_on(level, v, roots)),
@@ -102,9 +102,19 @@ class RecordedGradients:
             outer.block is not self.root.block or outer.operation is not None or outer in self.needs or outer in roots
         )
 
-    def _carried(self, level: Builder, known: set[Value]) -> list[Value]:
+    def _carried(self, level: Builder, known: set[Value], cts: Cotangents) -> list[Value]:
         """Return the other arguments of a block through which a gradient flows: what earlier turns of a loop gave."""
-        return [v for v in level.block.arguments if v in self.needs and v not in known]
+        others = [v for v in level.block.arguments if v not in known]
+        return [v for v in others if v in self.needs or self._holds(level, v, cts)]
+
+    def _holds(self, level: Builder, value: Value, cts: Cotangents) -> bool:
+        """Say whether a list or the like is one of which something is read that needs a gradient."""
+        if not isinstance(value.type, (ListType, TupleType, VariantType)):
+            return False
+        if value in cts:  # a block inside of this one, which is not closed yet, reads it
+            return True
+        read = (o for o in level.block.operations if value in o.operands)
+        return any(result in self.needs for operation in read for result in operation.results)
 
     def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
         """Append the gradients of `outs` at every leaf that needs one and add them to the leaves' gradients."""

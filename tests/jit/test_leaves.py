@@ -238,3 +238,70 @@ def test_a_complex_input_that_only_an_untaken_branch_used_has_no_gradient():
         found, expected = f(*inputs), eager(*inputs)
         assert [g is None for g in found] == [g is None for g in expected]
         assert [g.tolist() for g in found if g is not None] == [g.tolist() for g in expected if g is not None]
+
+
+def reads_the_last(x, n):
+    steps, slopes = [x * 1.0], x * 0.0
+    for _ in range(n):
+        step = steps[-1] * x
+        slopes = slopes + paddle.grad(step.sum(), [x], retain_graph=True)[0]
+        steps.append(step)
+    return slopes
+
+
+def reads_the_last_in_a_branch(x, n):
+    steps, slopes = [x * 1.0], x * 0.0
+    for _ in range(n):
+        step = x * 1.0
+        if x.sum() > 0:
+            step = steps[-1] * x
+            slopes = slopes + paddle.grad(step.sum(), [x], retain_graph=True)[0]
+        steps.append(step)
+    return slopes
+
+
+def goes_back_to_the_first(x, n):
+    steps, slopes = [x * 1.0], x * 0.0
+    for i in range(n):
+        step = steps[-1] * x
+        if i > 0:
+            found = paddle.grad(step.sum(), [steps[0]], retain_graph=True, allow_unused=True)[0]
+            slopes = slopes + (0.0 if found is None else found)
+        steps.append(step)
+    return slopes
+
+
+def reads_one_or_none(x, n):
+    best, slopes = None, x * 0.0
+    for _ in range(n):
+        step = x * 2.0 if best is None else best * x
+        slopes = slopes + paddle.grad(step.sum(), [x], retain_graph=True)[0]
+        best = step
+    return slopes
+
+
+def reads_data_of_earlier_turns(x, n):
+    data, slopes = [paddle.to_tensor([1.0, 2.0])], x * 0.0
+    for _ in range(n):
+        step = data[-1] * x
+        slopes = slopes + paddle.grad(step.sum(), [x], retain_graph=True)[0]
+        data.append(data[-1] * 2.0)
+    return slopes
+
+
+@pytest.mark.parametrize(
+    ("function", "refused"),
+    [(reads_the_last, True), (reads_the_last_in_a_branch, True), (goes_back_to_the_first, True),
+     (reads_one_or_none, True), (reads_data_of_earlier_turns, False)],
+)  # fmt: skip
+def test_derivatives_through_lists_of_earlier_turns_are_those_of_eager(function, refused):
+    x = paddle.to_tensor([0.5, 0.6], stop_gradient=False)
+    turns = paddle.to_tensor(3)
+    if refused:
+        with pytest.raises(StructureError, match="inside of a loop goes back to what an earlier turn computed"):
+            paddle.jit.to_static(function, full_graph=True)(x, turns)
+        with pytest.warns(FallbackWarning, match="goes back to what an earlier turn computed"):
+            found = paddle.jit.to_static(function)(x, turns)
+    else:
+        found = paddle.jit.to_static(function, full_graph=True)(x, turns)
+    np.testing.assert_allclose(found.numpy(), function(x, turns).numpy(), rtol=1e-6)
