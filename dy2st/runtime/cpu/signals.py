@@ -23,6 +23,7 @@ _PYTHON = {
     "state": ("PyGILState_GetThisThreadState", "ptr ()"),
     "let_go": ("PyEval_SaveThread", "ptr ()"),
     "take_back": ("PyEval_RestoreThread", "void (ptr)"),
+    "end": ("PyThread_exit_thread", "void ()"),
     "signals": ("PyErr_CheckSignals", "i32 ()"),
     "fetch": ("PyErr_Fetch", "void (ptr, ptr, ptr)"),
 }
@@ -33,6 +34,8 @@ def _text() -> str:
     f = Function("dy2st.export.poll", [("ptr", "%context")], "i32", also="nounwind")
     lacks = f.value(f"icmp eq i32 {f.call('i32', '@dy2st.external.holds')}, 0")  # a kernel may have given it away
     state = f.call("ptr", "@dy2st.external.state")
+    with f.when(f.value(f"icmp eq ptr {state}, null"), "over"):  # Python has come to its end (threads/python_lock.py)
+        f.call("void", "@dy2st.external.end")
     with f.when(f.value(f"xor i1 {lacks}, true"), "holding"):
         f.call("ptr", "@dy2st.external.let_go")
     f.call("void", "@dy2st.external.take_back", f"ptr {state}")

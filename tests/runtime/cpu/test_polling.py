@@ -59,6 +59,21 @@ def test_a_signal_ends_a_loop(f):
     assert native.run([np.array(5)])[0] is not None
 
 
+def test_a_signal_ends_a_loop_of_few_turns_that_take_long():
+    def f(x, n):
+        for _ in range(n):
+            x = paddle.sort(x[::-1] @ x, axis=-1) * 1e-3
+        return x
+
+    x = np.random.default_rng(0).normal(size=(500, 500)).astype("float32")
+    native = NativePlan(program_of(f, x, np.array(5)))
+    waiting = threading.Timer(0.05, _thread.interrupt_main, [signal.SIGINT])
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        native.run([x, np.array(200)])
+    waiting.join()
+
+
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_other_threads_go_on_beside_a_loop(f):
     native, seen, started = NativePlan(program_of(f, np.array(5))), [], threading.Event()

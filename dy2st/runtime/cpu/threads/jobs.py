@@ -26,12 +26,13 @@ _DISTRUST, _MOST_DISTRUST = 8, 128
 """How many times as long as it was waited for, work is not shared then: from the first time on, and at most."""
 
 _SET = f"""
-; end the workers when nobody has the pool, and set how many threads there are to be
+; end the workers when nobody has the pool, and set how many threads there are to be; who comes until then works alone
 define void @dy2st.pool.set(i64 %threads) nounwind {{
 entry:
   br label %look
 look:
   %turn = phi i64 [ 0, %entry ], [ %turn.next, %wait ]
+  store atomic i64 1, ptr {PLACES["threads"]} monotonic, align 8
   %pair = cmpxchg ptr {PLACES["busy"]}, i64 0, i64 1 acquire monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %mine, label %tell, label %wait

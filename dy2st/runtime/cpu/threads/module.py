@@ -11,7 +11,8 @@ _PYTHON = """\
 declare i32 @dy2st.external.PyGILState_Check()
 declare ptr @dy2st.external.PyGILState_GetThisThreadState()
 declare ptr @dy2st.external.PyEval_SaveThread()
-declare void @dy2st.external.PyEval_RestoreThread(ptr)"""
+declare void @dy2st.external.PyEval_RestoreThread(ptr)
+declare void @dy2st.external.PyThread_exit_thread()"""
 _LIBC = """\
 declare i32 @dy2st.external.pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @dy2st.external.pthread_join(i64, ptr)

@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import threading
+import time
 
 from dy2st.records import field, record
 from dy2st.runtime import cpu
@@ -33,11 +34,13 @@ class _Wanted:
 
 _wanted = _Wanted()
 CALLED = (
-    "PyEval_RestoreThread", "PyEval_SaveThread", "PyGILState_Check", "PyGILState_GetThisThreadState", "clock_gettime",
-    "pthread_create", "pthread_getaffinity_np", "pthread_join", "pthread_self", "pthread_setaffinity_np",
-    "pthread_sigmask", "sched_getcpu", "sched_yield", "syscall",
+    "PyEval_RestoreThread", "PyEval_SaveThread", "PyGILState_Check", "PyGILState_GetThisThreadState",
+    "PyThread_exit_thread", "clock_gettime", "pthread_create", "pthread_getaffinity_np", "pthread_join", "pthread_self",
+    "pthread_setaffinity_np", "pthread_sigmask", "sched_getcpu", "sched_yield", "syscall",
 )  # fmt: skip
 """What the module calls of Python and of the C library, or one for another system does."""
+_PATIENCE = 1.0
+"""How many seconds the end of the process waits for a job that others run."""
 
 
 def get_num_threads() -> int:
@@ -128,7 +131,7 @@ def _ready() -> Code:
     code = _code()
     _set(get_num_threads())
     os.register_at_fork(after_in_child=_forget)
-    atexit.register(_set, 1)
+    atexit.register(_end)
     return code
 
 
@@ -139,12 +142,34 @@ def _set(threads: int) -> None:
 
 def _forget() -> None:
     """Forget the workers in a forked process, which has none of them."""
-    address = ctypes.CFUNCTYPE(ctypes.c_void_p)(_code().address("dy2st.pool"))()
+    address = _pool()
     if address is None:
         return
-    threads = ctypes.c_int64.from_address(address + FIELDS["threads"]).value
+    threads = _field(address, "threads").value
     ctypes.memset(address, 0, BYTES)
-    ctypes.c_int64.from_address(address + FIELDS["threads"]).value = threads
+    _field(address, "threads").value = threads
+
+
+def _end() -> None:
+    """End the workers when the process ends; those that a daemon thread keeps at work for long, the system ends."""
+    address = _pool()
+    if address is None:
+        return
+    _field(address, "threads").value = 1  # who comes now works alone
+    busy, until = _field(address, "busy"), time.monotonic() + _PATIENCE
+    while busy.value and time.monotonic() < until:
+        time.sleep(0.001)
+    if not busy.value:
+        _set(1)
+
+
+def _pool() -> int | None:
+    """Return where the fields of the pool stand."""
+    return ctypes.CFUNCTYPE(ctypes.c_void_p)(_code().address("dy2st.pool"))()
+
+
+def _field(address: int, name: str) -> ctypes.c_int64:
+    return ctypes.c_int64.from_address(address + FIELDS[name])
 
 
 def _address(name: str) -> int:

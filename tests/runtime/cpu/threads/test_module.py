@@ -31,7 +31,7 @@ def test_a_system_without_futex_has_one_thread(cost):
     body_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     seen = []
     body = body_type(lambda row, first, last, who: seen.append((row, first, last, who)))
-    for name in ("PyGILState_Check", "PyGILState_GetThisThreadState", "PyEval_SaveThread", "PyEval_RestoreThread"):
+    for name in (name for name in CALLED if name.startswith("Py")):
         function = getattr(ctypes.pythonapi, name)
         provide(f"dy2st.external.{name}", lambda function=function: ctypes.cast(function, ctypes.c_void_p).value or 0)
     code = compile_text(pool_text("darwin", "x86_64"))

@@ -187,6 +187,38 @@ def test_the_process_ends_quietly(busy):
     assert (done.returncode, done.stdout, done.stderr) == (0, "1000\n", "")
 
 
+ENDLESS = """
+import threading, time
+import numpy as np
+import dy2st as paddle
+
+def shared(x, n):
+    for _ in range(n):
+        x = paddle.exp(-x * x)
+    return x
+
+def alone(x, n):
+    while n > 0:
+        x = paddle.tanh(x) + n
+    return x
+
+paddle.set_num_threads(2)
+for f, x in ((shared, np.ones((1000, 1000), "float32")), (shared, np.ones((1000, 1000))), (alone, np.ones(3))):
+    static, x = paddle.jit.to_static(f, full_graph=True), paddle.to_tensor(x)
+    static(x, paddle.to_tensor(0))
+    threading.Thread(target=static, args=(x, paddle.to_tensor(10**9)), daemon=True).start()
+time.sleep(0.3)
+print("leaving")
+"""
+
+
+@pytest.mark.slow
+def test_the_process_ends_quietly_while_threads_run_loops_without_end(monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")
+
+
 def test_the_number_of_threads_is_checked():
     with pytest.raises(TypeError, match="num_threads is an int, not float"):
         set_num_threads(2.0)  # type: ignore[arg-type]  what is tested
