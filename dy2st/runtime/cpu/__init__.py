@@ -23,8 +23,9 @@ STAGES = ("fused", "loops", "llvm", "asm")
 _LATE = {
     "NativePlan": "native", "begin": "beforehand", "compiled_beforehand": "beforehand", "kept_code": "versions",
     "link": "elf", "llvm_folder": "identity", "load_by_llvm": "llvm_loader", "lowered": "making",
-    "native_code": "versions", "native_code_for": "versions", "pool_text": "threads.module", "product": "making",
-    "stage": "stages", "where_nothing_is_kept": "beforehand",
+    "known_text": "call_code", "native_code": "versions", "native_code_for": "versions",
+    "pool_text": "threads.module", "product": "making", "stage": "stages", "static_text": "method_code",
+    "switch_text": "method_code", "where_nothing_is_kept": "beforehand", "written_text": "call_code",
 }  # fmt: skip
 """The modules that hold these names; they are loaded at the first use."""
 

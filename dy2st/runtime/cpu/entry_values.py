@@ -14,7 +14,7 @@ from dy2st.runtime.cpu.integers import times
 from dy2st.runtime.cpu.representation import in_register, in_registers, is_small, kinds
 from dy2st.shapes import Dim, Extent
 
-API = 16
+API = api.PLACE
 """Where the addresses of Python's functions stand on the plate, in bytes."""
 _LARGE = 4096
 """Results of more bytes keep their memory; smaller ones are copied, which takes less time than giving it away."""

@@ -50,6 +50,12 @@ NAMES = (*_PYTHON, *_OBJECTS, "PyArray_Type", "PyArray_New", "PyArray_SetBaseObj
 """What `addresses` gives, in this order; an element type stands for its descriptor."""
 
 
+PLACE = 16
+"""Where their addresses stand on a plate (entry.py), in bytes."""
+BEHIND = PLACE + 8 * len(NAMES)
+"""Where words of others stand behind them."""
+
+
 def available() -> bool:
     """Say whether this Python and this NumPy are laid out as this module has it."""
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
