@@ -42,8 +42,8 @@ For 16 numbers, two threads as the least of many runs on a busy machine:
 | row | products, permutations, sums, logic | cycles at least | of a copy at most | cycles in the cache | two threads |
 | --- | --- | --- | --- | --- | --- |
 | softmax | 8, 1, 8, 2 | 9.5 | 1 | 16 | 600 us: 0.59 |
-| gelu(layer_norm), normal weights | 10.25, 8, 9, 1.75 | 14.5 | 0.69 | 31 | 1.18 ms: 0.30 |
-| 12 operations, three of them tanh | 18, 21, 18, 6 | 31.5 | 0.32 | 52 | 1.98 ms: 0.18 |
+| gelu(layer_norm), normal weights | 10.25, 8, 9, 1.75 | 14.5 | 0.69 | 31 | 1.15 ms: 0.31 |
+| 12 operations, three of them tanh | 18, 21, 18, 6 | 31.5 | 0.32 | 52 | 1.87 ms: 0.19 |
 
 So 0.8 is out of reach of the last two with these formulas. What is above the least is waiting: tanh alone, with a copy,
 takes 12.9 cycles, and 11.1 to 12.4 in hand-written assembly, where its instructions need 9. Vectors of 2 or 8 registers
