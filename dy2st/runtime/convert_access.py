@@ -17,6 +17,7 @@ from dy2st.runtime.list_methods import as_symbolic, list_slice
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.open_lists import change
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.settled_gradients import refuse_unsettled
 from dy2st.runtime.symbolic_range import list_item
 from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import Tensor
@@ -29,6 +30,8 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: attr(trace, x, name))
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
+        if name == "stop_gradient" and trace.mixed:
+            refuse_unsettled(trace, obj)
         return getattr(obj, name)
     trace.before_read(obj)
     if name == "__dict__":

@@ -42,6 +42,7 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
     if a == b:
         return a
     if isinstance(a, TensorLike) and isinstance(b, TensorLike) and _like(a.type, b.type):
+        trace.mixed |= a.stop_gradient is not b.stop_gradient
         return TensorLike(join(a.type, b.type), a.stop_gradient and b.stop_gradient)  # type: ignore[arg-type]
     kind = number_kind(a)
     if kind is not None and kind == number_kind(b):

@@ -54,6 +54,8 @@ class Tracer(HeldByOthers):
         """What stands for objects among the arguments, by id, and the attributes that they came with."""
         self.arrays: set[int] = set()
         """What stands for NumPy arrays among the arguments, by id."""
+        self.mixed = False
+        """Whether a tensor that a branch or turn leaves may need a gradient or not, as the run will have it."""
         self.attempts: list[Any] = []
         """The `try` statements in whose bodies the trace stands (convert_try)."""
         self.sites_before: dict[Any, int] = {}
