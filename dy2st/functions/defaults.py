@@ -81,12 +81,13 @@ def set_flags(flags: dict[str, Any]) -> None:
     """Remember flags by name; none of them changes what is computed."""
     if not isinstance(flags, dict):
         raise TypeError(f"set_flags() needs a dict, not {type(flags).__name__}")
-    current().process.__dict__.setdefault("flags", {}).update(flags)
+    process = current().process
+    process.flags = {**(process.flags or {}), **flags}
 
 
 def get_flags(flags: Any) -> dict[str, Any]:
     """Return remembered flags, by one name or a list of names; ValueError for one that was never set."""
-    known = current().process.__dict__.get("flags", {})
+    known = current().process.flags or {}
     names = [flags] if isinstance(flags, str) else list(flags)
     for name in names:
         if name not in known:

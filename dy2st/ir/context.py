@@ -34,6 +34,8 @@ class Process:
     """Makes Programs of functions; `dy2st/__init__.py` sets it, because that is done far above."""
     worker: Any = None
     """In a worker process of a DataLoader: which one it is."""
+    flags: Any = None
+    """What `set_flags` remembers by name."""
 
 
 class Context:
