@@ -54,7 +54,7 @@ def install() -> bool:
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("grad switch", cpu.switch_text, level=0)
+    return named_product("grad switch", lambda: cpu.switch_text(), level=0)
 
 
 def _vectorcall_place() -> int | None:

@@ -64,7 +64,7 @@ def is_loaded() -> bool:
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("known calls", cpu.known_text, level=0)
+    return named_product("known calls", lambda: cpu.known_text(), level=0)
 
 
 class _Layout:

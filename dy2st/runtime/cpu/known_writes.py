@@ -46,4 +46,4 @@ def known_writes(writes: Sequence[tuple[Tensor, int]], shared: Callable[[Tensor,
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("known writes", cpu.written_text, level=0)
+    return named_product("known writes", lambda: cpu.written_text(), level=0)

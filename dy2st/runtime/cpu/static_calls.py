@@ -49,4 +49,4 @@ def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("static calls", cpu.static_text, level=0)
+    return named_product("static calls", lambda: cpu.static_text(), level=0)
