@@ -15,7 +15,7 @@ from dy2st.ir.clone import clone_block
 from dy2st.ir.context import replaced
 from dy2st.ir.equality import structurally_equal
 from dy2st.ir.location import user_location
-from dy2st.ir.program import Program
+from dy2st.ir.program import Block, Program
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import ArgumentSlot, Guard, StateSlot
 from dy2st.jit.kinds_of_call import KindOfCall, kinds_of_call, static_functions
@@ -227,10 +227,19 @@ class _Saver:
             for operation in copy.walk():
                 if operation.name == "call":
                     operation.attributes["function"] = names[operation.attributes["function"]]
-                if operation.name == "raise":  # a label means something to this process only
-                    operation.attributes["label"] = None
+            _forget_labels(copy, frozenset())
         call.function, call.mode = entry, mode
         return call
+
+
+def _forget_labels(block: Block, caught: frozenset[int | None]) -> None:
+    """Take the labels from what is raised: they mean something to this process only, or to a `try` around."""
+    for operation in block.operations:
+        if operation.name == "raise" and operation.attributes["label"] not in caught:
+            operation.attributes["label"] = None
+        for i, inner in enumerate(operation.blocks):
+            in_body = operation.name == "try" and i == 0
+            _forget_labels(inner, caught | {operation.attributes["label"]} if in_body else caught)
 
 
 def _shown(key: tuple[Any, ...], owner: Any) -> str:

@@ -269,3 +269,31 @@ def test_errors_of_a_run_name_the_line_of_the_source(tmp_path: Path) -> None:
         loaded(paddle.ones([2]))
     assert "test_translated_layer.py" in str(caught.traceback[-1].path)
     assert loaded(-paddle.ones([2])).tolist() == [-1, -1]
+
+
+def test_handlers_of_a_loaded_program_catch(tmp_path):
+    def f(x):
+        y, seen = x * 2, 0
+        try:
+            assert (x > -2).all(), "too low"
+            y = x * 3
+            try:
+                if x.sum() < 1:
+                    raise ValueError("small")
+                if x.sum() > 9:
+                    raise KeyError("large")
+            except ValueError:
+                seen = seen + 1
+            y = y + 1
+        except (AssertionError, OSError):
+            seen = seen + 10
+        return y, seen
+
+    paddle.jit.save(paddle.jit.to_static(f), str(tmp_path / "m"), input_spec=[paddle.static.InputSpec([None])])
+    loaded = paddle.jit.load(str(tmp_path / "m"))
+    for values in ([1.0, 2.0], [0.5, -1.0], [-5.0, 0.0]):
+        x = paddle.to_tensor(values)
+        (y, seen), (want, count) = loaded(x), f(x)
+        assert (y.tolist(), seen) == (want.tolist(), count)
+    with pytest.raises(KeyError, match="large"):
+        loaded(paddle.to_tensor([5.0, 6.0]))
