@@ -13,7 +13,7 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT, ListType, ScalarType, Type, tangent_type
+from dy2st.ir.types import INT, ConstType, ListType, ScalarType, Type, VariantType, tangent_type
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.list_slots import empty_tangent
 
@@ -226,6 +226,9 @@ class ListWiden(Op):
     def eval(self, xp: Any, items: Any, *, type: ListType, tags: tuple[int, ...], wrap: bool) -> Any:
         if not tags:
             return items
+        kind = type.element
+        if wrap and isinstance(kind, VariantType) and isinstance(kind.alternatives[tags[0]], ConstType):
+            return [(tags[0], None)] * len(items)  # a constant has no payload
         return [(tags[0], x) if wrap else (tags[x[0]], x[1]) for x in items]
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],

@@ -36,7 +36,11 @@ def element_template(trace: Any, x: Any) -> Template:
 
 def widened(trace: Any, items: SymbolicList, element: Any) -> SymbolicList:
     """Return the list with elements that also fit `element`: a tensor of another extent, or one of several things."""
-    met = general(meet(items.element, element, trace))
+    return fitted(trace, items, general(meet(items.element, element, trace)))
+
+
+def fitted(trace: Any, items: SymbolicList, met: Template) -> SymbolicList:
+    """Return the list with elements as a template says that fits them all."""
     if met == items.element:
         return items
     tags, wrap = _retagged(items.element, met)
@@ -67,7 +71,7 @@ def _extend(trace: Any, items: SymbolicList, more: Any) -> tuple[SymbolicList, A
     content = trace.content(more)
     if isinstance(content, SymbolicList):
         items = widened(trace, items, content.element)
-        content = widened(trace, content, items.element)
+        content = fitted(trace, content, items.element)  # alternatives in the same order
         return SymbolicList(trace.emit("list_extend", [items.value, content.value]), items.element), None
     for x in trace.iterate(more):
         items, _ = _append(trace, items, x)

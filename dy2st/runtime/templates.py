@@ -211,7 +211,7 @@ def types_of(t: Template) -> list[Type]:
     if isinstance(t, NewList):
         return types_of(t.content)
     if isinstance(t, ListOf):
-        return [ListType(packed(t.element))]
+        return [ListType(TupleType(()) if isinstance(t.element, Const) else packed(t.element))]
     assert isinstance(t, OneOf)
     return [VariantType((UNSET, *(packed(a) for a in t.alternatives[1:])))]
 

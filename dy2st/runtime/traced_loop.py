@@ -7,6 +7,7 @@ of the loop, everything else becomes as general as needed. What came of it is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dy2st.errors import Dy2stError, StructureError, TraceError
@@ -68,7 +69,7 @@ class Loop:
         try:
             child, after = self._settle(turn)
         except RaisesAlways:
-            if_(self.trace, go, turn, lambda: None, self.get, self.set, self.names)
+            if_(self.trace, go, lambda: self._raises(turn), lambda: None, self.get, self.set, self.names)
             return
         pred = predicate(self.trace, go)
         with self.trace.inside(child, self.writes):
@@ -92,7 +93,8 @@ class Loop:
                 child, _ = self._settle(lambda: body(items.get(index[0])), enter)
             except RaisesAlways:
                 go = trace.as_scalar(0) < items.length
-                if_(trace, go, lambda: body(items.get(0)), lambda: None, self.get, self.set, self.names)
+                alone = partial(self._raises, lambda: body(items.get(0)))
+                if_(trace, go, alone, lambda: None, self.get, self.set, self.names)
                 return items.length
             self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
             return items.length
@@ -124,6 +126,11 @@ class Loop:
             go = Scalar(trace.builder.scalar(True))
         self.run_while(go, turn)
         return position[0]
+
+    def _raises(self, turn: Thunk) -> None:
+        """Trace a turn that raises whenever it runs; refuse one that does not where it stands alone."""
+        turn()
+        raise self._error("a turn of this loop raised when it was traced as one of many, and does not as the only one")
 
     # ---- finding what is carried -----------------------------------------------------------------------------------
     def _settle(self, turn: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:

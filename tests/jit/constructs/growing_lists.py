@@ -194,3 +194,42 @@ def while_list_not_empty(x, k):
     while stack:
         total = total + stack.pop()
     return total
+
+
+@case((f(1, 2, -3),), (f(4),), (f(),))
+def what_is_the_same_in_every_turn(x):
+    names, nothing, both = [], [None], ["b"]
+    for v in x:
+        names.append("a")
+        nothing.append(None)
+        both.append("a" if v > 1 else "b")
+    if x.sum() > 0:
+        names.append("a")
+    return [name + "c" for name in names], len(names), nothing, both, names[-1:], len(names[1:]), names + both
+
+
+@case((f(1, 2, -3),), (f(4),))
+def functions_made_in_every_turn(x):
+    lambdas, defined, methods, act = [], [], [], x.sum
+    for v in x:
+
+        def last():
+            return v * 2
+
+        lambdas.append(lambda: v)
+        defined.append(last)
+        methods.append(act)
+    lambdas.pop()
+    return [g() for g in lambdas], [g() for g in defined], [g() for g in methods], len(lambdas)
+
+
+@case((f(1, 2, -3),), (f(4),))
+def joined_lists_of_several_things_in_other_orders(x):
+    a, b, c, d = [], [], [], []
+    for v in x:
+        a.append("a" if v > 1 else "b")
+        b.append("b" if v > 1 else "a")
+        c.append(v if v > 1 else "b")
+        d.append("c" if v > 1 else v * 2)
+    c.extend(d)
+    return a + b, b + a, c
