@@ -30,9 +30,10 @@ from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.cpu import memory_ahead
-from dy2st.runtime.impure import in_trace
+from dy2st.runtime.impure import in_trace, refusal
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.settings import Settable, Settings, changes
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_gradients import gradient_parts
@@ -146,12 +147,20 @@ class Optimizer(Settable):
             raise TypeError(f"set_lr_scheduler needs an LRScheduler, not {type(scheduler).__name__}")
         self._learning_rate = scheduler
 
+    def _written_rate(self) -> Any:
+        """Return the learning rate that the function which is traced has set; MISSING where it has set none."""
+        rate = current().trace.log.get(("attr", id(self), "_learning_rate")) if in_trace() else MISSING
+        scheduled = isinstance(self._learning_rate, LRScheduler)
+        if rate is not MISSING and (scheduled or not isinstance(rate, (int, float, Scalar))):
+            raise refusal("a function sets a schedule in place of a learning rate, or the other way round")
+        return rate
+
     @property
     def _lr_tensor(self) -> Tensor:
         """The learning rate as a 0-D float64 tensor whose memory follows it: what Programs read."""
+        rate = self._written_rate()
         if isinstance(self._learning_rate, LRScheduler):
             return self._learning_rate.tensor
-        rate = current().trace.log.get(("attr", id(self), "_learning_rate")) if in_trace() else MISSING
         if rate is not MISSING:
             return full([], rate, "float64")
         if self._own_lr_tensor is None:
@@ -207,6 +216,7 @@ class Optimizer(Settable):
     def _record_all(self, pairs: list[tuple[Tensor, Any]], group: dict[str, Any], clip: ClipGradBase | None) -> None:
         """Append the updates to a Program; one whose gradient may not be there stands under `cond`."""
         trace = current().trace
+        self._written_rate()  # before state is made from it
         parts = [gradient_parts(trace, g, p) for p, g in pairs]
         dense = [(p, g) for (p, _), (g, _) in zip(pairs, parts, strict=True)]
         if not hasattr(trace, "update"):
