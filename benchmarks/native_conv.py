@@ -17,7 +17,7 @@ import numpy as np
 from dy2st.runtime.cpu.attention.row import FIELDS as ATTENTION_FIELDS
 from dy2st.runtime.cpu.conv import shape_row
 from dy2st.runtime.cpu.library_addresses import address
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.target import current_target
 
 try:
     import torch

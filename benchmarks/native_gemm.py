@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dy2st.runtime.cpu.definition import Definition, gathered
-from dy2st.runtime.cpu.engine import compile_object, compile_text
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.engine import compile_object, compile_text
+from dy2st.runtime.cpu.machine_code.target import current_target
+from dy2st.runtime.cpu.text.definition import Definition, gathered
 
 KINDS = {"f32": np.float32, "f64": np.float64}
 SQUARE = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

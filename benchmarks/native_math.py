@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.machine_code.target import Target, current_target
 from dy2st.runtime.cpu.math import FORMULAS, function, strict_function
 from dy2st.runtime.cpu.math.better import better_definitions
-from dy2st.runtime.cpu.target import Target, current_target
+from dy2st.runtime.cpu.text.definition import Definition
 from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs, within
 from tests.runtime.cpu.native import DTYPES, mapped, ulps
 
@@ -39,7 +39,7 @@ Functions of two operands: {two:,} pairs. 0 for exact functions.
 
 Time: nanoseconds an element, {timed:,} numbers in [0.1, 0.9] in cache, one thread, least of many runs, with vectors of
 {bytes} bytes. The table is what `PYTHONPATH=. python benchmarks/native_math.py` printed; a test,
-`tests/runtime/cpu/test_math.py`, holds every function to 4 ULP.
+`tests/runtime/cpu/math/test_math.py`, holds every function to 4 ULP.
 
 {table}"""
 TABLE = """| function | float32 ULP | at | ns | float64 ULP | at | ns |
@@ -52,7 +52,7 @@ code) and for any number of threads, and for functions right to 1 ULP. float32 i
 float64 by the same formulas on sums of two numbers each (`math/wide.py`). Products and sums are never fused, vectors
 have 32 bytes everywhere, and sums are taken in an order that the extents alone decide. Such code is native from the
 first run on and has one version for all extents. What is a call of NumPy or SciPy (linear algebra, FFT) is as they give
-it. Held by `tests/runtime/cpu/test_strict.py`. The same numbers as above, with vectors of 32 bytes.
+it. Held by `tests/runtime/cpu/math/test_strict.py`. The same numbers as above, with vectors of 32 bytes.
 
 {table}"""
 TWO_OPERANDS = 1_000_000

@@ -14,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dy2st.runtime.cpu import compiler, engine
-from dy2st.runtime.cpu.cache import shrink
-from dy2st.runtime.cpu.compiler import Machine
+from dy2st.runtime.cpu.kept.cache import shrink
+from dy2st.runtime.cpu.machine_code import compiler, engine
+from dy2st.runtime.cpu.machine_code.compiler import Machine
 
 MOST_BYTES = 2**29
 

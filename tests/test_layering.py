@@ -36,6 +36,27 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )
+# The folders of native code, in the same way; the modules beside them stand on top of all.
+NATIVE = "dy2st.runtime.cpu"
+NATIVE_LAYERS: tuple[frozenset[str], ...] = tuple(
+    frozenset(layer.split())
+    for layer in (
+        "text",
+        "memory",
+        "kept",
+        "machine_code",
+        "threads math",
+        "gemm registers",
+        "fusing",
+        "nests",
+        "conv attention",
+        "calls spmd",
+        "fast_calls",
+        "glue",
+        "rules",
+        "runs",
+    )
+)
 # The second tower: what each may import. It meets the first in jit alone.
 TOWER = {
     "pysrc": frozenset({"errors", "naming", "records", "pysrc"}),
@@ -149,6 +170,23 @@ def test_every_module_has_a_layer() -> None:
 def test_dependencies_point_down() -> None:
     inner = [found for found in imports() if of_dy2st(found.target)]
     assert not [str(found) for found in inner if not allowed(part(found.importer), part(found.target))]
+
+
+def native_height(module: str) -> int:
+    """Return the number of the layer that a module of native code stands in: the top for those beside the folders."""
+    folder = module.removeprefix(NATIVE).lstrip(".").partition(".")[0]
+    return next((level for level, layer in enumerate(NATIVE_LAYERS) if folder in layer), len(NATIVE_LAYERS))
+
+
+def test_folders_of_native_code_import_what_is_below() -> None:
+    inner = [found for found in imports() if f"{NATIVE}." in found.importer and f"{NATIVE}." in found.target]
+    assert len(inner) > 500
+    assert not [str(found) for found in inner if native_height(found.target) > native_height(found.importer)]
+
+
+def test_every_folder_of_native_code_has_a_layer() -> None:
+    folders = {path.parent.name for path in (ROOT / "dy2st/runtime/cpu").glob("*/__init__.py")}
+    assert folders == frozenset().union(*NATIVE_LAYERS)
 
 
 def test_no_import_circles() -> None:

@@ -24,7 +24,7 @@ from dy2st.jit.outputs import restore
 from dy2st.jit.result_views import FromRun, ResultView, view_of
 from dy2st.jit.write_back import commit, target, write_array
 from dy2st.runtime.backward import accumulate_leaf
-from dy2st.runtime.cpu.known_writes import NO_GRADIENT
+from dy2st.runtime.cpu.fast_calls.known_writes import NO_GRADIENT
 from dy2st.runtime.tape import freed, wrap
 from dy2st.runtime.templates import Const, Items, NewList, Number, Template, TensorLike
 from dy2st.runtime.tensor import Tensor

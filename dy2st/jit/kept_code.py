@@ -1,7 +1,7 @@
 """Code objects of generated source, kept on disk beside native code: compiling a long function takes milliseconds.
 
 The key is the source itself with the version of Python, so what is found is what compiling gives. It is read from where
-native code is read from: a folder that nobody else can have written to (runtime/cpu/cache.py).
+native code is read from: a folder that nobody else can have written to (runtime/cpu/kept/cache.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import marshal
 import sys
 import types
 
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 
 _LEAST = 2000
 """Shorter source is compiled in less time than it takes to look for a file."""

@@ -3,7 +3,7 @@
 What a conversion depends on is its key: the text of the file, the code object of the function with all places in it
 (so the text is known to be what the code was made from), which names around it are modules of libraries, and the
 converter itself. What is kept is code that will run, so it is read from where native code is read from: a folder that
-nobody else can have written to (runtime/cpu/cache.py).
+nobody else can have written to (runtime/cpu/kept/cache.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from dy2st import transformers
 from dy2st.pysrc.source import source_lines
 from dy2st.runtime import kept_programs
-from dy2st.runtime.cpu import cache, identity
+from dy2st.runtime.cpu.kept import cache, identity
 from dy2st.transformers.converted import Conversion, Converted, conversion_from, modules_among
 
 

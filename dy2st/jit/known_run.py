@@ -12,7 +12,7 @@
     else:
         ...                                 # the run ended with an error
 
-`known` is machine code (runtime/cpu/known_calls.py), from the call on after the one in which native code ran first.
+`known` is machine code (cpu/fast_calls/known_calls.py), from the call on after the one in which native code ran first.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dy2st.ir.context import Context
 from dy2st.jit.write_back import write_array
 from dy2st.records import field, record
 from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.cpu import static_calls
-from dy2st.runtime.cpu.grad_switch import install
-from dy2st.runtime.cpu.known_calls import Input, is_loaded, known_call
-from dy2st.runtime.cpu.known_writes import known_writes
+from dy2st.runtime.cpu.fast_calls import static_calls
+from dy2st.runtime.cpu.fast_calls.grad_switch import install
+from dy2st.runtime.cpu.fast_calls.known_calls import Input, is_loaded, known_call
+from dy2st.runtime.cpu.fast_calls.known_writes import known_writes
 from dy2st.runtime.llvm import NoLlvm
 from dy2st.runtime.tensor import Tensor
 
@@ -116,7 +116,7 @@ def running(
 
     That is the list of results, of which those with these numbers are tensors; the only one where `results` is None.
     `ready` are lines for the call in which native code ran first. What `renews` passes an object that nobody else holds
-    (cpu/overwriting.py).
+    (cpu/glue/overwriting.py).
     """
     payloads = ", ".join(inputs.payloads)
     again = f"Handed([{payloads}], 3)" if renews else f"[{payloads}]"

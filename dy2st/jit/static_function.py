@@ -39,7 +39,7 @@ from dy2st.jit.trace import Trace
 from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.collecting import rarely
-from dy2st.runtime.cpu import memory_ahead
+from dy2st.runtime.cpu.calls import memory_ahead
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.input_spec import InputSpec
 
@@ -60,7 +60,7 @@ class StaticFunction(Locked):
     _last: ConcreteProgram | None
     """The Program that ran last."""
     _like: tuple[Any, ...] | None
-    """What the last call was recognised by, for machine code (runtime/cpu/static_calls.py)."""
+    """What the last call was recognised by, for machine code (runtime/cpu/fast_calls/static_calls.py)."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ from dy2st.records import record
 from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime import inplace
 from dy2st.runtime.convert_if import if_exp
-from dy2st.runtime.cpu import memory_ahead
+from dy2st.runtime.cpu.calls import memory_ahead
 from dy2st.runtime.impure import in_trace, refusal
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.places import namespace_of

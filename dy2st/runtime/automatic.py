@@ -25,9 +25,9 @@ from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.background import Job, apart
 from dy2st.runtime.collecting import rarely
-from dy2st.runtime.cpu.products import is_empty
-from dy2st.runtime.cpu.threads.usable import usable_cpus
-from dy2st.runtime.cpu.together import Once
+from dy2st.runtime.cpu.kept.products import is_empty
+from dy2st.runtime.cpu.machine_code.together import Once
+from dy2st.runtime.cpu.machine_code.usable import usable_cpus
 from dy2st.runtime.interpreted_memory import peak
 from dy2st.runtime.interpreted_time import bindings, seconds
 from dy2st.runtime.llvm import NoLlvm, do_without

@@ -31,8 +31,8 @@ from dy2st.forks import Gate
 from dy2st.ir.program import Program
 from dy2st.runtime import cpu
 from dy2st.runtime.automatic import Automatic, Runnable
-from dy2st.runtime.cpu.products import is_first
-from dy2st.runtime.cpu.threads.usable import usable_cpus
+from dy2st.runtime.cpu.kept.products import is_first
+from dy2st.runtime.cpu.machine_code.usable import usable_cpus
 from dy2st.runtime.llvm import has_llvm
 from dy2st.runtime.plan import compile_plan
 

@@ -56,7 +56,7 @@ class GradMode:
 
 
 ENTER, EXIT = GradMode.__enter__, GradMode.__exit__
-"""The methods as they are here: machine code takes their place where it can (cpu/grad_switch.py)."""
+"""The methods as they are here: machine code takes their place where it can (cpu/fast_calls/grad_switch.py)."""
 
 
 def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 class Handed(list[Any]):
     """Inputs, with an object `alone` that has as many holders as an array among them which only its tensor holds.
 
-    Native code compares what the two count (cpu/overwriting.py). `holders` says how many there are while it runs,
+    Native code compares what the two count (cpu/glue/overwriting.py). `holders` says how many there are while it runs,
     beside the call itself: the tensor, this list, and whatever of the caller's names the array.
     """
 

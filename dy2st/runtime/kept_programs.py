@@ -1,7 +1,7 @@
 """Programs that follow from another one, kept on disk: optimised ones, derivatives, versions for some extents.
 
 What is made of a Program depends on that Program and on this package alone, and takes as long as its trace did. A later
-process that has the same Program reads what was made of it (ir/packed.py), beside the native code of it (cpu/cache.py).
+process that has the same Program reads what was made of it (ir/packed.py), beside its native code (cpu/kept/cache.py).
 What was made knows from what and how (`made_as`), so what follows from it in turn is found without looking at it.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.packed import CannotPack, LateProgram, Places, numbered, pack, places_of, unpack
 from dy2st.ir.program import Block, Program
-from dy2st.runtime.cpu import cache, identity
+from dy2st.runtime.cpu.kept import cache, identity
 
 Derived = tuple[Sequence[Program], Sequence[int]]
 _LEAST = 24

@@ -20,7 +20,7 @@ from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import TensorType
 from dy2st.records import record
 from dy2st.runtime import kept_programs
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 from dy2st.runtime.meeting import meet
 from dy2st.runtime.templates import Const, Items, ListOf, Number, Template, TensorLike, number_kind
 from dy2st.shapes import Dim, Extent, substituted

@@ -7,7 +7,7 @@ import pytest
 
 from dy2st.jit import kept_code
 from dy2st.jit.kept_code import compiled
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 
 LONG = "def f(x):\n" + "".join(f"    x += {i}\n" for i in range(200)) + "    return x\n"
 

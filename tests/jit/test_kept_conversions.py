@@ -15,7 +15,7 @@ import pytest
 from dy2st.jit import kept_conversions
 from dy2st.jit.helper import HELPER
 from dy2st.jit.kept_conversions import convert, key_of
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 from dy2st.transformers.converted import conversion_from
 
 TEXT = "def f(x, k=2):\n    if x > 0 and x in {'a', 'b', 1}:\n        return math.floor(x) * k\n    return -x\n"
@@ -149,7 +149,7 @@ def test_a_second_process_neither_parses_nor_transforms(tmp_path, folder):
     assert found == ["3.0 True True\n", "3.0 False False\n"]
 
 
-_LOOKED = "import dy2st; from dy2st.runtime.cpu import identity; print(identity._fixed.cache_info().currsize)"
+_LOOKED = "import dy2st; from dy2st.runtime.cpu.kept import identity; print(identity._fixed.cache_info().currsize)"
 
 
 @pytest.mark.parametrize(("kept_in", "looked"), [("kept", "1"), ("", "0")])

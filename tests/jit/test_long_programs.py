@@ -8,8 +8,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.program import tensor_type
-from dy2st.runtime.cpu import emit
 from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.text import emit
 from dy2st.runtime.plan import compile_plan
 
 X = np.arange(700, dtype="float32")

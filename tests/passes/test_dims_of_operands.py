@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dy2st.passes.dims_of_operands import DimsOfOperands
-from dy2st.runtime.cpu.axis_maps import Group
-from dy2st.runtime.cpu.grouping import schedule
+from dy2st.runtime.cpu.fusing.axis_maps import Group
+from dy2st.runtime.cpu.fusing.grouping import schedule
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan

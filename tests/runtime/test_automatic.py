@@ -12,7 +12,7 @@ import dy2st as paddle
 from dy2st.passes import optimise
 from dy2st.runtime import automatic, cpu
 from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.cpu import products
+from dy2st.runtime.cpu.kept import products
 from dy2st.runtime.plan import Plan, compile_plan
 from tests.in_threads import in_threads
 from tests.runtime.programs import WANT, X, counting, looping, program_of, straight

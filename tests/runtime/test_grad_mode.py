@@ -7,7 +7,7 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.context import current, switch
 from dy2st.runtime import grad_mode
-from dy2st.runtime.cpu import grad_switch
+from dy2st.runtime.cpu.fast_calls import grad_switch
 
 
 @pytest.fixture(autouse=True, params=["Python", "machine code"])

@@ -14,7 +14,7 @@ from dy2st.ir.fingerprint import fingerprint
 from dy2st.passes import optimise
 from dy2st.passes.base import Pass, run_pipeline
 from dy2st.runtime import kept_programs
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 from dy2st.runtime.kept_programs import derivation, derived, fingerprint_of
 
 

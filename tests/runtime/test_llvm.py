@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dy2st.runtime import backend, llvm
-from dy2st.runtime.cpu import compiler, target
+from dy2st.runtime.cpu.machine_code import compiler, target
 from dy2st.runtime.plan import Plan
 from tests.runtime.programs import WANT, X, program_of, straight
 

@@ -9,7 +9,7 @@ import dy2st as paddle
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.location import Location
 from dy2st.runtime import settled_loops
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 from dy2st.runtime.settled_loops import Settled
 from dy2st.runtime.templates import Const, Items, ListOf, Number
 from dy2st.runtime.traced_loop import Loop

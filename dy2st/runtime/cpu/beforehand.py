@@ -15,12 +15,13 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.types import TensorType
 from dy2st.records import record
 from dy2st.runtime.backend import has_loops
-from dy2st.runtime.cpu import library_addresses, signals, support
+from dy2st.runtime.cpu import library_addresses
+from dy2st.runtime.cpu.calls import signals, support
 from dy2st.runtime.cpu.hurry import Haste
-from dy2st.runtime.cpu.products import is_first
-from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.cpu.kept.products import is_first
+from dy2st.runtime.cpu.machine_code.usable import usable_cpus
+from dy2st.runtime.cpu.text.representation import in_registers
 from dy2st.runtime.cpu.threads import pool
-from dy2st.runtime.cpu.threads.usable import usable_cpus
 from dy2st.runtime.switching import often
 
 _FLOATS = {"float32": "f32", "float64": "f64"}

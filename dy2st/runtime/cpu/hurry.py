@@ -7,7 +7,7 @@ from typing import Literal
 
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.backend import LOOPS, has_loops
-from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.cpu.text.representation import in_registers
 from dy2st.runtime.interpreted_time import multiplications
 
 Haste = Literal["none", "outer", "all"]

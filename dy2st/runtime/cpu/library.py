@@ -17,9 +17,6 @@ from types import ModuleType
 
 from dy2st.records import record
 from dy2st.runtime.cpu import attention, conv
-from dy2st.runtime.cpu.definition import Definition, exported, gathered
-from dy2st.runtime.cpu.draws import fill
-from dy2st.runtime.cpu.engine import linked, shared_object
 from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
@@ -28,8 +25,11 @@ from dy2st.runtime.cpu.gemm.row import packed_row
 from dy2st.runtime.cpu.gemm.shared import shared_panels
 from dy2st.runtime.cpu.gemm.tile import tile
 from dy2st.runtime.cpu.hurry import Haste
-from dy2st.runtime.cpu.image import Binary
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.kept.image import Binary
+from dy2st.runtime.cpu.machine_code.engine import linked, shared_object
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.nests.draws import fill
+from dy2st.runtime.cpu.text.definition import Definition, exported, gathered
 
 
 @record(frozen=True)

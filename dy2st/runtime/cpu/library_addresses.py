@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterable
 
 from dy2st.runtime import cpu
-from dy2st.runtime.cpu import ufuncs
-from dy2st.runtime.cpu.engine import Code, load, shared_object
+from dy2st.runtime.cpu.calls import ufuncs
 from dy2st.runtime.cpu.hurry import Haste
-from dy2st.runtime.cpu.products import Product, kept, made
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.kept.products import Product, kept, made
+from dy2st.runtime.cpu.machine_code.engine import Code, load, shared_object
+from dy2st.runtime.cpu.machine_code.target import current_target
 
 
 def address(name: str, strict: bool = False, *, haste: Haste = "none") -> int:

@@ -26,17 +26,17 @@ from dy2st.passes.repeat_inside import RepeatInside
 from dy2st.passes.split_products import SplitProducts
 from dy2st.passes.spread_constants import SpreadConstants
 from dy2st.passes.sum_batches import SumBatches
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.guarded_blocks import OLD, are_guarded
-from dy2st.runtime.cpu.joint_runs import run_groups
+from dy2st.runtime.cpu.glue.writer import Unit, Writer
+from dy2st.runtime.cpu.machine_code.target import Target
 from dy2st.runtime.cpu.math.better import better_definitions
-from dy2st.runtime.cpu.memory import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
-from dy2st.runtime.cpu.representation import kinds
+from dy2st.runtime.cpu.memory.blocks import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
+from dy2st.runtime.cpu.memory.guarded_blocks import OLD, are_guarded
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, STRIDED, rule_of
 from dy2st.runtime.cpu.rules.small import small
 from dy2st.runtime.cpu.rules.tensors import unfilled
-from dy2st.runtime.cpu.target import Target
-from dy2st.runtime.cpu.writer import Unit, Writer
+from dy2st.runtime.cpu.runs.joint_runs import run_groups
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.representation import kinds
 
 
 def prepared(program: Program, strict: bool = False) -> Program:

@@ -6,18 +6,19 @@ from typing import Any
 
 from dy2st.ir.program import Program
 from dy2st.runtime.backend import has_loops
-from dy2st.runtime.cpu import entry, library_addresses, python_api, support
-from dy2st.runtime.cpu.elf import link
-from dy2st.runtime.cpu.engine import made_object, outside
+from dy2st.runtime.cpu import library_addresses
+from dy2st.runtime.cpu.calls import entry, python_api, support
+from dy2st.runtime.cpu.glue.writer import Unit
 from dy2st.runtime.cpu.hurry import Haste, has_register_loops
-from dy2st.runtime.cpu.image import Binary, NotLinkable
-from dy2st.runtime.cpu.known_functions import Batches
+from dy2st.runtime.cpu.kept.image import Binary, NotLinkable
+from dy2st.runtime.cpu.kept.products import Product
 from dy2st.runtime.cpu.lowering import lower, prepared
-from dy2st.runtime.cpu.products import Product
-from dy2st.runtime.cpu.target import current_target
-from dy2st.runtime.cpu.threads.usable import usable_cpus
-from dy2st.runtime.cpu.together import together
-from dy2st.runtime.cpu.writer import Unit
+from dy2st.runtime.cpu.machine_code.elf import link
+from dy2st.runtime.cpu.machine_code.engine import made_object, outside
+from dy2st.runtime.cpu.machine_code.known_functions import Batches
+from dy2st.runtime.cpu.machine_code.target import current_target
+from dy2st.runtime.cpu.machine_code.together import together
+from dy2st.runtime.cpu.machine_code.usable import usable_cpus
 
 _LONG = 1_000_000
 """From so many letters of glue on, level 1 takes more time for each than before: some 4,000 operations."""

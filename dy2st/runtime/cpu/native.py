@@ -14,15 +14,16 @@ from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime import cpu
-from dy2st.runtime.cpu import library_addresses, python_api, signals, support
-from dy2st.runtime.cpu.contexts import Context
-from dy2st.runtime.cpu.engine import load
-from dy2st.runtime.cpu.host import HostCall, NoNativeForm, Row, decode, encode, unshared, write_row
+from dy2st.runtime.cpu import library_addresses
+from dy2st.runtime.cpu.calls import python_api, signals, support
+from dy2st.runtime.cpu.calls.contexts import Context
+from dy2st.runtime.cpu.calls.host import HostCall, NoNativeForm, Row, decode, encode, unshared, write_row
+from dy2st.runtime.cpu.calls.replay import replay
 from dy2st.runtime.cpu.hurry import Haste
-from dy2st.runtime.cpu.memory import INTERRUPTED, OK
-from dy2st.runtime.cpu.products import Product, kept, made, note_program
-from dy2st.runtime.cpu.replay import replay
-from dy2st.runtime.cpu.representation import in_registers, kinds
+from dy2st.runtime.cpu.kept.products import Product, kept, made, note_program
+from dy2st.runtime.cpu.machine_code.engine import load
+from dy2st.runtime.cpu.memory.blocks import INTERRUPTED, OK
+from dy2st.runtime.cpu.text.representation import in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
 from dy2st.runtime.handed import Handed
 from dy2st.runtime.kept_programs import fingerprint_of
@@ -30,7 +31,7 @@ from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.shapes import Shape
 
 if TYPE_CHECKING:
-    from dy2st.runtime.cpu.writer import Unit
+    from dy2st.runtime.cpu.glue.writer import Unit
 
 _MOST_FREE = 64
 """How many contexts wait for the next call; more threads than that at once make contexts of their own."""

@@ -8,14 +8,14 @@ from dy2st.ir.printer import label
 from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.runtime.backend import has_loops
 from dy2st.runtime.cpu import STAGES
-from dy2st.runtime.cpu.axis_maps import Group
-from dy2st.runtime.cpu.engine import assembly
-from dy2st.runtime.cpu.epilogues import Epilogue
-from dy2st.runtime.cpu.grouping import schedule
-from dy2st.runtime.cpu.joint import Joint
-from dy2st.runtime.cpu.loops import loops
+from dy2st.runtime.cpu.fusing.axis_maps import Group
+from dy2st.runtime.cpu.fusing.epilogues import Epilogue
+from dy2st.runtime.cpu.fusing.grouping import schedule
+from dy2st.runtime.cpu.fusing.joint import Joint
 from dy2st.runtime.cpu.lowering import lower, prepared
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.engine import assembly
+from dy2st.runtime.cpu.machine_code.target import current_target
+from dy2st.runtime.cpu.nests.loops import loops
 
 
 def stage(program: Program, name: str) -> str:

@@ -21,10 +21,10 @@ from dy2st.passes.narrow import narrowed
 from dy2st.passes.simplify import Simplify
 from dy2st.passes.tapes import ReadTapesLess
 from dy2st.runtime import cpu
-from dy2st.runtime.cpu.assumptions import assumptions, is_asked_for
+from dy2st.runtime.cpu.fusing.assumptions import assumptions, is_asked_for
 from dy2st.runtime.cpu.hurry import haste_of_library
+from dy2st.runtime.cpu.kept.products import is_first
 from dy2st.runtime.cpu.native import NativePlan, NotKept, refuse_another_count
-from dy2st.runtime.cpu.products import is_first
 from dy2st.runtime.interpreted_time import bindings
 from dy2st.runtime.kept_programs import answered, derived, may_be_kept
 from dy2st.shapes import Dim, Extent, Terms

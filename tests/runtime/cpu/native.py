@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import dy2st as paddle
-from dy2st.runtime.cpu.definition import Definition, gathered
-from dy2st.runtime.cpu.engine import Code, compile_text
+from dy2st.runtime.cpu.machine_code.engine import Code, compile_text
+from dy2st.runtime.cpu.machine_code.target import host_target
 from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.cpu.target import host_target
+from dy2st.runtime.cpu.text.definition import Definition, gathered
 from dy2st.runtime.plan import compile_plan
 
 TARGETS = ("avx512", "avx2", "sse", "scalar")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.cpu import cache
+from dy2st.runtime.cpu.kept import cache
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.native import thread_counts

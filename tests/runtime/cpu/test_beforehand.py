@@ -11,10 +11,12 @@ import pytest
 
 import dy2st as paddle
 from dy2st.runtime import backend
-from dy2st.runtime.cpu import beforehand, engine, library_addresses, signals, support
+from dy2st.runtime.cpu import beforehand, library_addresses
 from dy2st.runtime.cpu.beforehand import begin, compiled_beforehand, likely, where_nothing_is_kept
+from dy2st.runtime.cpu.calls import signals, support
+from dy2st.runtime.cpu.machine_code import engine
+from dy2st.runtime.cpu.machine_code.together import Once
 from dy2st.runtime.cpu.threads import pool
-from dy2st.runtime.cpu.together import Once
 from tests.in_threads import in_threads
 
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from dy2st.ir.parser import parse
-from dy2st.runtime.cpu import emit, known_functions, native
-from dy2st.runtime.cpu.engine import compile_object
-from dy2st.runtime.cpu.known_functions import Batches
+from dy2st.runtime.cpu import native
+from dy2st.runtime.cpu.machine_code import known_functions
+from dy2st.runtime.cpu.machine_code.engine import compile_object
+from dy2st.runtime.cpu.machine_code.known_functions import Batches
+from dy2st.runtime.cpu.machine_code.target import current_target
 from dy2st.runtime.cpu.making import lowered
 from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.text import emit
 from tests.runtime.cpu.native import TARGETS, runnable, thread_counts
 
 SIZES = [0, 1, 2, 15, 16, 17, 255]

@@ -10,8 +10,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.program import Block, Program
-from dy2st.runtime.cpu.grouping import schedule
-from dy2st.runtime.cpu.joint import Joint, groups_of
+from dy2st.runtime.cpu.fusing.grouping import schedule
+from dy2st.runtime.cpu.fusing.joint import Joint, groups_of
 from dy2st.runtime.cpu.lowering import prepared
 
 SHAPES = ([64, 8], [40], [33, 3])

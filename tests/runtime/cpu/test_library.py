@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from dy2st.runtime.cpu.library import Part, parts
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.target import current_target
 
 FAMILIES = [
     *(f"gemm.f32.{form}" for form in ("nn", "nt", "tn", "tt", "packed.n", "packed.t", "pack_b.n", "pack_b.t")),
@@ -56,7 +56,8 @@ def test_a_family_that_is_none(name):
 @pytest.mark.slow
 def test_writers_of_windows_and_attention_load_with_the_first_family_that_takes_them():
     text = (
-        "import sys; from dy2st.runtime.cpu.library import parts; from dy2st.runtime.cpu.target import current_target\n"
+        "import sys; from dy2st.runtime.cpu.library import parts\n"
+        "from dy2st.runtime.cpu.machine_code.target import current_target\n"
         "names = 'conv.convolution', 'attention.kernel'\n"
         "late = lambda: [name for name in names if f'dy2st.runtime.cpu.{name}' in sys.modules]\n"
         "parts('gemm.f32.nn', current_target()); print(late())\n"

@@ -5,7 +5,7 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.clone import clone_program
 from dy2st.runtime.cpu.lowering import lower, prepared
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.target import current_target
 
 
 def columns(x):

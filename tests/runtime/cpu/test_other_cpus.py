@@ -2,7 +2,6 @@
 
 import pytest
 
-from dy2st.runtime.cpu import philox
 from dy2st.runtime.cpu.conv import (
     convolution_kernel,
     input_gradient_kernel,
@@ -11,12 +10,13 @@ from dy2st.runtime.cpu.conv import (
     mean_pool_kernel,
     weight_gradient_kernel,
 )
-from dy2st.runtime.cpu.definition import gathered
-from dy2st.runtime.cpu.engine import compile_object
 from dy2st.runtime.cpu.gemm import matmul_kernel
-from dy2st.runtime.cpu.llvm_loader import binding
+from dy2st.runtime.cpu.machine_code.engine import compile_object
+from dy2st.runtime.cpu.machine_code.llvm_loader import binding
+from dy2st.runtime.cpu.machine_code.target import Target
 from dy2st.runtime.cpu.math import FORMULAS, function
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.registers import philox
+from dy2st.runtime.cpu.text.definition import gathered
 
 ARM = Target("aarch64-unknown-linux-gnu", "generic", "", 16)
 

@@ -10,8 +10,8 @@ from dy2st.ir.program import Program
 from dy2st.nn import functional as F
 from dy2st.runtime.cpu import making, native
 from dy2st.runtime.cpu.hurry import haste_of_library
+from dy2st.runtime.cpu.kept.products import kept
 from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.cpu.products import kept
 from dy2st.runtime.cpu.versions import native_code
 from dy2st.runtime.interpreted_time import bindings
 from tests.ops.test_registry import built, cases

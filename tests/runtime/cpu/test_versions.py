@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dy2st as paddle
 from dy2st.ir.parser import parse
-from dy2st.runtime.cpu.assumptions import assumptions, meetings
+from dy2st.runtime.cpu.fusing.assumptions import assumptions, meetings
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.cpu.versions import Versions, native_code
 from dy2st.runtime.interpreted_time import bindings

@@ -12,13 +12,13 @@ from dy2st.runtime.cpu.attention.kernel import few_queries
 from dy2st.runtime.cpu.attention.row import TEAM, Row, named
 from dy2st.runtime.cpu.attention.slopes import BLOCK, PARTS, STEP_COST, WEIGHT_COST, block_of, block_slopes, slope_room
 from dy2st.runtime.cpu.attention.weights import CLEAR
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import any_of, compare, negation, plus, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import any_of, compare, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _PARAMETERS = (

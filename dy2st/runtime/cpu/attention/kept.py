@@ -5,13 +5,13 @@ from __future__ import annotations
 from dy2st.records import replace
 from dy2st.runtime.cpu.attention.row import PAST_ROW, Row
 from dy2st.runtime.cpu.attention.weights import each_vector, read_lanes
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_memory, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import minus, plus, rounded_down, times
-from dy2st.runtime.cpu.layout import vectors
-from dy2st.runtime.cpu.philox import random_uniform
+from dy2st.runtime.cpu.nests.layout import vectors
+from dy2st.runtime.cpu.registers.philox import random_uniform
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import minus, plus, rounded_down, times
 
 _DRAW = ("%seed", "%draw", "%number", "%count")
 

@@ -11,14 +11,14 @@ import functools
 from dy2st.runtime.cpu.attention.kept import dropping, room_of_shares
 from dy2st.runtime.cpu.attention.row import TEAM, Row, named
 from dy2st.runtime.cpu.attention.weights import weights
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import any_of, compare, least, minus, negation, plus, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import any_of, compare, least, minus, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _PARAMETERS = (

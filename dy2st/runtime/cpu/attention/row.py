@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import least, most, plus, rounded_down, rounded_up, times
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import least, most, plus, rounded_down, rounded_up, times
 
 OPERANDS = "q", "k", "v", "mask", "ct"
 """What is read; `ct` is the cotangent of the results."""

@@ -12,13 +12,13 @@ from dy2st.runtime.cpu.attention.kept import kept, kept_in, room_of_shares
 from dy2st.runtime.cpu.attention.kernel import few_queries
 from dy2st.runtime.cpu.attention.row import Row, named
 from dy2st.runtime.cpu.attention.weights import across, across_lanes, each_vector, read_lanes, weights
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.micro import masked_memory, spread
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import least, minus, negation, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import least, minus, negation, plus, times
 
 PARTS = tuple(("ptr", f"%{name}") for name in ("q", "k", "v", "mask", "ct"))
 """What is read; the mask is null where there is none."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, negation, plus, rounded_down, times
 from dy2st.runtime.cpu.math.functions import function, strict_function
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, negation, plus, rounded_down, times
 
 _PARAMETERS = (
     ("ptr", "%scores"), ("i64", "%apart"), ("ptr", "%mask"), ("i64", "%mask_apart"), ("i64", "%mask_column"),

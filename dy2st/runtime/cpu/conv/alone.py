@@ -12,12 +12,12 @@ from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, copy_elements
 from dy2st.runtime.cpu.conv.filling import fill_channels
 from dy2st.runtime.cpu.conv.finishing import what_follows
 from dy2st.runtime.cpu.conv.planes import Planes
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import finished
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, masked_memory, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, rounded_up, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, plus, rounded_up, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _MOST_FILTERS = 2

@@ -10,11 +10,11 @@ from dy2st.runtime.cpu.conv.alone import Room, in_rooms
 from dy2st.runtime.cpu.conv.columns import valid_run
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, fill_zeros
 from dy2st.runtime.cpu.conv.planes import Planes
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, minus, plus, rounded_down, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, minus, plus, rounded_down, times
 from dy2st.runtime.cpu.threads.fork import RANGE
 
 _COST, _ELEMENT_COST = 100, 1000

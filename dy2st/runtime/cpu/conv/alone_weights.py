@@ -11,11 +11,11 @@ from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_channels
 from dy2st.runtime.cpu.conv.planes import Planes
 from dy2st.runtime.cpu.conv.sliding_weights import line_dots
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import minus, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE
 
 _TAPS = 8

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from dy2st.records import record
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside, source
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
 
 _PARAMETERS = (
     ("ptr", "%image"), ("ptr", "%block"), ("i64", "%row_bytes"), ("i64", "%first_row"), ("i64", "%rows"),

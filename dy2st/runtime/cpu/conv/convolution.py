@@ -30,14 +30,14 @@ from dy2st.runtime.cpu.conv.sliding_weights import dots_pay, sliding_weights
 from dy2st.runtime.cpu.conv.together import small_places, together, together_bytes, together_images, together_weights
 from dy2st.runtime.cpu.conv.turned import slides, turned_room, write_turned
 from dy2st.runtime.cpu.conv.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import NOTHING
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel, scratch_kernel
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare, least, minus, most, negation, plus, times
 
 _WORTH_TURNING = 96
 """The places, of all images, from which on turning the filters costs less than it saves (measured)."""

@@ -13,12 +13,12 @@ from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.finishing import call_finish, finish
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Places, Vector, describe_vectors, permutation
 from dy2st.runtime.cpu.conv.planes import Planes
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
-from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.text.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _KERNEL = (

@@ -9,12 +9,12 @@ from dy2st.runtime.cpu.conv.direct import Layout
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Vector, describe_vectors, permutation
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import DotBlock, clamped, dot_needs
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, least, minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _KERNEL = (

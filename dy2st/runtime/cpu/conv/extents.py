@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, minus, most, plus, rounded_down, times
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, minus, most, plus, rounded_down, times
 
 PARAMETERS = (("ptr", "%x"), ("ptr", "%w"), ("ptr", "%c"), ("ptr", "%shape"), ("ptr", "%scratch"))
 """Image, filters and result (or its cotangent), dense; the shape row of shape.py; scratch aligned to 64."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.filling import fill_planes
 from dy2st.runtime.cpu.conv.planes import Planes
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import dot_kernel
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _FILTERS = 8

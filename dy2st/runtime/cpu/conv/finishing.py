@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 
 from dy2st.runtime.cpu.conv.shape import FIELDS
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import COST, finished, is_wanted
-from dy2st.runtime.cpu.integers import times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _CHANNELS = (("ptr", "%after"), ("i64", "%top"), ("i64", "%places"))

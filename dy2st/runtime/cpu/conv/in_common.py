@@ -9,10 +9,10 @@ from dy2st.runtime.cpu.conv.direct import direct
 from dy2st.runtime.cpu.conv.places import permutes
 from dy2st.runtime.cpu.conv.sliding import sliding
 from dy2st.runtime.cpu.conv.winograd import winograd
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.gemm import matmul_kernel
 from dy2st.runtime.cpu.gemm.tile import tile
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
 
 
 @functools.cache

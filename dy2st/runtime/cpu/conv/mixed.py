@@ -11,10 +11,10 @@ from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents
 from dy2st.runtime.cpu.conv.finishing import call_finish, finish
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.conv.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, minus, most, negation, plus, rounded_up, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, most, negation, plus, rounded_up, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _MIXED = 8

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.planes import Planes
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, rounded_up, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, plus, rounded_up, times
 
 VECTOR_BYTES = 32
 

@@ -8,9 +8,9 @@ dilation reads memory as one of stride 1 does.
 from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.extents import Extents
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import least, minus, plus, rounded_up, times
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import least, minus, plus, rounded_up, times
 
 
 class Planes:

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from dy2st.records import record, replace
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_memory, masked_store, span_mask, spread
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _COST = 300

@@ -24,12 +24,12 @@ from dy2st.runtime.cpu.conv.pool_windows import (
     write_results,
 )
 from dy2st.runtime.cpu.conv.shape import Shape, axis_fields, inside
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_store, span_mask, spread
 from dy2st.runtime.cpu.gemm.tile import tile
-from dy2st.runtime.cpu.integers import compare, least, minus, most, negation, plus, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, least, minus, most, negation, plus, times
 
 _MAX = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%places"), ("ptr", "%shape"))
 _VALUES = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%shape"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import compare, minus, plus, times
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, minus, plus, times
 
 FIELDS = (
     "batch", "channels", "filters", "groups",

@@ -11,12 +11,23 @@ from __future__ import annotations
 from dy2st.runtime.cpu.conv.columns import Run, gather_run
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, copy_elements, each_group
 from dy2st.runtime.cpu.conv.shape import inside
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.panels import scattered_panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, most, negation, plus, rounded_down, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import (
+    all_of,
+    any_of,
+    compare,
+    least,
+    minus,
+    most,
+    negation,
+    plus,
+    rounded_down,
+    times,
+)
 
 EXTENTS = (
     "channels",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.sliding import EXTENTS, Sizes, padded_image, write_rows
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.dots import DotBlock, clamped, dot_needs
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, rounded_down, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, plus, rounded_down, times
 
 _KERNEL = (
     ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_line"), ("ptr", "%b"), ("ptr", "%b_rows"), ("i64", "%b_line"),

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 
 from dy2st.runtime.cpu.conv.columns import gather, scatter
 from dy2st.runtime.cpu.conv.extents import PARAMETERS, Extents, copy_elements, fill_zeros
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import NOTHING
 from dy2st.runtime.cpu.gemm.matmul import matmul_kernel
 from dy2st.runtime.cpu.gemm.micro import masked_memory
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, least, minus, most, plus, times
 
 
 def small_places(tile: Tile) -> int:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.shape import FIELDS, Shape
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, negation, plus, rounded_up, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, negation, plus, rounded_up, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _COST = 500

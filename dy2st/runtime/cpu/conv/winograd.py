@@ -18,11 +18,11 @@ from dy2st.runtime.cpu.conv.finishing import call_finish, finish
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, describe_vectors
 from dy2st.runtime.cpu.conv.shape import FIELDS
 from dy2st.runtime.cpu.conv.winograd_parts import GROUP, PARTS, filters_part, images_part, part_bytes, results_part
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 _TEAM = 8

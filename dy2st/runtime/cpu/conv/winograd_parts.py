@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dy2st.runtime.cpu.conv.extents import Extents
 from dy2st.runtime.cpu.conv.places import VECTOR_BYTES, Vector, permutation
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory, masked_store
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, negation, plus, rounded_up, times
-from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, least, minus, negation, plus, rounded_up, times
+from dy2st.runtime.cpu.text.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE
 
 GROUP = 3

@@ -10,8 +10,8 @@ order, by any thread. Where nothing is to be done, the row is null.
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import Integer, plus
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import Integer, plus
 
 AFTER = (("ptr", "%after"), ("i64", "%top"))
 """The parameters of products for it; `top` is the number that their first row has in the whole result."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, rounded_down, times
-from dy2st.runtime.cpu.prefetch import PREFETCH, prefetch
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, most, negation, plus, rounded_down, times
+from dy2st.runtime.cpu.text.prefetch import PREFETCH, prefetch
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 PARAMETERS = (

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import AFTER, finished
 from dy2st.runtime.cpu.gemm.dots import dot_product
 from dy2st.runtime.cpu.gemm.panels import panels
 from dy2st.runtime.cpu.gemm.shared import shared_packing, shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, plus, rounded_up, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare, least, minus, plus, rounded_up, times
 
 _SKINNY = 8
 """Up to so many rows, packing B would cost more than it saves."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, rounded_down, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, least, minus, most, plus, rounded_down, times
 
 PARAMETERS = (
     ("ptr", "%a"), ("i64", "%a_row"), ("i64", "%a_step"), ("ptr", "%b"), ("i64", "%b_step"), ("ptr", "%c"),

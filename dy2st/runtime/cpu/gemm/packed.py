@@ -10,15 +10,15 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import AFTER, finished
 from dy2st.runtime.cpu.gemm.row import MOST as SMALL
 from dy2st.runtime.cpu.gemm.row import packed_row
 from dy2st.runtime.cpu.gemm.shared import shared_packing, shared_panels
 from dy2st.runtime.cpu.gemm.tile import Tile, tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, least, minus, plus, rounded_up, times
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare, least, minus, plus, rounded_up, times
 
 _PACKING = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
 _PRODUCT = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 
 from dy2st.records import replace
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import lane_mask, masked_load, masked_memory
 from dy2st.runtime.cpu.gemm.panels import panel_loop
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import compare, minus, negation, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, minus, negation, plus, times
 
 PARAMETERS = (("ptr", "%b"), ("i64", "%b_row"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%out"))
 """Of a function that packs; `b_row` is in bytes."""

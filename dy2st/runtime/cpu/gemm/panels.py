@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.records import replace
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import PARAMETERS as KERNEL_PARAMETERS
 from dy2st.runtime.cpu.gemm.micro import SCATTERED, micro_kernel
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, minus, negation, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare, minus, negation, plus, times
 
 WIDE = 8
 """The vectors of the kernel for one row: such a product reads B once, so it is bound by memory."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 
 from dy2st.records import replace
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.micro import micro_kernel
 from dy2st.runtime.cpu.gemm.panels import masked_widths, panel_loop, widest_panels
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import all_of, compare, minus, negation, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, negation, times
 
 MOST = 1 << 14
 """The elements of a B that is small."""

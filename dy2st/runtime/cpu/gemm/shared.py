@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
 from dy2st.runtime.cpu.gemm.after import AFTER, cost_after, finished, is_wanted
 from dy2st.runtime.cpu.gemm.packing import PARAMETERS as PACKING
 from dy2st.runtime.cpu.gemm.packing import packing
 from dy2st.runtime.cpu.gemm.panels import BLOCK_ROWS, WIDE, panels
 from dy2st.runtime.cpu.gemm.panels import PARAMETERS as PANELS
 from dy2st.runtime.cpu.gemm.tile import Tile
-from dy2st.runtime.cpu.integers import Integer, all_of, compare, minus, most, negation, plus, times
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import Integer, all_of, compare, minus, most, negation, plus, times
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 PARAMETERS = (*PANELS, *AFTER, ("i64", "%column"))

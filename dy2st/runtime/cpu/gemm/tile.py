@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dy2st.records import record
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.target import Target
 
 ELEMENTS = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64"}
 SIZES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8}

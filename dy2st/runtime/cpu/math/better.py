@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.machine_code.target import Target
 from dy2st.runtime.cpu.math.pieces import BY_PIECES, by_pieces
 from dy2st.runtime.cpu.math.scaling import scaled_with_avx512
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.text.definition import Definition
 
 Better = Callable[[str], Definition | None]
 
@@ -16,7 +16,7 @@ Better = Callable[[str], Definition | None]
 def better_definitions(target: Target) -> Better:
     """Return what tells the better definition of a name; None where there is none.
 
-    >>> from dy2st.runtime.cpu.target import host_target
+    >>> from dy2st.runtime.cpu.machine_code.target import host_target
     >>> better_definitions(host_target("avx512"))("dy2st.tanh.f32.16").name
     'dy2st.tanh.f32.16'
     >>> better_definitions(host_target("avx2"))("dy2st.tanh.f32.8")

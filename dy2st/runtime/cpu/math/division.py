@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.lane_loop import each_lane
 from dy2st.runtime.cpu.math.representation import INFINITY, NAN, floored, form, truncated
 from dy2st.runtime.cpu.math.two_parts import exact_product
+from dy2st.runtime.cpu.text.definition import Definition
 
 # where the product of quotient and divisor keeps its last bits
 _SMALL = {"f32": 2.0**-96, "f64": 2.0**-960}

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from dy2st.runtime.cpu.definition import Definition
+from dy2st.runtime.cpu.text.definition import Definition
 
 ELEMENTS = {"f32": "float", "f64": "double", "i32": "i32", "i64": "i64", "i1": "i1"}
 BITS = {"f32": 32, "f64": 64, "i32": 32, "i64": 64, "i1": 1}

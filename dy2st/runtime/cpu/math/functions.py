@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.wide import WideEmitter
+from dy2st.runtime.cpu.text.definition import Definition
 
 Formula = Callable[..., Lanes]
 

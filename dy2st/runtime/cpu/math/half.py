@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
+from dy2st.runtime.cpu.text.definition import Definition
 
 _INFINITY, _LARGE, _NORMAL = 0x7F800000, 0x47800000, 0x38800000
 """Bits of float32: infinity, 2**16, and 2**-14, the least normal number of float16."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
+from dy2st.runtime.cpu.text.definition import Definition
 
 
 def each_lane(e: Emitter, scalar: Definition, *operands: Lanes) -> Lanes:

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Sequence
 
 from dy2st.records import record
-from dy2st.runtime.cpu.definition import Definition, called
 from dy2st.runtime.cpu.math import piece_coefficients as by_name
 from dy2st.runtime.cpu.math.coefficients import LOG_2_F32
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes, literal
@@ -31,6 +30,7 @@ from dy2st.runtime.cpu.math.functions import function
 from dy2st.runtime.cpu.math.representation import form
 from dy2st.runtime.cpu.math.scaling import scaled_with_avx512
 from dy2st.runtime.cpu.math.vectors import Parts, by_vectors
+from dy2st.runtime.cpu.text.definition import Definition, called
 
 PIECES = 16
 LAST = PIECES - 0.75

@@ -11,11 +11,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.coefficients import HALF_PI_REDUCTION, TWO_OVER_PI
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.lane_loop import each_lane
 from dy2st.runtime.cpu.math.representation import rounded_whole
+from dy2st.runtime.cpu.text.definition import Definition
 
 # below these, n is exact in `near`
 _NEAR = {"f32": 2.0**17, "f64": 2.0**20}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes
 from dy2st.runtime.cpu.math.representation import form
 from dy2st.runtime.cpu.math.vectors import Parts, by_vectors
+from dy2st.runtime.cpu.text.definition import Definition
 
 
 def power_of_two(e: Emitter, n: Lanes) -> Lanes:

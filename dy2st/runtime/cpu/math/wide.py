@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dy2st.runtime.cpu.definition import Definition
 from dy2st.runtime.cpu.math.emitter import Emitter, Lanes, Operand
 from dy2st.runtime.cpu.math.two_parts import TwoParts, exact_product, exact_sum
+from dy2st.runtime.cpu.text.definition import Definition
 
 
 class Wide(Lanes):

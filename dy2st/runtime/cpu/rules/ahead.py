@@ -18,13 +18,13 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.passes.repeat_inside import handed_on
 from dy2st.records import record
 from dy2st.runtime.cpu.gemm.after import NOTHING
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, negation, plus, times
-from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components, Strided, in_registers
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.memory.blocks import HEAD
 from dy2st.runtime.cpu.rules.loop_cost import counted_turns
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.weights import FLOATS, packed_form
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, most, negation, plus, times
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_registers
 from dy2st.shapes import symbol
 
 _ROWS = 128

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 from dy2st.dtypes import bool_, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.integers import all_of, compare, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.reductions import combined
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
-from dy2st.runtime.cpu.routines import fill
+from dy2st.runtime.cpu.glue.routines import fill
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import combined
 from dy2st.runtime.cpu.rules.places import counted
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, are_ints, extents, product, writable
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register, is_native
 
 Made = Sequence[Components]
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.attention import drop_of, mask_of
 from dy2st.runtime.cpu.attention.row import FIELDS, OPERANDS
-from dy2st.runtime.cpu.integers import any_of, compare, negation
-from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.rules.weights import FLOATS
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import any_of, compare, negation
+from dy2st.runtime.cpu.text.representation import Components, Strided
 
 _MOST_RANK = 4
 

@@ -10,20 +10,20 @@ from typing import Any
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, negation, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.reductions import combined
-from dy2st.runtime.cpu.representation import Components, Strided, in_register
-from dy2st.runtime.cpu.routines import adding, fill
+from dy2st.runtime.cpu.glue.routines import adding, fill
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import combined
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scattered import Scattered, each_place, element_at, scattered
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, writable
 from dy2st.runtime.cpu.rules.views import index as index_view
 from dy2st.runtime.cpu.rules.views import is_memory, region
 from dy2st.runtime.cpu.rules.writes import write_region
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, negation, times
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_register
 
 Made = Sequence[Components]
 

@@ -14,13 +14,13 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.grouping import Group, schedule
-from dy2st.runtime.cpu.repeats import repeats_whole
-from dy2st.runtime.cpu.representation import Components, Strided, in_register
+from dy2st.runtime.cpu.fusing.grouping import Group, schedule
+from dy2st.runtime.cpu.fusing.repeats import repeats_whole
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import are_ints, extents, viewed
 from dy2st.runtime.cpu.rules.views import is_memory, strides
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_register
 from dy2st.shapes import Shape
 
 Made = Sequence[Components]

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.integers import all_of, compare, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, element_kind
-from dy2st.runtime.cpu.routines import split_routine
+from dy2st.runtime.cpu.glue.routines import split_routine
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scans import better
 from dy2st.runtime.cpu.rules.scattered import element_at, nest
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.rules.views import is_memory
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function, Module
+from dy2st.runtime.cpu.text.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind
 
 Made = Sequence[Components]
 _COST = 2_000

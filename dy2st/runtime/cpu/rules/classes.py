@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import int32
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.integers import all_of, any_of, compare, plus, times
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.routines import clear
+from dy2st.runtime.cpu.glue.routines import clear
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, are_ints, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare, plus, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind, in_register, is_native
 
 Made = Sequence[Components]
 

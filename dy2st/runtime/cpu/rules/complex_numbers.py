@@ -13,16 +13,16 @@ from dy2st.ir.types import TensorType
 from dy2st.ops.complex_parts import PART_OF, Conj
 from dy2st.ops.elementwise import Ufunc
 from dy2st.ops.power import Square
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.routines import routine
+from dy2st.runtime.cpu.glue.routines import routine
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.loops_of_numpy import Loop, room
 from dy2st.runtime.cpu.rules.tensors import extents, product
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import times
+from dy2st.runtime.cpu.text.representation import Components, element_kind, in_register, is_native
 
 Made = Sequence[Components]
 _LETTERS = {float32: "f", float64: "d", complex64: "F", complex128: "D", bool_: "?"}

@@ -8,13 +8,13 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.complex_parts import PART_OF
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import compare, minus, plus, times
-from dy2st.runtime.cpu.representation import Components, element_kind
+from dy2st.runtime.cpu.glue.writer import Writer
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scans import around, cumulative, run_lines
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, minus, plus, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind
 
 Made = Sequence[Components]
 

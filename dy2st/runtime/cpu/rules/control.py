@@ -8,9 +8,9 @@ from typing import Any
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import BOOL, ScalarType, TensorType, Type
 from dy2st.ops.exceptions import handed_over
-from dy2st.runtime.cpu.host import HostCall
-from dy2st.runtime.cpu.memory import DEPTH, RAISED, STACK
-from dy2st.runtime.cpu.representation import Components, element_kind, in_registers, is_small, kinds
+from dy2st.runtime.cpu.calls.host import HostCall
+from dy2st.runtime.cpu.glue.writer import Writer, host_call
+from dy2st.runtime.cpu.memory.blocks import DEPTH, RAISED, STACK
 from dy2st.runtime.cpu.rules.ahead import products_ahead
 from dy2st.runtime.cpu.rules.counting import leap
 from dy2st.runtime.cpu.rules.later import added_later
@@ -18,7 +18,7 @@ from dy2st.runtime.cpu.rules.polling import polling
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.shared_loops import shared_loop
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
-from dy2st.runtime.cpu.writer import Writer, host_call
+from dy2st.runtime.cpu.text.representation import Components, element_kind, in_registers, is_small, kinds
 from dy2st.runtime.errors import too_deep
 
 DEEPEST = 900

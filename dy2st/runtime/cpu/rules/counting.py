@@ -15,12 +15,12 @@ from dy2st.dtypes import float32, float64
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.records import record
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, minus, most, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.literals import double
-from dy2st.runtime.cpu.representation import Components, kinds
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, most, plus, times
+from dy2st.runtime.cpu.text.literals import double
+from dy2st.runtime.cpu.text.representation import Components, kinds
 
 _ADDING = {"add": 1, "scalar_add": 1, "sub": -1, "scalar_sub": -1}
 _ORDERS = {"lt": 1, "scalar_lt": 1, "gt": -1, "scalar_gt": -1}

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ScalarType
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.literals import element
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.routines import clear, each_element, routine
+from dy2st.runtime.cpu.glue.routines import clear, each_element, routine
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, are_ints, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.text.literals import element
+from dy2st.runtime.cpu.text.representation import Components, element_kind, in_register, is_native
 
 Made = Sequence[Components]
 _MOST = 2**40

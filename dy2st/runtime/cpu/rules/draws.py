@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.drawn import FLOATS, chosen, drawn, waited, whole
-from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, minus, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.philox import random_words64
-from dy2st.runtime.cpu.representation import Components, in_register, is_native, is_small
-from dy2st.runtime.cpu.routines import each_element, routine, split_routine
+from dy2st.runtime.cpu.glue.routines import each_element, routine, split_routine
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.nests.splitting import RANGE_UNIT, bounds, units
+from dy2st.runtime.cpu.registers.drawn import FLOATS, chosen, drawn, waited, whole
+from dy2st.runtime.cpu.registers.elements import Elements, Place, load_element, store_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.philox import random_words64
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.sorting import RECORD, sorting_routine
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, are_ints, extents, product
-from dy2st.runtime.cpu.splitting import RANGE_UNIT, bounds, units
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, plus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register, is_native, is_small
 
 Made = Sequence[Components]
 _KERNELS = {"random_uniform": "uniform", "random_normal": "normal"}

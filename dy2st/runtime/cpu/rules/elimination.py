@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int32
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, least, negation, plus, times
-from dy2st.runtime.cpu.representation import Components, element_kind
-from dy2st.runtime.cpu.routines import copy, split_routine
+from dy2st.runtime.cpu.glue.routines import copy, split_routine
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
 from dy2st.runtime.cpu.rules.loops_of_numpy import matrix_shape
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scattered import element_at
 from dy2st.runtime.cpu.rules.tensors import allocate, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, negation, plus, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind
 
 _COST = 300
 """How many picoseconds a product that is subtracted takes, roughly."""

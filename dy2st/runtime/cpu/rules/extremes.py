@@ -7,15 +7,15 @@ from functools import partial
 
 from dy2st.dtypes import DType, int32, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.cpu.elements import Elements, Place
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, negation, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import Elements, Place
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scans import Scan, around, better, run_lines
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, negation, plus, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind, in_register, is_native
 
 Made = Sequence[Components]
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, complex64, complex128
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ops.complex_parts import PART_OF
-from dy2st.runtime.cpu.elements import store_element
-from dy2st.runtime.cpu.integers import all_of, compare, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, element_kind
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import store_element
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.loops_of_numpy import Loop
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind
 
 Made = Sequence[Components]
 _LETTERS = {complex64: "Ff->F", complex128: "Dd->D"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.axis_maps import Group
-from dy2st.runtime.cpu.elements import store_element
-from dy2st.runtime.cpu.integers import all_of, compare, times
-from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native
+from dy2st.runtime.cpu.fusing.axis_maps import Group
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import store_element
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, alone, extents, product
 from dy2st.runtime.cpu.rules.views import region
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, times
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_register, is_native
 
 Made = Sequence[Components]
 

@@ -16,12 +16,12 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.records import record
 from dy2st.runtime.cpu.gemm.after import NOTHING
-from dy2st.runtime.cpu.integers import compare, negation, plus, times
-from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components, is_small
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.memory.blocks import HEAD
 from dy2st.runtime.cpu.rules.tensors import allocate_bytes, alone, product
 from dy2st.runtime.cpu.rules.weights import FLOATS
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.integers import compare, negation, plus, times
+from dy2st.runtime.cpu.text.representation import Components, is_small
 
 _ROWS = 32
 """So many rows are put by; a turn that has them by itself adds them at once."""

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dy2st.dtypes import complex128, float64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record
-from dy2st.runtime.cpu.elements import load_element
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, least, negation, plus, times
-from dy2st.runtime.cpu.representation import Components, in_register
-from dy2st.runtime.cpu.routines import copy as copied
-from dy2st.runtime.cpu.routines import routine
+from dy2st.runtime.cpu.glue.routines import copy as copied
+from dy2st.runtime.cpu.glue.routines import routine
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element
 from dy2st.runtime.cpu.rules.loops_of_numpy import Loop, has_nan, matrix_shape, room, row_major
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, negation, plus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register
 
 Made = Sequence[Components]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType
-from dy2st.runtime.cpu.integers import compare, least, minus, most, plus
-from dy2st.runtime.cpu.list_functions import LENGTH, list_function, row_bytes
-from dy2st.runtime.cpu.representation import Components, zeros
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.memory.list_functions import LENGTH, list_function, row_bytes
 from dy2st.runtime.cpu.rules.lists import checked, length, list_type, made_list, row, taken_out, with_room
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.integers import compare, least, minus, most, plus
+from dy2st.runtime.cpu.text.representation import Components, zeros
 
 Made = Sequence[Components]
 

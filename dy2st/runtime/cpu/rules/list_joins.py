@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType, VariantType
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.integers import all_of, compare, plus, times
-from dy2st.runtime.cpu.list_functions import CAPACITY, LENGTH, STORAGE, row_bytes
-from dy2st.runtime.cpu.representation import Components, alternative, as_part, in_register, is_native, kinds, zeros
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.memory.list_functions import CAPACITY, LENGTH, STORAGE, row_bytes
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
 from dy2st.runtime.cpu.rules.lists import checked, length, list_type, row
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.rules.views import is_memory
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.text.representation import Components, alternative, as_part, in_register, is_native, kinds, zeros
 
 Made = Sequence[Components]
 

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType, VariantType
-from dy2st.runtime.cpu.elements import store_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.integers import all_of, compare, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, alternative, in_register, is_native
-from dy2st.runtime.cpu.routines import clear, copy
+from dy2st.runtime.cpu.glue.routines import clear, copy
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import store_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.lists import length, list_type, row
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.text.representation import Components, alternative, in_register, is_native
 
 Made = Sequence[Components]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, Type
-from dy2st.runtime.cpu.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
-from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components, as_part
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.memory.blocks import HEAD
+from dy2st.runtime.cpu.memory.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.representation import Components, as_part
 
 Made = Sequence[Components]
 

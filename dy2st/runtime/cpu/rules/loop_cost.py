@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType
-from dy2st.runtime.cpu.elementwise import DEAR
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import least, minus, most, plus, times
-from dy2st.runtime.cpu.representation import Components, in_register
+from dy2st.runtime.cpu.machine_code.target import Target
+from dy2st.runtime.cpu.registers.elementwise import DEAR
 from dy2st.runtime.cpu.rules.weights import factors_outside
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import least, minus, most, plus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register
 
 _PRODUCT, _DEAR, _CHEAP = 300, 8_000, 300
 """Picoseconds of one operation on vectors: in a product, of a function, of arithmetic."""

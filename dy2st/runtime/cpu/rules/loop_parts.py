@@ -12,15 +12,15 @@ from __future__ import annotations
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.records import record
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, least, negation, times
-from dy2st.runtime.cpu.list_functions import list_function
-from dy2st.runtime.cpu.memory import CALLER, CONTEXT_BYTES, ELSEWHERE, MOST_PARTS, OK
-from dy2st.runtime.cpu.representation import in_registers, kinds, owners
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.memory.blocks import CALLER, CONTEXT_BYTES, ELSEWHERE, MOST_PARTS, OK
+from dy2st.runtime.cpu.memory.list_functions import list_function
 from dy2st.runtime.cpu.rules.loop_sums import begin_sums, keep_sums, places_of
 from dy2st.runtime.cpu.spmd.lists import cut_list
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, negation, times
+from dy2st.runtime.cpu.text.representation import in_registers, kinds, owners
 from dy2st.runtime.cpu.threads.fork import RANGE
-from dy2st.runtime.cpu.writer import Writer
 
 
 @record(frozen=True)

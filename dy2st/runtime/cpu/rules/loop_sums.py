@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.column_sums import add_up
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, minus, negation, plus, times
-from dy2st.runtime.cpu.representation import Components, kinds
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.nests.column_sums import add_up
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, negation, plus, times
+from dy2st.runtime.cpu.text.representation import Components, kinds
 
 _MOST_BYTES = 1 << 18
 """Sums of more bytes than that would drive what a part works with out of its cache."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Value, tensor_type
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import minus, times
-from dy2st.runtime.cpu.representation import Components, in_register
-from dy2st.runtime.cpu.routines import routine, split_routine
+from dy2st.runtime.cpu.calls.ufuncs import PREFIX
+from dy2st.runtime.cpu.glue.routines import routine, split_routine
+from dy2st.runtime.cpu.glue.writer import Writer
 from dy2st.runtime.cpu.rules.tensors import allocate, extents
-from dy2st.runtime.cpu.ufuncs import PREFIX
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import minus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register
 
 Number = str | int
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import float64
 from dy2st.ir.program import Operation
-from dy2st.runtime.cpu.integers import all_of, any_of, compare
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.literals import double
-from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.numbers import as_float, as_int, is_small, kind_of
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, any_of, compare
+from dy2st.runtime.cpu.text.literals import double
+from dy2st.runtime.cpu.text.representation import Components
 
 Made = Sequence[Components]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import float64
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ScalarType
-from dy2st.runtime.cpu.integers import all_of
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.literals import double
-from dy2st.runtime.cpu.representation import Components, element_kind
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of
+from dy2st.runtime.cpu.text.literals import double
+from dy2st.runtime.cpu.text.representation import Components, element_kind
 
 _EXACT = 2**53
 """Ints up to here are floats without rounding."""

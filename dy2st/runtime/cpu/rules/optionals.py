@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType, Type, is_optional, payload
-from dy2st.runtime.cpu.axis_maps import Group
-from dy2st.runtime.cpu.integers import compare, least, minus, most
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.reductions import combined
-from dy2st.runtime.cpu.representation import Components, as_part, in_register, is_native
+from dy2st.runtime.cpu.fusing.axis_maps import Group
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import combined
 from dy2st.runtime.cpu.rules.list_forms import copy_elements
 from dy2st.runtime.cpu.rules.lists import length, list_type, made_list, row
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import compare, least, minus, most
+from dy2st.runtime.cpu.text.representation import Components, as_part, in_register, is_native
 
 Made = Sequence[Components]
 

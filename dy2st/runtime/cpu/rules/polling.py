@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dy2st.ir.program import Operation
-from dy2st.runtime.cpu.memory import LOOKED
-from dy2st.runtime.cpu.representation import in_registers
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.memory.blocks import LOOKED
 from dy2st.runtime.cpu.spmd.contexts import looking
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.representation import in_registers
 
 _TURNS, _SHORT_TURNS = 256, 65536
 """After how many turns a loop looks at the clock at most; where all of a turn is in registers."""

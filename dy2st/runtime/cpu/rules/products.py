@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record, replace
-from dy2st.runtime.cpu.batches import batch_function
+from dy2st.runtime.cpu.gemm.batches import batch_function
 from dy2st.runtime.cpu.gemm.tile import tile
-from dy2st.runtime.cpu.integers import all_of, compare, negation
-from dy2st.runtime.cpu.representation import Components, Strided, is_native
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.ahead import Right, taken_from
 from dy2st.runtime.cpu.rules.later import Rows, put_by
 from dy2st.runtime.cpu.rules.registry import rule
@@ -18,7 +17,8 @@ from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, p
 from dy2st.runtime.cpu.rules.views import strides
 from dy2st.runtime.cpu.rules.weights import FLOATS, backwards, packed_form
 from dy2st.runtime.cpu.rules.whole_products import complex_product, run_complex_product, whole_product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, negation
+from dy2st.runtime.cpu.text.representation import Components, Strided, is_native
 
 Made = Sequence[Components]
 After = Callable[[Components], str]

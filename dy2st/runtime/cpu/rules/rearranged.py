@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.complex_parts import PART_OF
-from dy2st.runtime.cpu.integers import all_of, compare, least, minus, most, plus, times
-from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native
-from dy2st.runtime.cpu.routines import clear, copy, fill
+from dy2st.runtime.cpu.glue.routines import clear, copy, fill
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, are_ints, extents, product, viewed
 from dy2st.runtime.cpu.rules.views import is_memory, strides
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.text.representation import Components, Strided, element_kind, in_register, is_native
 
 Made = Sequence[Components]
 

@@ -11,16 +11,16 @@ from functools import partial
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.integers import all_of, compare
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.reductions import combined, identity
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import combined, identity
 from dy2st.runtime.cpu.rules.complex_products import is_complex, whole
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scans import Scan, run_scan
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import all_of, compare
+from dy2st.runtime.cpu.text.representation import Components, in_register, is_native
 
 Made = Sequence[Components]
 

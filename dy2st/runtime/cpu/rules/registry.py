@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 
-from dy2st.runtime.cpu.representation import Components
-from dy2st.runtime.cpu.writer import Rule
+from dy2st.runtime.cpu.glue.writer import Rule
+from dy2st.runtime.cpu.text.representation import Components
 
 FAMILIES = {
     "along_axis": "take_along_axis put_along_axis combine_along_axis last_writer",

@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.records import record
-from dy2st.runtime.cpu.elements import Elements, Place
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import compare, minus, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.reductions import combined
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
-from dy2st.runtime.cpu.routines import split_routine, stretches
+from dy2st.runtime.cpu.glue.routines import split_routine, stretches
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import Elements, Place
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import combined
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, minus, plus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register, is_native
 
 Made = Sequence[Components]
 Step = Callable[[Lanes, list[str], list[str], str], tuple[list[str], list[str]]]

@@ -12,16 +12,16 @@ from typing import Any
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Value, tensor_type
 from dy2st.records import record
-from dy2st.runtime.cpu.elements import load_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, most, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, Strided, in_register
-from dy2st.runtime.cpu.routines import shared
+from dy2st.runtime.cpu.glue.routines import shared
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.registers.elements import load_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.tensors import allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.views import Axis, front_of, parts_of, sliced, strides
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, most, plus, times
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_register
 
 
 @record

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, int64
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.elements import load_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, in_register, is_native
-from dy2st.runtime.cpu.routines import shared
+from dy2st.runtime.cpu.glue.routines import shared
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.brackets import copy_run, guarded_by_table, write_run
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.scattered import Scattered, Term, each_place, element_at, listed, masked, nest
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product, writable
 from dy2st.runtime.cpu.rules.views import Axis, is_memory
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.text.representation import Components, in_register, is_native
 
 Made = Sequence[Components]
 

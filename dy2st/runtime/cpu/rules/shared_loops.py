@@ -14,11 +14,9 @@ from collections.abc import Callable, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import all_of, compare, most, negation, plus, rounded_up, times
-from dy2st.runtime.cpu.list_functions import list_function
-from dy2st.runtime.cpu.memory import CONTEXT_BYTES, INTERRUPTED, MOST_PARTS, OK, STOP
-from dy2st.runtime.cpu.representation import Components, Strided, kinds
+from dy2st.runtime.cpu.glue.writer import NeedsPython, Writer
+from dy2st.runtime.cpu.memory.blocks import CONTEXT_BYTES, INTERRUPTED, MOST_PARTS, OK, STOP
+from dy2st.runtime.cpu.memory.list_functions import list_function
 from dy2st.runtime.cpu.rules.lists import list_type
 from dy2st.runtime.cpu.rules.loop_cost import expected_turns, join_cost, row_cost
 from dy2st.runtime.cpu.rules.loop_parts import SharedLoop, part_function
@@ -28,8 +26,10 @@ from dy2st.runtime.cpu.rules.weights import begun, factors_outside, packed_form
 from dy2st.runtime.cpu.spmd.axes import kept_apart
 from dy2st.runtime.cpu.spmd.contexts import contexts, emptied, joined
 from dy2st.runtime.cpu.spmd.lists import whole_list
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import all_of, compare, most, negation, plus, rounded_up, times
+from dy2st.runtime.cpu.text.representation import Components, Strided, kinds
 from dy2st.runtime.cpu.threads.fork import PARALLEL
-from dy2st.runtime.cpu.writer import NeedsPython, Writer
 
 Rule = Callable[[Writer, Operation, list[Components]], Sequence[Components]]
 _TILE = 8

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType, Type, VariantType, is_optional
-from dy2st.runtime.cpu.integers import plus
-from dy2st.runtime.cpu.list_functions import LENGTH, list_function
-from dy2st.runtime.cpu.representation import Components, zeros
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.memory.list_functions import LENGTH, list_function
 from dy2st.runtime.cpu.rules.lists import checked, length, list_type, row, with_room
 from dy2st.runtime.cpu.rules.optionals import add, sum_of
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.integers import plus
+from dy2st.runtime.cpu.text.representation import Components, zeros
 
 Made = Sequence[Components]
 

@@ -15,14 +15,14 @@ import numpy as np
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.runtime.cpu.elementwise import DEAR, compute, converted
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.literals import element
-from dy2st.runtime.cpu.reductions import REDUCTIONS, combined
-from dy2st.runtime.cpu.representation import Components, element_kind, kinds, known_extents, told
+from dy2st.runtime.cpu.fusing.small import FILLED, MOVES
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elementwise import DEAR, compute, converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import REDUCTIONS, combined
 from dy2st.runtime.cpu.rules.tensors import number_of
-from dy2st.runtime.cpu.small import FILLED, MOVES
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.literals import element
+from dy2st.runtime.cpu.text.representation import Components, element_kind, kinds, known_extents, told
 from dy2st.runtime.interpreter import single
 
 _CHEAP = ("div", "sqrt", "reciprocal")

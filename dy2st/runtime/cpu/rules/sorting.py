@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.elementwise import converted
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import compare, least, minus, most, plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, element_kind, in_register, is_native
-from dy2st.runtime.cpu.routines import routine, split_routine
+from dy2st.runtime.cpu.glue.routines import routine, split_routine
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.elementwise import converted
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents, product, thread_count
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import compare, least, minus, most, plus, times
+from dy2st.runtime.cpu.text.representation import Components, element_kind, in_register, is_native
 
 Made = Sequence[Components]
 RECORD = 16

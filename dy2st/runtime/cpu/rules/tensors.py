@@ -11,13 +11,13 @@ import numpy as np
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.literals import element
-from dy2st.runtime.cpu.memory import CONSTANTS, HEAD
-from dy2st.runtime.cpu.outlined import MOST_BYTES, fixed_room, reused, room
-from dy2st.runtime.cpu.representation import Components, Strided, element_kind, in_register, is_native, is_small
+from dy2st.runtime.cpu.glue.outlined import MOST_BYTES, fixed_room, reused, room
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.memory.blocks import CONSTANTS, HEAD
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.literals import element
+from dy2st.runtime.cpu.text.representation import Components, Strided, element_kind, in_register, is_native, is_small
 
 Made = Sequence[Components]
 

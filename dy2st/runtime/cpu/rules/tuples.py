@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import TupleType
-from dy2st.runtime.cpu.representation import Components, as_part, item
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.representation import Components, as_part, item
 
 
 @rule("tuple_new")

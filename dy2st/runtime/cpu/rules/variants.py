@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import TensorType, Type, VariantType
-from dy2st.runtime.cpu.representation import (
+from dy2st.runtime.cpu.glue.routines import clear
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.text.representation import (
     Components,
     alternative,
     as_part,
@@ -16,10 +20,6 @@ from dy2st.runtime.cpu.representation import (
     told,
     zeros,
 )
-from dy2st.runtime.cpu.routines import clear
-from dy2st.runtime.cpu.rules.registry import rule
-from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
-from dy2st.runtime.cpu.writer import Writer, host_rule
 
 Made = Sequence[Components]
 

@@ -9,10 +9,10 @@ from typing import Any
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.records import record
-from dy2st.runtime.cpu.representation import Components, Strided, in_register, is_native, is_small
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import extents, index_leading, number_of, product, viewed
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_register, is_native, is_small
 
 Made = Sequence[Components]
 _ALL = ("slice", None, None, None)

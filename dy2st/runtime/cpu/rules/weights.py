@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.passes.repeat_inside import handed_on
 from dy2st.runtime.cpu.gemm import packed_elements
-from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import Components, Strided
+from dy2st.runtime.cpu.glue.writer import Kept, Writer
+from dy2st.runtime.cpu.memory.blocks import HEAD
 from dy2st.runtime.cpu.rules.tensors import allocate_bytes, extents, product
 from dy2st.runtime.cpu.rules.views import strides
-from dy2st.runtime.cpu.writer import Kept, Writer
+from dy2st.runtime.cpu.text.representation import Components, Strided
 
 FLOATS = {"float32": "f32", "float64": "f64"}
 """How kernels of products name the dtypes that they have."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import DType, complex64
-from dy2st.runtime.cpu.elements import Elements, Place, load_element, store_element
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.integers import plus, times
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.routines import routine, split_routine, stretches
+from dy2st.runtime.cpu.glue.routines import routine, split_routine, stretches
+from dy2st.runtime.cpu.glue.writer import Writer
+from dy2st.runtime.cpu.registers.elements import Elements, Place, load_element, store_element
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.loops_of_numpy import Loop
 from dy2st.runtime.cpu.rules.tensors import allocate, product
-from dy2st.runtime.cpu.writer import Writer
+from dy2st.runtime.cpu.text.emit import Function
+from dy2st.runtime.cpu.text.integers import plus, times
 
 _COST = 60
 """Picoseconds of a multiplication."""

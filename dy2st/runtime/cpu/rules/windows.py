@@ -8,11 +8,11 @@ from typing import Any
 from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.runtime.cpu.conv.shape import FIELDS
-from dy2st.runtime.cpu.representation import Components
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.products import After
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, allocate_bytes, extents
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.representation import Components
 
 Made = Sequence[Components]
 _FLOATS = {"float32": "f32", "float64": "f64"}

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.axis_maps import AxisMap, Group
-from dy2st.runtime.cpu.elements import load_element, store_element
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.reductions import combined
-from dy2st.runtime.cpu.representation import Components, Strided, in_register
+from dy2st.runtime.cpu.fusing.axis_maps import AxisMap, Group
+from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element, store_element
+from dy2st.runtime.cpu.registers.lanes import Lanes
+from dy2st.runtime.cpu.registers.reductions import combined
 from dy2st.runtime.cpu.rules.tensors import writable
 from dy2st.runtime.cpu.rules.views import is_memory, region
-from dy2st.runtime.cpu.writer import Writer, host_rule
+from dy2st.runtime.cpu.text.representation import Components, Strided, in_register
 from dy2st.shapes import symbol
 
 Made = Sequence[Components]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation
-from dy2st.runtime.cpu.elementwise import compute, computes
-from dy2st.runtime.cpu.lanes import Lanes
-from dy2st.runtime.cpu.representation import Components, in_register
+from dy2st.runtime.cpu.glue.writer import Rule, Writer, host_rule
+from dy2st.runtime.cpu.registers.elementwise import compute, computes
+from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.rules.complex_numbers import computes_with_complex, elementwise
-from dy2st.runtime.cpu.writer import Rule, Writer, host_rule
+from dy2st.runtime.cpu.text.representation import Components, in_register
 
 
 def write(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:

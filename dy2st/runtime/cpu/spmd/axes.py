@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
-from dy2st.runtime.cpu.representation import as_part, in_registers, owners
 from dy2st.runtime.cpu.spmd.sums import Sum, sums_of, tie_sum
 from dy2st.runtime.cpu.spmd.ties import Node, Ties, axes_of, tie_loop
+from dy2st.runtime.cpu.text.representation import as_part, in_registers, owners
 from dy2st.shapes import Dim
 
 _OBSERVED = ("call", "try", "raise", "assert")

@@ -1,4 +1,4 @@
-"""Memory for the parts of a loop: each has a context of its own (memory.py), because counting holders is not atomic.
+"""Memory for the parts of a loop: each has a context of its own (memory/blocks.py): counting holders is not atomic.
 
     ptr  @dy2st.parts.contexts(ptr %context)         contexts for `MOST_PARTS` parts, from this run's own memory
     i32  @dy2st.parts.look(ptr %context)             what a long loop does now and then (rules/polling.py), in a part
@@ -11,8 +11,7 @@ with Python, its caller does: it looks at signals while it works on a part itsel
 
 from __future__ import annotations
 
-from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.memory import (
+from dy2st.runtime.cpu.memory.blocks import (
     ALLOCATE,
     BLOCKS,
     CALLER,
@@ -33,6 +32,7 @@ from dy2st.runtime.cpu.memory import (
     RUN,
     STOP,
 )
+from dy2st.runtime.cpu.text.emit import Function, Module
 
 _HANDED_ON = (HOST, RUN, ALLOCATE, CONSTANTS, LIBRARY)
 POLL = "dy2st.poll"

@@ -14,11 +14,11 @@ from __future__ import annotations
 import hashlib
 
 from dy2st.ir.types import ListType, TensorType
-from dy2st.runtime.cpu.emit import Function, Module
-from dy2st.runtime.cpu.integers import compare, least, minus, times
-from dy2st.runtime.cpu.list_functions import CAPACITY, LENGTH, STORAGE, row_bytes
-from dy2st.runtime.cpu.memory import HEAD
-from dy2st.runtime.cpu.representation import as_part, kinds, owners
+from dy2st.runtime.cpu.memory.blocks import HEAD
+from dy2st.runtime.cpu.memory.list_functions import CAPACITY, LENGTH, STORAGE, row_bytes
+from dy2st.runtime.cpu.text.emit import Function, Module
+from dy2st.runtime.cpu.text.integers import compare, least, minus, times
+from dy2st.runtime.cpu.text.representation import as_part, kinds, owners
 
 _DATA, _EXTENTS = 8, 16
 """Where an element that is a tensor has its address and its extents."""

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.records import record
-from dy2st.runtime.cpu.representation import in_registers
 from dy2st.runtime.cpu.spmd.ties import Node, Ties, axes_of
+from dy2st.runtime.cpu.text.representation import in_registers
 
 _DTYPES = ("float32", "float64")
 

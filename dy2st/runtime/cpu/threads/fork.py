@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.runtime.cpu.definition import Definition
-from dy2st.runtime.cpu.emit import Function
+from dy2st.runtime.cpu.text.definition import Definition
+from dy2st.runtime.cpu.text.emit import Function
 from dy2st.runtime.cpu.threads import pool as pool  # it is to be known where the code is loaded
 from dy2st.runtime.cpu.threads.jobs import LEAST_COST
 from dy2st.runtime.cpu.threads.state import MOST

@@ -17,11 +17,11 @@ import time
 
 from dy2st.records import field, record
 from dy2st.runtime import cpu
-from dy2st.runtime.cpu.engine import Code, load, named_product, provide
-from dy2st.runtime.cpu.loading import libc_address
-from dy2st.runtime.cpu.products import Product
+from dy2st.runtime.cpu.kept.products import Product
+from dy2st.runtime.cpu.machine_code.engine import Code, load, named_product, provide
+from dy2st.runtime.cpu.machine_code.loading import libc_address
+from dy2st.runtime.cpu.machine_code.usable import usable_threads
 from dy2st.runtime.cpu.threads.state import BYTES, FIELDS, MOST
-from dy2st.runtime.cpu.threads.usable import usable_threads
 
 
 @record

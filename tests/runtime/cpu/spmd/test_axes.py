@@ -6,7 +6,7 @@ import pytest
 import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.passes.narrow import narrowed
-from dy2st.runtime.cpu.assumptions import assumptions
+from dy2st.runtime.cpu.fusing.assumptions import assumptions
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.spmd.axes import kept_apart
 from dy2st.runtime.interpreted_time import bindings

@@ -11,7 +11,7 @@ import pytest
 import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.runtime.cpu.lowering import lower, prepared
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.target import current_target
 from dy2st.runtime.cpu.versions import native_code
 from dy2st.runtime.plan import compile_plan
 from tests.runtime.cpu.native import Guarded, runnable

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from dy2st.runtime.cpu.engine import compile_object, compile_text, provide
-from dy2st.runtime.cpu.llvm_loader import binding
-from dy2st.runtime.cpu.target import Target
+from dy2st.runtime.cpu.machine_code.engine import compile_object, compile_text, provide
+from dy2st.runtime.cpu.machine_code.llvm_loader import binding
+from dy2st.runtime.cpu.machine_code.target import Target
 from dy2st.runtime.cpu.threads.module import pool_text
 from dy2st.runtime.cpu.threads.pool import CALLED
 

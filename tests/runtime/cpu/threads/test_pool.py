@@ -11,10 +11,10 @@ import time
 import numpy as np
 import pytest
 
-from dy2st.runtime.cpu.definition import Definition, gathered
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import compile_text, linked, load, made_object
-from dy2st.runtime.cpu.target import current_target
+from dy2st.runtime.cpu.machine_code.engine import compile_text, linked, load, made_object
+from dy2st.runtime.cpu.machine_code.target import current_target
+from dy2st.runtime.cpu.text.definition import Definition, gathered
+from dy2st.runtime.cpu.text.emit import Function
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 from dy2st.runtime.cpu.threads.pool import get_num_threads, set_num_threads
 from tests.shares import examples

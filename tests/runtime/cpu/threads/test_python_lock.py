@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.cpu.definition import Definition, gathered
-from dy2st.runtime.cpu.emit import Function
-from dy2st.runtime.cpu.engine import compile_text, provide
+from dy2st.runtime.cpu.machine_code.engine import compile_text, provide
 from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.cpu.text.definition import Definition, gathered
+from dy2st.runtime.cpu.text.emit import Function
 from dy2st.runtime.cpu.threads.fork import RANGE, forked
 
 

@@ -1,0 +1,1 @@
+"""Between Python and native code: arguments read, results made, operations that Python runs, what ends a run."""

@@ -1,0 +1,80 @@
+"""What a long native run does now and then, as Python does between two lines: other threads run, signals are handled.
+
+i32 @dy2st.poll(ptr %context)       OK, or INTERRUPTED: then the error stands in the context
+
+Whether the run holds Python's lock is as it was before: kernels that take long give it away (threads/jobs.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NoReturn
+
+from dy2st.runtime.cpu.kept.products import Product
+from dy2st.runtime.cpu.machine_code.engine import Code, load, named_product, provide
+from dy2st.runtime.cpu.memory.blocks import ERROR, INTERRUPTED, OK
+from dy2st.runtime.cpu.text.emit import Function
+
+Kept = tuple[int, int, int]
+"""Addresses of the kind of an error, of the error, and of its traceback."""
+_PYTHON = {
+    "holds": ("PyGILState_Check", "i32 ()"),
+    "state": ("PyGILState_GetThisThreadState", "ptr ()"),
+    "let_go": ("PyEval_SaveThread", "ptr ()"),
+    "take_back": ("PyEval_RestoreThread", "void (ptr)"),
+    "end": ("PyThread_exit_thread", "void ()"),
+    "signals": ("PyErr_CheckSignals", "i32 ()"),
+    "fetch": ("PyErr_Fetch", "void (ptr, ptr, ptr)"),
+}
+"""What is called of CPython, and as what."""
+
+
+def _text() -> str:
+    f = Function("dy2st.export.poll", [("ptr", "%context")], "i32", also="nounwind")
+    lacks = f.value(f"icmp eq i32 {f.call('i32', '@dy2st.external.holds')}, 0")  # a kernel may have given it away
+    state = f.call("ptr", "@dy2st.external.state")
+    with f.when(f.value(f"icmp eq ptr {state}, null"), "over"):  # Python has come to its end (threads/python_lock.py)
+        f.call("void", "@dy2st.external.end")
+    with f.when(f.value(f"xor i1 {lacks}, true"), "holding"):
+        f.call("ptr", "@dy2st.external.let_go")
+    f.call("void", "@dy2st.external.take_back", f"ptr {state}")
+    raised = f.value(f"icmp ne i32 {f.call('i32', '@dy2st.external.signals')}, 0")
+    with f.when(raised, "raised"):
+        f.call("void", "@dy2st.external.fetch", *(f"ptr {f.offset('%context', ERROR + 8 * i)}" for i in range(3)))
+    with f.when(lacks, "without"):
+        f.call("ptr", "@dy2st.external.let_go")
+    f.ret("i32", f.value(f"select i1 {raised}, i32 {INTERRUPTED}, i32 {OK}"))
+    declared = (kind.replace("(", f"@dy2st.external.{name}(") for name, (_, kind) in _PYTHON.items())
+    return "\n".join([*(f"declare {line}" for line in declared), f.text()])
+
+
+@functools.cache
+def _code() -> Code:
+    for name, (function, _) in _PYTHON.items():
+        provide(f"dy2st.external.{name}", functools.partial(_address, function))
+    return load(product().binary)
+
+
+def product() -> Product:
+    """Return the code of what loops call to let Python look in, not yet loaded."""
+    return named_product("signals", _text, level=0)
+
+
+def _address(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+provide("dy2st.poll", lambda: _code().address("dy2st.export.poll"))
+
+
+@functools.cache
+def _restore() -> Any:
+    return ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 3)(("PyErr_Restore", ctypes.pythonapi))
+
+
+def raise_kept(error: Kept) -> NoReturn:
+    """Raise an error that `poll` has left; KeyboardInterrupt where Python has shown the error and dropped it."""
+    if error[0]:
+        _restore()(*error)
+    raise KeyboardInterrupt

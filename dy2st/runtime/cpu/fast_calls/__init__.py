@@ -1,0 +1,1 @@
+"""What Python does around a call that was seen before, in machine code."""

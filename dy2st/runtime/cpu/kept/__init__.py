@@ -1,0 +1,1 @@
+"""What is made once and kept on disk, by what it was made from."""

@@ -1,0 +1,65 @@
+"""Images of machine code brought into memory, ready to run.
+
+What is loaded stays until the process has ended: another thread may be running it, and arrays that are given back when
+Python itself ends still call it. So the memory belongs to no Python object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.runtime.cpu.kept.image import Image
+
+_ADDRESS = struct.Struct("<Q")
+
+
+def load_image(image: Image, find: Callable[[str], int]) -> dict[str, int]:
+    """Bring an image into memory; return where its functions stand. `find` gives addresses of functions of others.
+
+    OSError where there is no memory, or where the system lets nobody run what was written.
+    """
+    content = bytearray(image.content)
+    for name, slot in image.slots.items():
+        _ADDRESS.pack_into(content, slot, find(name))
+    base = _mapped(len(content))
+    for at, place in image.addresses:
+        _ADDRESS.pack_into(content, at, base + place)
+    ctypes.memmove(base, (ctypes.c_char * len(content)).from_buffer(content), len(content))
+    if image.writable:
+        _check(_libc().mprotect(ctypes.c_void_p(base), image.writable, mmap.PROT_READ | mmap.PROT_EXEC))
+    return {name: base + at for name, at in image.symbols.items()}
+
+
+def _mapped(size: int) -> int:
+    """Return the address of new memory; a forked process has a copy of it."""
+    kind, access = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
+    found = _libc().mmap(None, ctypes.c_size_t(max(1, size)), access, kind, -1, ctypes.c_long(0))
+    _check(-1 if found == ctypes.c_void_p(-1).value else 0)
+    return int(found)
+
+
+def _check(status: int) -> None:
+    if status:
+        error = ctypes.get_errno()
+        raise OSError(error, f"no memory for code: {os.strerror(error)}")
+
+
+def libc_address(name: str) -> int:
+    """Return where a function of the C library stands; KeyError where it has none of that name."""
+    try:
+        return ctypes.cast(getattr(_libc(), name), ctypes.c_void_p).value or 0
+    except AttributeError:
+        raise KeyError(name) from None
+
+
+@functools.cache
+def _libc() -> Any:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    return libc

@@ -1,0 +1,1 @@
+"""Operations on registers: one element, or a vector of them."""

@@ -1,0 +1,1 @@
+"""Text of LLVM IR: pieces that call each other, functions line by line, and how values of a Program stand in it."""
