@@ -14,6 +14,12 @@ from tests.runtime.programs import WANT, X, program_of, straight
 pytestmark = pytest.mark.one_tier("looks at which tier runs")
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Keep no code of other tests: it runs without llvmlite."""
+    monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path / "cache"))
+
+
 def test_without_llvmlite_there_is_one_warning(monkeypatch):
     program = program_of(straight, X)
     monkeypatch.setattr(llvm, "_known", llvm._Known())
