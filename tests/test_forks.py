@@ -58,6 +58,7 @@ def test_a_fork_waits_for_who_is_behind(make: Any) -> None:
     assert enters()
 
 
+@pytest.mark.slow
 def test_two_locks_are_taken_in_the_order_of_their_levels() -> None:
     outer, ends = ForkLock(level=7), threading.Event()
     inner = ForkLock(level=8)
@@ -91,6 +92,7 @@ def test_an_object_has_a_new_lock_in_the_new_process() -> None:
         thread.join(10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["native", "auto"])
 def test_forks_while_threads_trace_and_make_code(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DY2ST_BACKEND", backend)

@@ -103,6 +103,7 @@ assert passes, "garbage would never be found"
 """In a process of its own, where no other pass happens."""
 
 
+@pytest.mark.slow
 def test_many_objects_are_taken_for_old_but_not_without_end():
     done = subprocess.run(
         [sys.executable, "-c", _MANY_OBJECTS], timeout=60, check=False, capture_output=True, text=True

@@ -270,6 +270,7 @@ print(len(read), first, run(3), run(5), "kept from before" in str(step.explain()
 """
 
 
+@pytest.mark.slow
 def test_a_later_process_runs_a_train_step_without_reading_its_operations(folder):
     script, said = folder / "step.py", []
     script.write_text(_STEP)

@@ -123,6 +123,7 @@ FUNCTIONS: list[Callable[[Any, Any], Any]] = [
 CHOICES = ([-1.0, -1.0, -1.0, -1.0], [1.0, 1.0, 1.0, 1.0], [2.0, -1.0, 1.0, 2.0], [-1.0, 2.0, 2.0, 1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS, ids=[f.__name__ for f in FUNCTIONS])
 @pytest.mark.parametrize("backend", ["interpreter", "native"])
 def test_writes_in_a_try_are_those_of_eager(

@@ -116,6 +116,7 @@ def _forks(count):
     assert (x == 2 * count).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_makes_workers_of_its_own():
     _forks(examples(10))
@@ -127,6 +128,7 @@ def test_many_forks():
     _forks(200)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_process_that_is_forked_while_code_is_loaded_loads_code_too():
     made = linked([made_object("define i64 @number() {\n  ret i64 7\n}", current_target())])
