@@ -78,9 +78,17 @@ class Settings(dict[str, Any]):
         changes.count += 1
         return super().pop(*args)
 
+    def popitem(self) -> tuple[str, Any]:
+        changes.count += 1
+        return super().popitem()
+
     def clear(self) -> None:
         changes.count += 1
         super().clear()
+
+    def __ior__(self, other: Any) -> Settings:  # type: ignore[override,misc]
+        self.update(other)
+        return self
 
 
 class Setting:

@@ -150,8 +150,8 @@ class LRScheduler:
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
-    for _method in (_go, _set):
-        _method.__dy2st_convert__ = True  # type: ignore[attr-defined]
+    _go.__dy2st_convert__ = True  # type: ignore[attr-defined]
+    _set.__dy2st_convert__ = True  # type: ignore[attr-defined]
 
     def get_lr(self) -> float:
         """Return the rate of `last_epoch`; every subclass says how."""
