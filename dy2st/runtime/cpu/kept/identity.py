@@ -21,6 +21,8 @@ from dy2st.runtime.cpu.memory.guarded_blocks import are_guarded
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
+_GENERATION = 2
+"""Counts on where kept code was wrong: some installers give all files one date, and sizes may be the same."""
 _CODE = (".py", ".so", ".dylib", ".dll")
 _File = tuple[str, int, int]
 """A file of code: its name, its size and when it was written, in nanoseconds."""
@@ -64,7 +66,7 @@ def state_of(places: Iterable[str]) -> list[str]:
 def _fixed() -> str:
     """Return what stays the same while this process runs."""
     package, llvm = os.path.dirname(__file__).removesuffix(os.path.join("runtime", "cpu", "kept")), llvm_folder()
-    parts = [sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
+    parts = [str(_GENERATION), sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
     parts += state_of(os.path.join(package, name) for name in _SOURCES)
     if llvm is not None:
         parts += map(str, sorted(_files(os.path.join(llvm, "binding"))))

@@ -88,12 +88,18 @@ def _step(argument: Value, following: Value, loop: Operation) -> int | None:
     if right is argument and _ADDING[made.op.name] > 0:
         left, right = right, left
     step = _literal(right, loop) if left is argument and kinds(right.type) == kinds(argument.type) else None
-    return None if step is None else step * _ADDING[made.op.name]
+    if step is None or (step == 0 and kinds(argument.type)[0] in _WHOLE):  # -0.0 + 0.0 is 0.0
+        return None
+    return step * _ADDING[made.op.name]
 
 
 def _literal(value: Value, loop: Operation) -> int | None:
-    if value.operation is None:  # a constant that stands outside of the loop
-        value = loop.operands[1 + loop.blocks[0].arguments.index(value)]
+    """Return the whole number that a value is in every turn; None where turns may change it, or only a run tells it."""
+    if value.operation is None:
+        number = loop.blocks[0].arguments.index(value)
+        if number < loop.attributes["carried"]:  # what it begins with is not what it is in the next turn
+            return None
+        value = loop.operands[1 + number]  # what stands outside of the loop
     made = value.operation
     if made is None or made.op.name not in ("constant", "scalar_constant"):
         return None

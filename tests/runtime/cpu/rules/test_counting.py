@@ -161,3 +161,77 @@ def test_tensors_of_one_element_count_natively():
     whole(*map(paddle.to_tensor, inputs))
     program = whole.concrete_program.main_program
     compare(NativePlan(program).run(inputs), compile_plan(program, np).run(inputs))
+
+
+def sum_of_counts(i, n):
+    total = i - i
+    while i < n:
+        total = total + i
+        i = i + 1
+    return total, i
+
+
+def doubled(i, n):
+    a = i - i + 1
+    while i < n:
+        a = a + a
+        i = i + 1
+    return a, i
+
+
+def crossed(i, n):
+    a, b = i - i, i - i + 1
+    while i < n:
+        a, b = b, a
+        i = i + 1
+    return a, b, i
+
+
+def each_by_the_one_before(i, n):
+    a, b = 0, 3
+    while i < n:
+        a = a + b
+        b = b - 2
+        i = i + 1
+    return a, b, i
+
+
+@pytest.mark.parametrize("f", [sum_of_counts, doubled, crossed, each_by_the_one_before])
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_steps_that_turns_change_are_taken(f, shape, dtype, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    static = paddle.jit.to_static(f, full_graph=True)
+    for begin, end in [(0, 3), (0, 3), (0, 10), (2, 1), (1, 7)]:
+        i, n = (paddle.full(shape, x, dtype) for x in (begin, end))
+        compare([paddle.to_tensor(x).numpy() for x in static(i, n)], [paddle.to_tensor(x).numpy() for x in f(i, n)])
+
+
+@pytest.mark.parametrize(("begin", "step"), [(0, lambda i, a: a + i), (1, lambda i, a: a + a), (5, lambda i, a: i - a)])
+def test_loops_that_are_built_by_hand(main, begin, step, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    n = paddle.static.data("n", [1], "int64")
+    i, a = paddle.full([1], 0, "int64"), paddle.full([1], begin, "int64")
+    outs = paddle.static.nn.while_loop(lambda i, a: i < n, lambda i, a: [i + 1, step(i, a)], [i, a])
+    executor = paddle.static.Executor()
+    for turns in (3, 3, 10, 0, 5):
+        wanted = begin
+        for i in range(turns):
+            wanted = step(i, wanted)
+        found = executor.run(main, feed={"n": np.array([turns])}, fetch_list=outs)
+        compare([np.asarray(x) for x in found], [np.array([turns]), np.array([wanted])])
+
+
+def test_adding_zero_turns_the_sign_of_zero():
+    def f(a, n):
+        i = 0
+        while i < n:
+            a = a + 0.0
+            i += 1
+        return a
+
+    program = program_of(f, np.array(0.0, "float32"), np.array(3))
+    for zero in (0.0, -0.0):
+        inputs = [np.array(zero, "float32"), np.array(3)]
+        (made,) = NativePlan(program).run(inputs)
+        assert np.signbit(made) == np.signbit(compile_plan(program).run(inputs)[0])
