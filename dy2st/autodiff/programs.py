@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import dy2st.autodiff.calls  # these fill the table of control rules
 import dy2st.autodiff.custom
 import dy2st.autodiff.loops
+import dy2st.autodiff.variants
 from dy2st.autodiff.forward import push_forward
 from dy2st.autodiff.prune import prune
 from dy2st.autodiff.residuals import BackwardBuilder
@@ -26,6 +27,7 @@ from dy2st.records import record
 assert dy2st.autodiff.calls
 assert dy2st.autodiff.custom
 assert dy2st.autodiff.loops
+assert dy2st.autodiff.variants
 
 
 @record(frozen=True)

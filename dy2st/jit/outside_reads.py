@@ -32,7 +32,7 @@ from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
 from dy2st.jit.settings_guard import SettingsGuard, wrote
 from dy2st.naming import is_plain_module
-from dy2st.runtime.contents import CONTAINERS, Spliced
+from dy2st.runtime.contents import CONTAINERS, Spliced, is_spliced
 from dy2st.runtime.impure import refusal
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
@@ -226,7 +226,7 @@ class OutsideReads(Leaves):
         items = [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
         tail = [Spliced(tail)] if isinstance(tail, (SymbolicList, Variant)) else tail
         made = [*items, *tail]
-        return self.spliced(made) if any(type(i) is Spliced for i in made) else made
+        return self.spliced(made) if is_spliced(made) else made
 
     def store(self, x: Any, content: Any) -> None:
         if id(x) in self.external and self.log.get(("tail", id(x))) is not MISSING:

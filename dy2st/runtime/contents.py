@@ -48,6 +48,11 @@ class Spliced:
         self._met()
 
 
+def is_spliced(items: Any) -> bool:
+    """Say whether one of these items, if they are those of a container, stands for many."""
+    return isinstance(items, CONTAINERS) and any(type(i) is Spliced for i in items)
+
+
 class Contents:
     """The part of a trace that keeps containers; their entries of the log have the key ("items", id)."""
 
@@ -83,9 +88,7 @@ class Contents:
         found = self.log.get(("items", id(x)))
         if found is not MISSING:
             return found
-        if any(type(i) is Spliced for i in x):
-            return self.spliced(list(x))
-        return x
+        return self.spliced(list(x)) if is_spliced(x) else x
 
     def spliced(self, items: list[Any]) -> Any:
         """Return the content of items among which some stand for many."""
@@ -163,7 +166,7 @@ class Contents:
                 return
             self.store(x, self.spliced(list(x)))
         elif not _same_items(x, known):
-            self.store(x, self.spliced(list(x)) if any(type(i) is Spliced for i in x) else copy.copy(x))
+            self.store(x, self.spliced(list(x)) if is_spliced(x) else copy.copy(x))
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
     def entered(self, overlay: dict[Key, Any]) -> None:

@@ -13,7 +13,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute, slots_of
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.checkpointing import under_policy
-from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.contents import CONTAINERS, is_spliced
 from dy2st.runtime.convert_access import set_plain_attr
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_itertools import ITERTOOLS
@@ -220,6 +220,8 @@ def plain(trace: Any, x: Any) -> Any:
     if type(x) in CONTAINERS:
         found = trace.log.get(("items", id(x)))
         content = x if found is MISSING else found
+        if is_spliced(content):  # Python put it together of lists of unknown length
+            content = trace.content(x)
         if isinstance(content, list) and any(type(i) in CONTAINERS for i in content):
             return [plain(trace, i) for i in content]
         if isinstance(content, dict) and any(type(i) in CONTAINERS for i in content.values()):

@@ -44,6 +44,8 @@ def fitted(trace: Any, items: SymbolicList, met: Template) -> SymbolicList:
     if met == items.element:
         return items
     tags, wrap = _retagged(items.element, met)
+    if len({t for t in tags if t}) < len([t for t in tags if t]):  # a derivative goes back to the one that it was
+        return trace.rebuilt(items, met)
     if not tags:  # the ops that add an element forget extents that differ
         old, new = types_of(items.element), types_of(met)
         if len(old) != len(new) or not all(map(matches, new, old)):

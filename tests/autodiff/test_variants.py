@@ -76,6 +76,22 @@ def test_a_variant_of_none_tensors_and_a_number(which):
     check(program([INT, VECTOR, VECTOR], body), which, X, Y, order=2)
 
 
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_alternatives_that_become_one(which):
+    """The cotangent goes back to the alternative that the variant was."""
+    wide, narrow = VariantType((UNSET, VECTOR, VECTOR, NONE)), maybe(VECTOR)
+
+    def body(b, k, x, y):
+        first = lambda b: variant(b, wide, 1, b.mul(x, y))
+        second = lambda b: variant(b, wide, 2, b.exp(b.mul(x, x)))
+        rest = lambda b: cond(b, b.scalar_eq(k, 1), second, lambda b: variant(b, wide, 3))
+        chosen = cond(b, b.scalar_eq(k, 0), first, rest)
+        kept = b.emit("variant_cast", [chosen], {"type": narrow, "tags": (0, 1, 1, 0)})
+        return cond(b, is_tag(b, kept, 1), lambda b: b.mul(get(b, kept), y), lambda b: b.tanh(x))
+
+    check(program([INT, VECTOR, VECTOR], body), which, X, Y, order=3)
+
+
 @pytest.mark.parametrize("turns", [0, 1, 3])
 def test_a_dtype_that_changes_in_the_first_turn(turns):
     """A loop carries float32 at first and float64 from then on."""

@@ -223,3 +223,46 @@ def test_what_is_written_to_arguments_is_written_to_those_of_each_call() -> None
         assert [shown(i) for i in items] == ([1] if values[1] == 2 else [1, 7])
         assert shown(table["k"]) == 2
     assert len(f.program_cache) == 1
+
+
+def test_a_list_that_is_rebuilt_and_returned_from_inside_of_a_loop() -> None:
+    def f(x: Any, n: Any) -> Any:
+        out, i = [], 0
+        while i < n:
+            out = out + [x * (i + 2)]
+            if i > 1:
+                return out
+            i = i + 1
+        return out
+
+    agree(f, (T(2),), (T(5),), (T(0),), (T(5),), (T(1),))
+
+
+def test_a_name_of_the_list_before_it_was_rebuilt() -> None:
+    def f(x: Any, n: Any) -> Any:
+        out, i = [], 0
+        keep = out
+        while i < n:
+            if i == 1:
+                keep = out
+            out = [e * 1.5 for e in out] + [x * (i + 2)]
+            i = i + 1
+        return out, keep
+
+    agree(f, (T(2),), (T(5),), (T(0),), (T(5),), (T(1),))
+
+
+def test_lists_put_together_are_handed_to_the_package() -> None:
+    def f(x: Any, n: Any) -> Any:
+        out, pairs = [], {"k": [x]}
+        for i in range(n):
+            out.append(x * i)
+            pairs["k"] = pairs["k"][-4:] + [x * x * i]
+        return (
+            paddle.concat(out + [x]),
+            paddle.stack([x, *out]),
+            paddle.stack(pairs["k"]),
+            paddle.add_n(list(out) + [x]),
+        )
+
+    agree(f, (T(2),), (T(6),), (T(0),), (T(6),))
