@@ -24,6 +24,23 @@ class BoundFunctions:
         return BoundFunctions, ()
 
 
+def bound_function(function: Any, instance: Any, slotted: Any, make: Callable[[Any], Any]) -> Any:
+    """Return a static function as the method of an object, or of a class (`classmethod`); `make` makes a new one."""
+    holder = None if isinstance(instance, type) else getattr(instance, "__dict__", None)
+    if holder is None:  # an instance with slots only: what the function keeps of it keeps it alive
+        found = slotted.get(instance)
+        if found is None:
+            found = slotted[instance] = make(instance)
+        return found
+    bound = holder.get(BOUND)
+    if bound is None or bound.instance() is not instance:
+        bound = holder[BOUND] = BoundFunctions(instance)
+    found = bound.functions.get(function)
+    if found is None:
+        found = bound.functions[function] = make(instance)
+    return found
+
+
 def _nobody() -> None:
     return None
 

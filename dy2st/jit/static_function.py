@@ -13,8 +13,9 @@ from dy2st.forks import Locked
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
+from dy2st.jit.arbiter import Undecided, decide
 from dy2st.jit.as_eager import Failed, leave_as_eager
-from dy2st.jit.bound_functions import BOUND, BoundFunctions
+from dy2st.jit.bound_functions import bound_function
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
@@ -41,6 +42,7 @@ from dy2st.runtime.checkpointing import Policy, chosen_policy
 from dy2st.runtime.collecting import rarely
 from dy2st.runtime.cpu.calls import memory_ahead
 from dy2st.runtime.errors import user_traceback
+from dy2st.runtime.faults import placed
 from dy2st.runtime.input_spec import InputSpec
 
 MOST_KINDS = 4
@@ -104,19 +106,7 @@ class StaticFunction(Locked):
     def __get__(self, instance: Any, owner: type | None = None) -> StaticFunction:
         if instance is None:
             return self
-        holder = getattr(instance, "__dict__", None)
-        if holder is None:  # an instance with slots only: what the function keeps of it keeps it alive
-            found = self._slotted.get(instance)
-            if found is None:
-                found = self._slotted[instance] = self._bound_to(instance)
-            return found
-        bound = holder.get(BOUND)
-        if bound is None or bound.instance() is not instance:
-            bound = holder[BOUND] = BoundFunctions(instance)
-        found = bound.functions.get(self)
-        if found is None:
-            found = bound.functions[self] = self._bound_to(instance)
-        return found
+        return bound_function(self, instance, self._slotted, self._bound_to)
 
     def _bound_to(self, instance: Any) -> StaticFunction:
         return StaticFunction(
@@ -154,13 +144,17 @@ class StaticFunction(Locked):
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
         self._latest, self._like = _NOTHING, None
+        undecided: Undecided | None = None
         try:
             values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
             with rarely():
                 made = flatten(values, self._open.arguments)
-                program, made = self._program(made)
+                try:
+                    program, made = self._program(made)
+                except Undecided as found:
+                    program, made, undecided = None, found.made, found
                 if program is not None:
                     if pays(program):
                         self._remember(_kind(context, args, keywords), program, args, keywords, made)
@@ -173,7 +167,10 @@ class StaticFunction(Locked):
             self._history.eager += 1
             if made.iterators:  # some items may have been pulled
                 args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
-            return self.dygraph_function(*args, **keywords)
+            result = self.dygraph_function(*args, **keywords)
+            if undecided is not None:
+                decide(undecided, self._lock, self._open, self._fall_back)
+            return result
         except Exception as error:
             leave_as_eager(self.dygraph_function, error, args, keywords)
             error.__traceback__ = user_traceback(error.__traceback__)
@@ -264,6 +261,10 @@ class StaticFunction(Locked):
                 return self._program(flatten(rebuild_values(made), self._open.arguments))
             self._fall_back(key, error)
             return None, made
+        except Exception as error:
+            if self._full_graph:
+                raise
+            raise Undecided(key, made, error) from None
         number = self._history.calls(self._cache.order) + 1
         if program.traced.failed is not None or made.iterators:
             self._history.once += 1
@@ -289,7 +290,8 @@ class StaticFunction(Locked):
         try:
             with chosen_policy(self.checkpoint):
                 traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)
-        except TraceError:
+        except TraceError as error:
+            placed(error, self.__dy2st_function__)
             if not made_trace.opened:
                 raise
             self._open.close_state(made_trace.opened)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dis
 from types import TracebackType
+from typing import Any
 
-from dy2st.errors import TraceError
+from dy2st.errors import ConversionError, Dy2stError, TraceError, located
 from dy2st.ir.location import Location, error_at, is_user_frame, user_location
 
 MAKERS = ("dy2st.ir.", "dy2st.autodiff.", "dy2st.passes.")
@@ -33,11 +34,30 @@ def refuse_fault(error: BaseException) -> None:
         last = last.tb_next
     if last is None or not _is_fault(last):
         return
-    raise error_at(
+    raise fault(error) from error
+
+
+def fault(error: BaseException) -> TraceError:
+    """Return what is said of an exception that eager does not raise."""
+    return error_at(
         TraceError,
         place_of(error.__traceback__),
         f"dy2st failed to convert this, which is a fault of dy2st: {type(error).__name__}: {error}",
-    ) from error
+        "please report it with this function",
+    )
+
+
+def placed(error: Dy2stError, function: Any) -> None:
+    """Let a refusal that names no line name the innermost line of the user's that it came from, or the function's."""
+    if not isinstance(error, (TraceError, ConversionError)) or error.file is not None:
+        return
+    place = _innermost(error.__traceback__)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if place is None and code is not None:
+        place = Location(code.co_filename, code.co_firstlineno, code.co_name)
+    if place is not None:
+        error.file, error.line = place.file, place.line
+        error.args = (located(error.reason, place.file, place.line, error.hint),)
 
 
 def _is_fault(at: TracebackType) -> bool:
@@ -48,11 +68,15 @@ def _is_fault(at: TracebackType) -> bool:
 
 
 def place_of(traceback: TracebackType | None) -> Location | None:
-    """Return the innermost line of the user's that a traceback names."""
+    """Return the innermost line of the user's that a traceback names, else the one that is running."""
+    return _innermost(traceback) or user_location()
+
+
+def _innermost(traceback: TracebackType | None) -> Location | None:
     found = None
     while traceback is not None:
         if is_user_frame(traceback.tb_frame):
             code = traceback.tb_frame.f_code
             found = Location(code.co_filename, traceback.tb_lineno, code.co_name)
         traceback = traceback.tb_next
-    return found or user_location()
+    return found
