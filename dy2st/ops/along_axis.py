@@ -153,11 +153,13 @@ def grid_of(xp: Any, shape: tuple[int, ...], indices: Any, axis: int) -> tuple[A
 
 
 def put_samples(rng: np.random.Generator, mode: str) -> Iterator[Sample]:
-    """Yield operands of ops that put values: repeated indices, distinct ones along the first axis, none at all."""
+    """Yield operands of ops that put values: repeated indices, distinct ones along the first axis, none at all, all."""
     x = rng.normal(size=(3, 4))
     yield Sample((x, rng.integers(-4, 4, size=(3, 6)), rng.normal(size=(3, 6))), {"axis": 1, "mode": mode})
     yield Sample((x, np.array([[2, 0, 1, 1], [2, 1, 0, 2]]), rng.normal(size=(2, 4))), {"axis": 0, "mode": mode})
     yield Sample((x, np.zeros((3, 0), np.int64), np.zeros((3, 0))), {"axis": 1, "mode": mode})
+    turned = np.tile(np.array([3, 2, 1, 0]), (3, 1))
+    yield Sample((x, turned, rng.normal(size=(3, 4))), {"axis": 1, "mode": mode})
 
 
 def _last(xp: Any, shape: tuple[int, ...], grid: tuple[Any, ...], axis: int) -> Any:

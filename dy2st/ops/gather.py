@@ -130,6 +130,7 @@ class TakeAdd(_Scatter):
         yield Sample((rng.normal(size=(2, 4)), rng.normal(size=(2, 2, 2)), indices), {"axis": 1})
         yield Sample((rng.normal(size=(4, 2)), rng.normal(size=(2, 2, 2)), indices), {"axis": 0})
         yield Sample((rng.normal(size=(3,)), rng.normal(size=()), np.array(2)), {"axis": 0})
+        yield Sample((rng.normal(size=(4, 2)), rng.normal(size=(4, 2)), np.array([3, 2, 1, 0])), {"axis": 0})
 
 
 class GatherNd(_Gather):
@@ -190,6 +191,8 @@ class ScatterNdAdd(_Scatter):
         indices = np.array([[0, 1], [-1, 2], [0, 1]])
         yield Sample((rng.normal(size=(2, 3, 4)), rng.normal(size=(3, 4)), indices), {"depth": 2})
         yield Sample((rng.normal(size=(3,)), rng.normal(size=()), np.array([1])), {"depth": 1})
+        places = np.array([[3], [2], [1], [0]])
+        yield Sample((rng.normal(size=(4, 2)), rng.normal(size=(4, 2)), places), {"depth": 1})
 
 
 def _refuse_places(name: str, places: TensorType) -> None:

@@ -121,6 +121,9 @@ class IndexSet(_IndexWrite):
             yield Sample((x, rng.normal(size=shape), *operands), {"spec": spec})
         yield Sample((rng.normal(size=(4, 3)), rng.normal(size=(1,))), {"spec": (("slice", 1, 3, None),)})
         yield Sample((rng.normal(size=(4,)), rng.normal(size=(3,)), np.array([1, -3, 1])), {"spec": (("tensor",),)})
+        x, y = rng.normal(size=(2, 4, 3))
+        yield Sample((x, y, np.array([3, 2, 1, 0])), {"spec": (("tensor",),)})
+        yield Sample((x, y), {"spec": (("slice", None, None, -1),)})
 
 
 class IndexAdd(_IndexWrite):

@@ -103,6 +103,7 @@ class MatMulAdd(Op):
         plain = {"transpose_x": False, "transpose_y": False}
         yield Sample((rng.normal(size=(5, 2, 3)), rng.normal(size=(5, 3, 4)), np.ones((5, 2, 4))), plain)
         yield Sample((np.ones((2, 0)), np.ones((0, 4)), np.ones((2, 4))), plain)
+        yield Sample(tuple(rng.normal(size=(3, 3, 3))), plain)
 
 
 def _product_type(x: TensorType, y: TensorType, transpose_x: bool, transpose_y: bool) -> TensorType:

@@ -38,6 +38,8 @@ class Values:
         self._elsewhere: dict[str, str] = {}
         """Where control goes when the interpreter is to take over, for each place where failures go."""
         self._dying: set[Value] = set()
+        self._twice: Collection[Value] = ()
+        """What the current operation reads as more than one of its operands."""
         self._used: Collection[Value] = ()
 
     def finish(self) -> None:
@@ -60,6 +62,13 @@ class Values:
             self._dying.discard(value)
             return True
         return False
+
+    def takes_to_write(self, value: Value) -> bool:
+        """Take over an operand whose memory is to be written while others are read; False where one of these is it.
+
+        A view of it among the others holds its block: that tells, where the code runs, whether it may be written to.
+        """
+        return value not in self._twice and self.takes(value)
 
     @property
     def dying(self) -> frozenset[Value]:

@@ -5,6 +5,7 @@ Rules write one operation each; an operation without a rule is a call back into 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -187,7 +188,7 @@ class Writer(Values):
         return env, held
 
     def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
-        dying = set(self._dying)
+        dying, outer, self._twice = set(self._dying), self._twice, _more_than_once(step.operands)
         if isinstance(step, (Group, Joint, Epilogue)):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
@@ -200,6 +201,7 @@ class Writer(Values):
                 made = (rule or host_rule)(self, step, operands)
             else:
                 made = self._step_in_memory(rule, step, operands)
+        self._twice = outer
         made = [self.fitted(v.type, c) for v, c in zip(step.results, made, strict=True)]
         for value, components in zip(step.results, made, strict=True):
             if len(components) != len(kinds(value.type)):
@@ -220,6 +222,7 @@ class Writer(Values):
         dying = self._dying
         self._dying = {*(dying - set(small)), *(() if at_once else memory)}
         values = [apart.get(v, v) for v in step.operands]
+        self._twice = _more_than_once(values)
         copy = Operation(step.op, values, step.attributes, step.blocks, step.location)
         copy.results = step.results
         for notes in (self.ahead, self.later):
@@ -352,6 +355,10 @@ class Writer(Values):
 def host_rule(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write an operation as a call of its `eval`."""
     return w.host(host_call(operation), operands)
+
+
+def _more_than_once(values: Sequence[Value]) -> set[Value]:
+    return {v for v, count in Counter(values).items() if count > 1}
 
 
 def _last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, int]:

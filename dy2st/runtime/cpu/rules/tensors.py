@@ -272,7 +272,7 @@ def index_leading(w: Writer, operation: Operation, operands: list[Components]) -
 
 def writable(w: Writer, value: Value, components: Components) -> Components:
     """Return a tensor with the same elements that may be written into: the operand where nobody else holds it."""
-    return alone(w, tensor_type(value), components, w.takes(value))
+    return alone(w, tensor_type(value), components, w.takes_to_write(value))
 
 
 def alone(w: Writer, t: TensorType, components: Components, taken: bool = True) -> Components:

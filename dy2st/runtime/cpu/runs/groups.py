@@ -210,7 +210,7 @@ def _room(
     if before is not None and _ends_as(made, value, before):
         return room_in_place(w, value, given[before])
     shape = ["1" if axis is None else extents[axis] for axis in made.group.maps[value]]
-    old = next((v for v in whole if _ends_as(made, value, v) and w.takes(v)), None)
+    old = next((v for v in whole if _ends_as(made, value, v) and w.takes_to_write(v)), None)
     if old is None:
         return allocate(w, t.dtype, shape)
     place, block = allocate_unless_reused(w, t.dtype, shape, given[old])
