@@ -18,6 +18,9 @@ What a user does wrong with values (shapes, dtypes, indices) raises Python's own
 
 from __future__ import annotations
 
+_LONGEST = 600
+"""From how many letters on the middle of an error that quotes a file is left out."""
+
 
 class Dy2stError(Exception):
     """Base of the errors that dy2st raises on its own behalf."""
@@ -60,7 +63,11 @@ class ProgramSyntaxError(Dy2stError, ValueError):
 
 
 class FileFormatError(Dy2stError, ValueError):
-    """A file that is damaged, of a newer version, or not a dy2st file."""
+    """A file that is damaged, of a newer version, or not a dy2st file; the text, which quotes it, is never long."""
+
+    def __init__(self, message: str = ""):
+        half = _LONGEST // 2
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:half]} ... {message[-half:]}")
 
 
 class AutodiffError(Dy2stError, RuntimeError):

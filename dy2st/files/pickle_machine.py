@@ -15,15 +15,22 @@ the `classes`, which are arguments at most. Everything else is refused.
 
 from __future__ import annotations
 
-import mmap
 import pickletools
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from dy2st.errors import FileFormatError
 from dy2st.records import record
 
 MAX_PROTOCOL = 4
+MAX_OPCODES = 2_000_000
+"""A tensor takes some 40 of them, a number in a list one; a million take Python two seconds and up to 100 MB."""
+_MAX_LINE = 1 << 20
+_MAX_NUMBER = 1 << 128
+_MAX_KEY = 1 << 64
+_MAX_PLACES = 1 << 32
+_MAX_FLOAT_KEYS = 1000
+"""Floats too can be chosen so that the hashes of many are one, and a dict takes the square of their time."""
 
 
 @record(frozen=True)
@@ -35,6 +42,26 @@ class Global:
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
+
+
+class _Bounded:
+    """A file that is asked for no more bytes than it has: a pickle may say that a text has 2 ** 60."""
+
+    def __init__(self, file: BinaryIO, size: int):
+        self.file, self.size, self.left = file, size, size
+
+    def tell(self) -> int:
+        return self.size - self.left
+
+    def read(self, count: int) -> bytes:
+        data = self.file.read(min(count, self.left))
+        self.left -= len(data)
+        return data
+
+    def readline(self) -> bytes:
+        data = self.file.readline(_MAX_LINE)
+        self.left -= len(data)
+        return data
 
 
 class Machine:
@@ -61,16 +88,20 @@ class Machine:
         self.marks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
 
-    def run(self, mapped: mmap.mmap) -> Any:
-        """Return what the pickle makes; FileFormatError when it is damaged, or more than data."""
+    def run(self, file: BinaryIO, size: int) -> Any:
+        """Return what a pickle of `size` bytes makes; FileFormatError when it is damaged, or more than data."""
+        bounded, count = _Bounded(file, size), 0
         try:
-            for opcode, argument, _ in pickletools.genops(mapped):  # type: ignore[arg-type]
+            for opcode, argument, _ in pickletools.genops(bounded):  # type: ignore[arg-type]
                 self.step(opcode.name, argument)
+                count += 1
+                if count > MAX_OPCODES:
+                    raise FileFormatError(f"the pickle has more than {MAX_OPCODES} opcodes")
         except FileFormatError:
             raise
         except (ValueError, OverflowError) as error:
             raise FileFormatError(f"the pickle is damaged or cut short: {error!s:.200}") from error
-        if mapped.tell() != len(mapped):
+        if bounded.left:
             raise FileFormatError("there are bytes behind the end of the pickle (a PyTorch file?)")
         if self.marks or len(self.stack) != 1:
             raise FileFormatError("the pickle is damaged: it ends with something left over")
@@ -79,6 +110,8 @@ class Machine:
     def step(self, name: str, argument: Any) -> None:
         """Do what one opcode says."""
         if name in _PUSH:
+            if type(argument) is int and not -_MAX_NUMBER < argument < _MAX_NUMBER:
+                raise FileFormatError("the pickle has a number of more than 128 bits")
             self.stack.append(argument)
         elif name in _CONSTANTS:
             self.stack.append(_CONSTANTS[name])
@@ -129,6 +162,8 @@ class Machine:
         self.memo[len(self.memo)] = self.peek()
 
     def op_binput(self, index: int) -> None:
+        if not 0 <= index < _MAX_PLACES:
+            raise _damaged()
         self.memo[index] = self.peek()
 
     op_long_binput = op_put = op_binput
@@ -193,7 +228,11 @@ def _damaged() -> FileFormatError:
 def _set_items(target: dict[Any, Any], given: list[Any]) -> None:
     if len(given) % 2 or not all(isinstance(key, (str, int, float)) for key in given[::2]):
         raise FileFormatError("the pickle has a dict whose keys are neither texts nor numbers")
+    if any(type(key) is int and not -_MAX_KEY < key < _MAX_KEY for key in given[::2]):
+        raise FileFormatError("the pickle has a dict with a number of more than 64 bits as a key")
     target.update(zip(given[::2], given[1::2], strict=True))
+    if any(type(key) is float for key in given[::2]) and sum(type(key) is float for key in target) > _MAX_FLOAT_KEYS:
+        raise FileFormatError(f"the pickle has a dict with more than {_MAX_FLOAT_KEYS} floats as keys")
 
 
 def _dict(given: list[Any]) -> dict[Any, Any]:

@@ -9,15 +9,15 @@ are checked against the bytes that are there before anything is made of them.
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import reprlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from dy2st.errors import FileFormatError
+from dy2st.files import regular
 from dy2st.files.pickle_machine import Global, Machine
 from dy2st.records import record
 
@@ -55,26 +55,23 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     FileFormatError says in one line what is wrong with a file that is damaged, or that holds anything else.
     """
-    with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            raise FileFormatError(f"{path}: the file is empty or cut short")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            try:
-                found = _Reader(len(mapped)).read(mapped)
-                return _rejoined(found) if type(found) is dict else found
-            except FileFormatError as error:
-                raise FileFormatError(f"{path}: {error}") from error
+    with regular.errors_of(path), regular.opened(path) as (file, size):
+        if not size:
+            raise FileFormatError("the file is empty or cut short")
+        found = _Reader(size).read(file)
+        return _rejoined(found) if type(found) is dict else found
 
 
 class _Reader:
     """Makes what a pickle of `size` bytes holds; a file that says the same bytes over and over is refused."""
 
     def __init__(self, size: int):
+        self.size = size
         self.left = 2 * size  # protocol 2 has bytes first as text
         self.calls = {**_CALLS, Global("_codecs", "encode"): self.encoded}
 
-    def read(self, mapped: mmap.mmap) -> Any:
-        return _finished(Machine(self.calls, (_NDARRAY,), self.build).run(mapped), 0, {})
+    def read(self, file: BinaryIO) -> Any:
+        return _finished(Machine(self.calls, (_NDARRAY,), self.build).run(file, self.size), 0, {})
 
     def encoded(self, text: Any, encoding: Any) -> bytes:
         _require(type(text) is str and encoding == "latin1")

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.errors import FileFormatError
-from dy2st.files import atomic, safetensors_io
+from dy2st.files import atomic, safetensors_head, safetensors_io
 
 SUFFIX = ".safetensors"
 _DTYPES: Mapping[str, np.dtype[Any]] = {
@@ -24,28 +23,19 @@ _DTYPES: Mapping[str, np.dtype[Any]] = {
 }
 
 
-def format_of(path: str | os.PathLike[str]) -> str:
-    """Return what the metadata of a safetensors file say its format is: "dy2st-state", "pt", ...; "" for nothing."""
-    mapped, size = safetensors_io.map_file(path, False)
-    try:
-        _, metadata = safetensors_io.parse(mapped[8 : 8 + size])
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from error
-    return (metadata or {}).get("format", "")
-
-
 def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the tensors of a file by name, mapped; they can be written to, which changes no file.
+    """Return the tensors of a file by name; they can be written to, which changes no file.
 
     FileFormatError says in one line what is wrong with a file that is damaged or has a dtype that is not here.
     """
-    mapped, size = safetensors_io.map_file(path, True)
-    try:
-        header, _ = safetensors_io.parse(mapped[8 : 8 + size])
-        entries = safetensors_io.entries_of(header, len(mapped) - 8 - size, _DTYPES)
-        arrays = {entry.name: safetensors_io.array_of(mapped, 8 + size, entry, True) for entry in entries}
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from error
+    with safetensors_head.opened(path) as found:
+        return tensors_of(found)
+
+
+def tensors_of(found: safetensors_head.Opened) -> dict[str, np.ndarray]:
+    """Return what `load` does of a file that was opened."""
+    entries = safetensors_head.entries_of(found.header, found.available, _DTYPES)
+    arrays = safetensors_io.arrays_of(found, entries)
     return {name: from_bfloat16(a) if a.dtype == np.uint16 else a for name, a in arrays.items()}
 
 

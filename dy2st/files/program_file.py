@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.files import safetensors_io, strict_json
+from dy2st.files import safetensors_head, safetensors_io, strict_json
 
 SUFFIX = ".dy2st"
 FORMAT = "dy2st"
@@ -65,23 +65,19 @@ def write(
 def read(
     path: str | os.PathLike[str], private: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
-    """Return (metadata, program, tensors) of `<path>.dy2st`; the tensors are mapped from the file, not copied.
+    """Return (metadata, program, tensors) of `<path>.dy2st`; the tensors are copies, which stay when the file goes.
 
-    They are read-only, or `private`: writing to them changes no file.
+    They are read-only unless `private`.
     FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
     """
-    target = found(path)
-    tensors, strings = safetensors_io.read(target, FORMAT, VERSION, private)
-    try:
+    with safetensors_head.opened(found(path)) as opened:
+        tensors, strings = safetensors_io.tensors_of(opened, FORMAT, VERSION, private)
         if strings.keys() != set(_KEYS):
             raise FileFormatError(f"the metadata {', '.join(_KEYS)} are expected")
         if hashlib.sha256(strings["program"].encode(errors="replace")).hexdigest() != strings["program_sha256"]:
             raise FileFormatError("the Program was altered: its checksum differs")
         program = _object(strings["program"], "the Program")
-        metadata = _object(strings["metadata"], "the metadata")
-    except FileFormatError as error:
-        raise FileFormatError(f"{target}: {error}") from error
-    return metadata, program, tensors
+        return _object(strings["metadata"], "the metadata"), program, tensors
 
 
 def _object(text: str, what: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ they are put together:
     null, true, 3, 0.5, "text"      themselves
     {"float": "nan"}                a float that JSON has no word for
     {"tensor": "fc.weight"}         an array
-    {"dict": [[key, node], ...]}    keys are strings, ints or bools
+    {"dict": [[key, node], ...]}    keys are strings, ints of 64 bits or bools
     {"list": [node, ...]}  {"tuple": [node, ...]}
 
 Nothing is pickled: reading a file runs no code.
@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.files import safetensors_io, strict_json
+from dy2st.files import safetensors_head, safetensors_io, strict_json
 
 FORMAT = "dy2st-state"
 VERSION = 1
 MAX_DEPTH = 100
 _STRUCTURE = "structure"
+KEYS = range(1 - 2**64, 2**64)
+"""Ints that may be keys. Of larger ones a file could have any number with the same hash: a dict of 60,000 took 90 s."""
 
 ToArray = Callable[[Any], "np.ndarray | None"]
 
@@ -50,19 +52,22 @@ def save(obj: Any, path: str | os.PathLike[str], to_array: ToArray = as_array) -
 
 
 def load(path: str | os.PathLike[str], from_array: Callable[[np.ndarray], Any] = lambda array: array) -> Any:
-    """Return what `save` wrote; `from_array` makes tensors of the arrays, which are mapped.
+    """Return what `save` wrote; `from_array` makes tensors of the arrays.
 
     The arrays can be written to; that changes no file.
     FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
     """
-    tensors, strings = safetensors_io.read(path, FORMAT, VERSION, private=True)
-    try:
-        if strings.keys() != {_STRUCTURE}:
-            raise FileFormatError(f"the metadata {_STRUCTURE} is expected")
-        node = strict_json.loads(strings[_STRUCTURE], "the structure")
-        return _Reader(tensors, from_array).value(node, 0)
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from error
+    with safetensors_head.opened(path) as found:
+        return state_of(found, from_array)
+
+
+def state_of(found: safetensors_head.Opened, from_array: Callable[[np.ndarray], Any]) -> Any:
+    """Return what `load` does of a file that was opened."""
+    tensors, strings = safetensors_io.tensors_of(found, FORMAT, VERSION, private=True)
+    if strings.keys() != {_STRUCTURE}:
+        raise FileFormatError(f"the metadata {_STRUCTURE} is expected")
+    node = strict_json.loads(strings[_STRUCTURE], "the structure")
+    return _Reader(tensors, from_array).value(node, 0)
 
 
 class _Writer:
@@ -95,6 +100,8 @@ class _Writer:
             raise TypeError(
                 f"a key of {_shown(place)} is of type {type(key).__name__}: keys are strings, ints or bools"
             )
+        if type(key) is int and key not in KEYS:
+            raise ValueError(f"a key of {_shown(place)} has more than 64 bits, which cannot be saved")
         return key
 
     def tensor(self, value: Any, array: np.ndarray, place: tuple[Any, ...]) -> str:
@@ -144,6 +151,8 @@ class _Reader:
     def mapping(self, pairs: list[Any], depth: int) -> Any:
         if not all(type(pair) is list and len(pair) == 2 and type(pair[0]) in (str, int, bool) for pair in pairs):
             raise FileFormatError("the structure has a dict that is not made of keys and values")
+        if not all(pair[0] in KEYS for pair in pairs if type(pair[0]) is int):
+            raise FileFormatError("the structure has a dict with a number of more than 64 bits as a key")
         found = {pair[0]: self.value(pair[1], depth + 1) for pair in pairs}
         if len(found) != len(pairs):
             raise FileFormatError("the structure has a dict with a key twice")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.files import pickled_state, plain_safetensors, safetensors_io, state_files
+from dy2st.files import pickled_state, plain_safetensors, regular, safetensors_head, state_files
 from dy2st.files.pickled_state import NAME_TABLE, Named
 from dy2st.files.plain_safetensors import from_bfloat16
 
@@ -30,17 +30,19 @@ def load(
         if isinstance(found, dict) and not keep_name_table:
             found.pop(NAME_TABLE, None)
         return _with_tensors(found, from_array, _has_named(found, set()), {})
-    if plain_safetensors.format_of(path).startswith("dy2st"):
-        return state_files.load(path, from_array)
-    return {name: from_array(array) for name, array in plain_safetensors.load(path).items()}
+    with safetensors_head.opened(path) as opened:
+        if (opened.metadata or {}).get("format", "").startswith("dy2st"):
+            return state_files.state_of(opened, from_array)
+        arrays = plain_safetensors.tensors_of(opened)
+    return {name: from_array(array) for name, array in arrays.items()}
 
 
 def _is_pickle(path: str | os.PathLike[str]) -> bool:
     """Say whether a file begins as a pickle of protocol 2 or later, and not with the length of a header and a brace."""
-    with open(path, "rb") as file:
+    with regular.errors_of(path), regular.opened(path) as (file, _):
         start = file.read(9)
     length = int.from_bytes(start[:8], "little")
-    return start.startswith(_PROTOCOL) and not (start.endswith(b"{") and length <= safetensors_io.MAX_HEADER)
+    return start.startswith(_PROTOCOL) and not (start.endswith(b"{") and length <= safetensors_head.MAX_HEADER)
 
 
 def _parts(found: Any) -> Iterable[Any]:

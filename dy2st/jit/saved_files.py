@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.errors import FileFormatError
-from dy2st.files import plain_safetensors, program_file, state_files, state_reading
+from dy2st.files import plain_safetensors, program_file, regular, state_files, state_reading
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.jit.saved_program import from_metadata, to_metadata
 from dy2st.jit.saving import saved_layer
@@ -67,11 +66,9 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     _check_configs("load", configs, ("model_filename", "params_filename"))
     target = program_file.found(_target(path, "load from"))
     metadata, data, arrays = program_file.read(target, private=True)
-    try:
+    with regular.errors_of(target):
         constants = {name: _read_only(array) for name, array in arrays.items() if name.startswith(CONSTANT)}
         return TranslatedLayer(from_metadata(metadata, from_json(data, constants), arrays))
-    except FileFormatError as error:
-        raise FileFormatError(f"{target}: {error}") from error
 
 
 def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.files import program_file, state_files, state_reading
+from dy2st.files import program_file, regular, state_files, state_reading
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Operation, Value
@@ -79,12 +79,10 @@ def load_inference_model(
     _check_configs("load_inference_model", configs, ("model_filename", "params_filename"))
     target = program_file.found(path_prefix)
     metadata, data, arrays = program_file.read(target, private=True)
-    try:
+    with regular.errors_of(target):
         constants = {name: array for name, array in arrays.items() if name.startswith(CONSTANT)}
         made = from_json(data, constants)
         arguments, results = _checked(metadata, made, arrays)
-    except FileFormatError as error:
-        raise FileFormatError(f"{target}: {error}") from error
     block = made.block
     recorder = ProgramRecorder(Builder(block))
     recorder.for_test = True

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from dy2st.dtypes import ALL
 from dy2st.errors import FileFormatError
 from dy2st.files import program_file as files
-from dy2st.files import safetensors_io
+from dy2st.files import safetensors_head, safetensors_io
 from dy2st.ir.equality import structurally_equal
 from dy2st.ir.serialize import from_json, to_json
 from tests.ir import programs
@@ -62,7 +62,7 @@ def test_arrays_that_are_not_contiguous(tmp_path: Path) -> None:
     assert found["v"].tolist() == [[3, 3], [3, 3]]
 
 
-def test_tensors_are_aligned_mapped_and_read_only(small: Path) -> None:
+def test_tensors_are_aligned_and_read_only(small: Path) -> None:
     tensors = files.read(small)[2]
     for array in tensors.values():
         assert array.ctypes.data % safetensors_io.ALIGNMENT == 0
@@ -151,7 +151,7 @@ def test_what_cannot_be_written(
 
 
 def test_a_header_that_no_reader_takes_is_not_written(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safetensors_io, "MAX_HEADER", 100)
+    monkeypatch.setattr(safetensors_head, "MAX_HEADER", 100)
     with pytest.raises(ValueError, match=r"the header would have \d+ bytes, the limit is 100"):
         files.write(small, PROGRAM, {}, {})
 
@@ -256,7 +256,7 @@ def test_files_that_are_not_ours(small: Path, content: bytes, message: str) -> N
 
 
 def test_a_header_past_the_limit_is_not_read(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safetensors_io, "MAX_HEADER", 100)
+    monkeypatch.setattr(safetensors_head, "MAX_HEADER", 100)
     with pytest.raises(FileFormatError, match=r"the header is said to have \d+ bytes"):
         files.read(small)
 

@@ -57,7 +57,7 @@ TREES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3) | st.integers(1 - 2**64, 2**64 - 1), inner, max_size=3)
     ),
     max_leaves=8,
 )
