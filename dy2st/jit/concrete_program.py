@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from dy2st.functions.assigning import clone
 from dy2st.ir.context import current
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
@@ -186,7 +187,7 @@ class ConcreteProgram:
         kept = list(inputs)
         for i in (*leaves, *(first + i for i in state)):
             if i in shown or inputs[i]._version is not None:
-                kept[i] = copy_of(inputs[i])
+                kept[i] = copy_of(inputs[i]) if inputs[i]._node is not None else clone(inputs[i])  # the same leaf
         return kept
 
     def _raised_again(self, error: Exception, inputs: list[Any], xp: Any) -> Exception:
