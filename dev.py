@@ -59,10 +59,18 @@ def demo(options: argparse.Namespace) -> int:
 
 
 def test(options: argparse.Namespace) -> int:
-    """Run the tests on two processes, less what takes minutes; further arguments go to pytest."""
+    """Run the tests on two processes, less what takes minutes; further arguments go to pytest.
+
+    The second of two runs on one cache begins with all that the first one has kept.
+    """
     ensure_environment()
     selection = {"fast": ("--fast",), "soak": (), "": ("-m", "not soak")}[options.selection]
-    return _python("-m", "pytest", "-n", "2", *selection, *options.rest)
+    command = ("-m", "pytest", "-n", "2", *selection, *options.rest)
+    if not options.twice:
+        return _python(*command)
+    with tempfile.TemporaryDirectory(prefix="dy2st-twice-") as cache:
+        os.environ["DY2ST_CACHE_DIR"] = cache
+        return _python(*command) or _python(*command)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -219,13 +227,14 @@ def _parser() -> argparse.ArgumentParser:
     add(setup)
     add(demo)
     testing = add(test)
-    testing.usage = "dev.py test [-h] [--fast | --soak] [pytest arguments]"
+    testing.usage = "dev.py test [-h] [--fast | --soak] [--twice] [pytest arguments]"
     testing.epilog = "Examples: dev.py test -k while_loop -x     dev.py test tests/ir --update-golden"
     selection = testing.add_mutually_exclusive_group()
     selection.add_argument(
         "--fast", dest="selection", action="store_const", const="fast", default="", help="a minute: few cases each"
     )
     selection.add_argument("--soak", dest="selection", action="store_const", const="soak", help="all, soak tests too")
+    testing.add_argument("--twice", action="store_true", help="a second time on what the first time has kept on disk")
     add(check)
     add(docs)
     benching = add(bench)

@@ -44,6 +44,7 @@ from dy2st.runtime.cpu.calls import memory_ahead
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.faults import placed
 from dy2st.runtime.input_spec import InputSpec
+from dy2st.runtime.settled_loops import Notes
 
 MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""
@@ -284,18 +285,20 @@ class StaticFunction(Locked):
         if len(self._cache) + self._history.once == MANY:
             warn_of_tracing(self._function, why)
 
-    def _traced(self, made: Flattened, specs: dict[str, InputSpec]) -> ConcreteProgram:
-        made_trace = Trace(frozenset(self._open.state))
+    def _traced(self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None) -> ConcreteProgram:
+        made_trace = Trace(frozenset(self._open.state), notes)
         self._memory = memory_ahead.expected(self.__dy2st_function__, made.leaves)
         try:
             with chosen_policy(self.checkpoint):
                 traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)
-        except TraceError as error:
-            placed(error, self.__dy2st_function__)
-            if not made_trace.opened:
+        except Exception as error:
+            if isinstance(error, TraceError):
+                placed(error, self.__dy2st_function__)
+            if isinstance(error, TraceError) and made_trace.opened:
+                self._open.close_state(made_trace.opened)
+            elif not made_trace.loop_notes.dropped():
                 raise
-            self._open.close_state(made_trace.opened)
-            return self._traced(made, specs)
+            return self._traced(made, specs, made_trace.loop_notes)
         for note in traced.notes:
             self._history.fall_back(note)
         return ConcreteProgram(traced, made, strict=self.strict)

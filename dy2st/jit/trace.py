@@ -36,6 +36,7 @@ from dy2st.runtime.histories import Histories
 from dy2st.runtime.log import Key
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.settled_loops import Notes
 from dy2st.runtime.structure import alternative, encode
 from dy2st.runtime.templates import Template
 from dy2st.runtime.tensor import Tensor
@@ -97,8 +98,9 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
 
     of_function = True
 
-    def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset()) -> None:
+    def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset(), notes: Notes | None = None) -> None:
         super().__init__(Builder(), open_state)
+        self.loop_notes = notes or self.loop_notes
         self.rebound = Rebound(self)
         self.moved: set[int] = set()
         self.parameters: list[tuple[Parameter, tuple[int, int]]] = []

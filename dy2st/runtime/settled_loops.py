@@ -18,7 +18,7 @@ from dy2st.ir.location import Location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import TensorType
-from dy2st.records import record
+from dy2st.records import field, record
 from dy2st.runtime import kept_programs
 from dy2st.runtime.cpu.kept import cache
 from dy2st.runtime.meeting import meet
@@ -28,7 +28,6 @@ from dy2st.shapes import Dim, Extent, substituted
 Slot = Any
 """The number of a local variable, or the key of an entry of the write log."""
 _MOST_FAILURES = 2
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError)
 
 
 @record
@@ -60,6 +59,27 @@ class Settled:
                 pairs = zip(tensor_type(arguments[slot][0]).shape, t.type.shape, strict=True)
                 known |= {str(symbol): e for symbol, e in pairs if isinstance(symbol, Dim) and symbol != e}
         return all(meet(entering[slot], _with(left[slot], known), trace) == t for slot, t in self.templates.items())
+
+
+@record
+class Notes:
+    """What a trace has begun loops with that earlier ones had kept."""
+
+    are_read: bool = True
+    used: list[str] = field(default_factory=list[str])
+    """The keys."""
+
+    def kept(self, key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
+        """Return what is kept of a loop, as `kept` does; after an error nothing is."""
+        return kept(key, variables, seen) if self.are_read else None
+
+    def dropped(self) -> bool:
+        """Forget what a trace that failed had begun with, so that one without that may follow; False for nothing."""
+        for key in self.used:
+            forget(key)
+        was_used, self.are_read = bool(self.used), False
+        self.used = []
+        return was_used
 
 
 def _with(t: Template, known: Mapping[str, Extent]) -> Template:
@@ -125,7 +145,7 @@ def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Tem
         found = [(*_slot(name, variables), how) for name, how in data]
         templates = {slot: _changed(seen(slot, owner), how) for slot, owner, how in found}
         return Settled(templates, int(skipped), int(failures))
-    except _UNREADABLE:  # written by somebody else, or of a loop in whose place there is another one now
+    except Exception:  # written by somebody else, or of a loop in whose place there is another one now
         return Settled({}, 0)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from dy2st.errors import Dy2stError, StructureError, TraceError
+from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_at, user_frame, user_location
 from dy2st.ir.program import Value
@@ -30,6 +30,7 @@ from dy2st.runtime.settled_loops import Settled, gradients_reach
 from dy2st.runtime.structure import decode, encode
 from dy2st.runtime.symbolic_range import SymbolicIterable
 from dy2st.runtime.templates import Const, ListOf, NewList, Number, Template, TensorLike, types_of
+from dy2st.runtime.tensor import Tensor
 
 Thunk = Callable[[], Any]
 MOST_ATTEMPTS = 16
@@ -144,15 +145,16 @@ class Loop:
         key = settled_loops.key_of(self.place, self.names, entering)
         frame = user_frame()
         variables = {} if frame is None else frame.f_locals
-        settled = None if key is None else settled_loops.kept(key, variables, self._seen_template)
-        if settled is not None and settled.templates:
+        settled = None if key is None else trace.loop_notes.kept(key, variables, self._seen_template)
+        if key is not None and settled is not None and settled.templates:
             found = self._from(settled, turn, enter)
             if found is not None:
+                trace.loop_notes.used.append(key)
                 return found
         names, written = trace.builder.names, trace.aliases.writes
         child, after, skipped = self._until_stable(turn, enter, names.count)
         depends = trace.aliases.writes != written or any(o.op.name == "raise" for o in child.block.walk())
-        if key is None or (settled is not None and not settled.templates):
+        if key is None or not trace.loop_notes.are_read or (settled is not None and not settled.templates):
             return child, after
         failures = 0 if settled is None else settled.failures + 1
         if not depends:  # on traces before it
@@ -190,9 +192,29 @@ class Loop:
         self, settled: Settled, turn: Thunk, enter: Callable[[Builder], None] | None
     ) -> tuple[Builder, Any] | None:
         """Trace the turn once, from what an earlier trace settled on; None where this one would not settle on that."""
-        trace = self.trace
-        mark, written, entering = trace.checkpoint(), trace.aliases.writes, dict(self.templates)
+        trace, entering = self.trace, dict(self.templates)
+        mark = trace.checkpoint()
         keys = [slot for slot in settled.templates if slot not in entering]
+        try:
+            child, after, holds = self._attempt_from(settled, keys, turn, enter)
+            if holds:
+                return child, after
+        except Exception:  # what was kept is of another loop, or the next trace finds the same
+            pass
+        trace.rollback(mark)
+        self.templates = entering
+        self.entering = {slot: x for slot, x in self.entering.items() if slot not in keys}
+        self.keys, self.lent, self.seen = [], {}, []
+        return None
+
+    def _attempt_from(
+        self, settled: Settled, keys: list[Any], turn: Thunk, enter: Callable[[Builder], None] | None
+    ) -> tuple[Builder, Any, bool]:
+        """Trace the turn from what an earlier trace settled on; say too whether this one would settle on that.
+
+        `keys` are the slots that nothing has told before.
+        """
+        trace, entering, written = self.trace, dict(self.templates), self.trace.aliases.writes
         self.keys += keys
         self.entering |= {k: trace.current(k) for k in keys}
         entering |= {k: self._seen_template(k) for k in keys}
@@ -201,21 +223,18 @@ class Loop:
         child = trace.builder.child()
         if enter is not None:
             enter(child)
-        try:
-            stable, after = self._attempt(child, turn)
-            stable = stable and trace.aliases.writes == written
-            stable = stable and settled.is_confirmed(trace, entering, self.leaving, self.arguments)
-            said = [i for i, t in self.templates.items() if _needs_gradient(t) and not _needs_gradient(entering[i])]
-            left = {i: getattr(x, "_payload", None) for i, x in self.left.items()}
-            if stable and gradients_reach(said, left, self.arguments, child, trace.needs):
-                return child, after
-        except (TraceError, RaisesAlways):
-            pass  # what was kept is of another loop, or the next trace finds the same
-        trace.rollback(mark)
-        self.templates = {slot: t for slot, t in entering.items() if slot not in keys}
-        self.entering = {slot: x for slot, x in self.entering.items() if slot not in keys}
-        self.keys, self.lent, self.seen = [], {}, []
-        return None
+        stable, after = self._attempt(child, turn)
+        if not stable or trace.aliases.writes != written:
+            return child, after, False
+        if not settled.is_confirmed(trace, entering, self.leaving, self.arguments):
+            return child, after, False
+        said = [i for i, t in self.templates.items() if _needs_gradient(t) and not _needs_gradient(entering[i])]
+        left = {i: self._value_left(x) for i, x in self.left.items()}
+        return child, after, gradients_reach(said, left, self.arguments, child, trace.needs)
+
+    def _value_left(self, x: Any) -> Value | None:
+        """Return the value of what a turn left in a slot where that is a tensor, also one from outside of the trace."""
+        return self.trace.value_of(x) if isinstance(x, Tensor) else None
 
     def _seen_template(self, slot: Any, owner: Any = None) -> Template:
         """Return the template of what a slot holds before the loop; `owner` is the list of which it is the content."""

@@ -27,6 +27,7 @@ from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import recast
 from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.settled_loops import Notes
 from dy2st.runtime.structure import alternative
 from dy2st.runtime.symbolic_range import SymbolicIterable
 from dy2st.runtime.templates import Const, Number, OneOf, TensorLike, holds_objects
@@ -66,6 +67,8 @@ class Tracer(HeldByOthers):
         """Where exceptions were raised first, by id."""
         self.refused: NeedsPythonValue | None = None
         """What a test of a statement that stays raised; not to be lost where the user's code catches everything."""
+        self.loop_notes = Notes()
+        """What loops began with."""
         self.iterators: dict[int, tuple[Any, Any]] = {}
         """Iterators of Python's that the trace made, by id, and the block in which it did."""
 

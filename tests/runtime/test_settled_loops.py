@@ -272,3 +272,54 @@ def test_objects_of_this_process_are_not_kept():
     settled_loops.keep("1" * 64, {0: Const(None)}, {0: Const("x")}, {}, 0)
     settled_loops.keep("1" * 64, {("rng",): Number("int")}, {("rng",): Number("int")}, {}, 0)
     assert not cache.has("1" * 64)
+
+
+OUTSIDE = paddle.to_tensor(W[0], stop_gradient=False)
+
+
+def taking_one_from_outside(x):
+    h, t = x[0], 0
+    while t < x.shape[0]:
+        h = OUTSIDE
+        t += 1
+    return h
+
+
+def taking_one_from_outside_in_turn(x):
+    h, out = x[0], []
+    for _ in range(x.shape[0]):
+        out.append(h)
+        h = OUTSIDE
+    return out
+
+
+@pytest.mark.parametrize("function", [taking_one_from_outside, taking_one_from_outside_in_turn])
+def test_a_tensor_from_outside_is_carried_again(function, attempts):
+    first, *same = [traced(function, attempts)[1] for _ in range(3)]
+    assert same == [first, first]
+
+
+def stale(*args):
+    raise AttributeError("of a note")
+
+
+def test_an_error_in_the_turn_drops_what_was_kept(attempts, monkeypatch):
+    _, first, _ = traced(counting, attempts)
+    monkeypatch.setattr(Settled, "is_confirmed", stale)
+    assert traced(counting, attempts)[1] == first
+
+
+def test_a_slot_that_the_loop_does_not_have_drops_what_was_kept(attempts, monkeypatch):
+    _, first, _ = traced(counting, attempts)
+    monkeypatch.setattr(settled_loops, "kept", lambda *args: Settled({99: Number("int")}, 0))
+    assert traced(counting, attempts)[1] == first
+
+
+def test_an_error_behind_the_loop_drops_what_was_kept(attempts, monkeypatch):
+    count, first, _ = traced(counting, attempts)
+    real = Loop._finish
+    with monkeypatch.context() as patched:
+        finish = lambda loop, *args: (stale if loop.trace.loop_notes.used else real)(loop, *args)
+        patched.setattr(Loop, "_finish", finish)
+        assert traced(counting, attempts)[1] == first
+    assert traced(counting, attempts)[:2] == (count, first)  # nothing is kept of it any more
