@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import dtypes_of_ops
 from docstrings import to_markdown
 
 from dy2st.runtime.tensor import Tensor
@@ -39,6 +40,7 @@ dy2st turns plain Python on tensors into one static, differentiable, saveable Pr
 - [Architecture](architecture.md): the layers, and the way of a call through them
 - [Examples](examples.md): programs to read and to run, from LeNet to a detector
 - [Paddle's names](paddle-names.md): which of them are here, and what differs
+- [Which op is defined on what](dtypes-of-ops.md): bool, integers, floats, complex numbers
 - [Performance](performance.md): whole workloads beside other packages
 - API: {pages}
 - For who works on dy2st: [an op](writing-an-op.md), [a transformer](writing-a-transformer.md),
@@ -56,6 +58,7 @@ def main() -> None:
     pages["api/Tensor.md"] = tensor_page()
     pages["paddle-names.md"] = names_page()
     pages["examples.md"] = examples_page()
+    pages["dtypes-of-ops.md"] = dtypes_of_ops.page()
     pages["index.md"] = INDEX.format(pages=", ".join(f"[{name}](api/{name}.md)" for name in ("Tensor", *NAMESPACES)))
     for name, text in pages.items():
         (target / name).write_text(text, encoding="utf-8")

@@ -9,7 +9,7 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.operands import binary, cast_to, op, pair, tensor
+from dy2st.functions.operands import binary, cast_to, op, ordered, pair, tensor
 from dy2st.ops.base import Op
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
@@ -118,17 +118,17 @@ def isfinite(x: Any, name: str | None = None) -> Tensor:
 
 def isposinf(x: Any, name: str | None = None) -> Tensor:
     """Return a bool tensor, true where x is plus infinity."""
-    return tensor(x, "isposinf") == float("inf")
+    return ordered(x, "isposinf") == float("inf")
 
 
 def isneginf(x: Any, name: str | None = None) -> Tensor:
     """Return a bool tensor, true where x is minus infinity."""
-    return tensor(x, "isneginf") == -float("inf")
+    return ordered(x, "isneginf") == -float("inf")
 
 
 def signbit(x: Any, name: str | None = None) -> Tensor:
     """Return a bool tensor, true where x is negative or -0."""
-    x = tensor(x, "signbit")
+    x = ordered(x, "signbit")
     if x.dtype.kind != "f":
         return x < 0
     return (x < 0) | ((x == 0) & (apply(op("reciprocal"), x) < 0))

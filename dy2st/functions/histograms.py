@@ -16,7 +16,17 @@ from dy2st.functions.creation import arange, linspace, zeros
 from dy2st.functions.gathering import put_along_axis, take_along_axis
 from dy2st.functions.joining import stack
 from dy2st.functions.manipulation import reshape, transpose
-from dy2st.functions.operands import all_axes, cast_to, constant, floating, one_axis, op, tensor
+from dy2st.functions.operands import (
+    all_axes,
+    cast_to,
+    constant,
+    floating,
+    one_axis,
+    op,
+    ordered,
+    ordered_floating,
+    tensor,
+)
 from dy2st.functions.search import searchsorted
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
@@ -35,7 +45,7 @@ def histogram(
     >>> paddle.histogram(paddle.to_tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
     [0, 2, 1, 0]
     """
-    x = reshape(floating(input, "histogram"), [-1])
+    x = reshape(ordered_floating(input, "histogram"), [-1])
     low, high = _bounds(x, bins, min, max, "histogram")
     place = math.floor((x - low) / (high - low) * float(bins))
     inside = (x >= low).logical_and(x <= high)
@@ -54,7 +64,7 @@ def histogram_bin_edges(
     input: Any, bins: int = 100, min: float = 0.0, max: float = 0.0, name: str | None = None
 ) -> Tensor:
     """Return the bins + 1 bounds of the cells that `histogram` counts in."""
-    x = reshape(floating(input, "histogram_bin_edges"), [-1])
+    x = reshape(ordered_floating(input, "histogram_bin_edges"), [-1])
     low, high = _bounds(x, bins, min, max, "histogram_bin_edges")
     return low + (high - low) * linspace(0.0, 1.0, bins + 1, x.dtype)
 
@@ -68,7 +78,7 @@ def histogramdd(
     `bins` is the number of cells along each axis, or the bounds themselves; `ranges` has the least and the largest for
     each axis. With `weights` [...] those are summed, with `density` the result is a density.
     """
-    x = floating(x, "histogramdd")
+    x = ordered_floating(x, "histogramdd")
     points = reshape(x, [-1, x.shape[-1]])
     axes = int(points.shape[1])
     each = list(bins) if isinstance(bins, (list, tuple)) else [bins] * axes
@@ -128,7 +138,7 @@ def nanquantile(x: Any, q: Any, axis: Any = None, keepdim: bool = False, interpo
         raise ValueError(f"nanquantile: q must be from 0 to 1, not {q}")
     if interpolation not in _BETWEEN:
         raise ValueError(f"nanquantile: interpolation is {interpolation!r}, not one of {', '.join(_BETWEEN)}")
-    x = floating(x, "nanquantile")
+    x = ordered_floating(x, "nanquantile")
     axes = all_axes(axis, x.ndim, "nanquantile")
     rest = [i for i in range(x.ndim) if i not in axes]
     line = reshape(transpose(x, [*rest, *axes]), [*(x.shape[i] for i in rest), -1])
@@ -162,7 +172,7 @@ def nanmedian(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg"
         raise ValueError(f"nanmedian: mode is {mode!r}, not 'avg' or 'min'")
     if mode == "avg" or axis is None:
         return nanquantile(x, 0.5, axis, keepdim, "linear" if mode == "avg" else "lower")
-    x = tensor(x, "nanmedian")
+    x = ordered(x, "nanmedian")
     value = nanquantile(x, 0.5, axis, True, "lower")
     place = reduction.argmax(cast_to((x == value) | (value != value), dtypes.int32), axis, keepdim)
     return (value, place) if keepdim else (value.squeeze(axis), place)
@@ -185,13 +195,13 @@ def _of_last_axis(x: Tensor, q: float, between: Any) -> Tensor:
 
 def mode(x: Any, axis: int = -1, keepdim: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the most frequent element along an axis (the least of several) and the place of its last occurrence."""
-    x = tensor(x, "mode")
+    x = ordered(x, "mode")
     axis = one_axis(axis, x.ndim, "mode")
     moved = x.moveaxis(axis, -1)
-    ordered = apply(op("sort"), moved, axis=moved.ndim - 1, descending=False)
-    counts = reduction.sum(cast_to(ordered.unsqueeze(-1) == ordered.unsqueeze(-2), dtypes.int64), -1)
+    in_order = apply(op("sort"), moved, axis=moved.ndim - 1, descending=False)
+    counts = reduction.sum(cast_to(in_order.unsqueeze(-1) == in_order.unsqueeze(-2), dtypes.int64), -1)
     best = reduction.argmax(counts, -1, keepdim=True)
-    value = take_along_axis(ordered, best, -1)
+    value = take_along_axis(in_order, best, -1)
     numbers = expand(arange(moved.shape[-1]), moved.shape)
     place = reduction.max(where(moved == value, numbers, constant(np.asarray(-1, np.int64))), -1, True)
     value, place = (t.moveaxis(-1, axis) for t in (value, place))

@@ -98,9 +98,9 @@ def dot(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def vecdot(x: Any, y: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """Return the sum of products over an axis, broadcast."""
-    product = arithmetic.multiply(x, y)
-    return reduction.sum(product, axis)
+    """Return the sum of products over an axis, broadcast; complex numbers of x are conjugated."""
+    x, y = pair(x, y, "vecdot")
+    return reduction.sum(apply(_MUL, apply(op("conj"), x) if x.dtype.is_complex else x, y), axis)
 
 
 def inner(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -204,7 +204,7 @@ def vector_norm(
     if p == -float("inf"):
         return apply(op("min"), size, **keep)
     if p == 0:
-        return apply(_SUM, cast_to(x != 0, x.dtype), **keep)
+        return apply(_SUM, cast_to(size != 0, size.dtype), **keep)
     if p == 1:
         return apply(_SUM, size, **keep)
     return arithmetic.power(apply(_SUM, arithmetic.power(size, p), **keep), 1.0 / p)

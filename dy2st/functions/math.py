@@ -10,8 +10,7 @@ from numpy import finfo as _finfo
 from dy2st.functions.arithmetic import counted, trunc
 from dy2st.functions.assigning import clone
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.operands import cast_to, floating, number, op, pair, tensor
-from dy2st.ops.base import Op
+from dy2st.functions.operands import cast_to, floating, number, op, ordered, ordered_floating, pair, tensor
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -184,7 +183,7 @@ def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, o
     >>> paddle.clip(paddle.to_tensor([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
-    x = tensor(x, "clip")
+    x = ordered(x, "clip")
     dtype = x.dtype
     for bound, made in ((min, _MAXIMUM), (max, _MINIMUM)):
         if bound is not None:
@@ -208,7 +207,7 @@ def hypot(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def logaddexp(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return log(e ** x + e ** y) without overflow."""
-    x, y = pair(floating(x, "logaddexp"), y, "logaddexp")
+    x, y = pair(ordered_floating(x, "logaddexp"), y, "logaddexp")
     distance = apply(_WHERE, x > y, x - y, y - x)  # not abs, whose slope at a tie is not that of the sum
     distance = apply(_WHERE, distance != distance, number(0.0, x.dtype, x), distance)  # of equal infinities
     return maximum(x, y) + log1p(exp(-distance))
@@ -231,7 +230,7 @@ def heaviside(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def copysign(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x with the sign of y."""
-    x, y = pair(floating(x, "copysign"), y, "copysign")
+    x, y = pair(ordered_floating(x, "copysign"), y, "copysign")
     negative = (y < 0) | ((y == 0) & (reciprocal(y) < 0))
     magnitude = abs(x)
     return apply(_WHERE, negative, -magnitude, magnitude)
@@ -240,22 +239,21 @@ def copysign(x: Any, y: Any, name: str | None = None) -> Tensor:
 def nan_to_num(
     x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
 ) -> Tensor:
-    """Return x with numbers in place of NaN, infinity (the largest number if None) and minus infinity."""
+    """Return x with numbers in place of NaN, infinity (the largest number if None) and minus infinity.
+
+    Of complex numbers each part is looked at on its own, as NumPy does.
+    """
     x = tensor(x, "nan_to_num")
+    if x.dtype.kind == "c":
+        parts = (nan_to_num(apply(op(part), x), nan, posinf, neginf) for part in ("real", "imag"))
+        return apply(op("complex"), *parts)
     if x.dtype.kind != "f":
         return clone(x)
     largest = float(_finfo(x.dtype.numpy).max)
-    for where, value in (
-        (op("isnan"), nan),
-        (None, largest if posinf is None else posinf),
-        (False, -largest if neginf is None else neginf),
-    ):
-        if isinstance(where, Op):
-            mask = apply(where, x)
-        else:
-            mask = (x == float("inf")) if where is None else (x == -float("inf"))
-        x = apply(_WHERE, mask, number(value, x.dtype, x), x)
-    return x
+    whole = apply(_WHERE, apply(op("isnan"), x), number(nan, x.dtype, x), x)
+    above, below = largest if posinf is None else posinf, -largest if neginf is None else neginf
+    bounded = apply(_WHERE, x == float("inf"), number(above, x.dtype, x), whole)
+    return apply(_WHERE, x == -float("inf"), number(below, x.dtype, x), bounded)
 
 
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -277,13 +275,13 @@ def i0(x: Any, name: str | None = None) -> Tensor:
     >>> f"{paddle.i0(paddle.to_tensor(1.0)).item():.4f}"
     '1.2661'
     """
-    x = floating(x, "i0")
+    x = ordered_floating(x, "i0")
     return i0e(x) * exp(abs(x))
 
 
 def i1(x: Any, name: str | None = None) -> Tensor:
     """Return the modified Bessel function of order 1."""
-    x = floating(x, "i1")
+    x = ordered_floating(x, "i1")
     return i1e(x) * exp(abs(x))
 
 

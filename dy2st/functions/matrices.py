@@ -238,7 +238,8 @@ def cov(
     else:
         spread = centred = x - reduction.mean(x, 1, True)
         divisor = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
-    result = matmul(spread, centred, transpose_y=True) / divisor
+    beside = apply(op("conj"), centred) if x.dtype.is_complex else centred
+    result = matmul(spread, beside, transpose_y=True) / divisor
     return reshape(result, []) if isinstance(x.shape[0], int) and x.shape[0] == 1 else result
 
 

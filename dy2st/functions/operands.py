@@ -13,7 +13,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.dtypes import DType, promote, promote_number
 from dy2st.ir.context import current
-from dy2st.ir.opdef import lookup
+from dy2st.ir.opdef import lookup, undefined
 from dy2st.ops.base import Op
 from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
@@ -160,6 +160,19 @@ def floating(x: Any, name: str) -> Tensor:
     """Return `x` as a float (or complex) tensor: integers and booleans become the default float."""
     x = tensor(x, name)
     return x if x.dtype.kind in "fc" else cast_to(x, default_dtype())
+
+
+def ordered(x: Any, name: str) -> Tensor:
+    """Return `x` as a tensor of numbers that have an order; TypeError, naming the function, for complex ones."""
+    x = tensor(x, name)
+    if x.dtype.is_complex:
+        raise undefined(name, [x.dtype])
+    return x
+
+
+def ordered_floating(x: Any, name: str) -> Tensor:
+    """Return `x` as a float tensor; TypeError, naming the function, for complex numbers."""
+    return floating(ordered(x, name), name)
 
 
 def binary(op: Op, x: Any, y: Any, name: str) -> Tensor:

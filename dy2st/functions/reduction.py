@@ -8,7 +8,19 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
-from dy2st.functions.operands import all_axes, cast_to, floating, number, one_axis, op, quotient_dtype, tensor, whole
+from dy2st.functions.operands import (
+    all_axes,
+    cast_to,
+    floating,
+    number,
+    one_axis,
+    op,
+    ordered,
+    ordered_floating,
+    quotient_dtype,
+    tensor,
+    whole,
+)
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -162,11 +174,16 @@ def var(
 ) -> Tensor:  # fmt: skip
     """Return the variance over axes; the sum of squares is divided by the count less `correction`.
 
+    Of complex numbers it is real: that of the real parts and that of the imaginary ones together.
+
     >>> import dy2st as paddle
     >>> paddle.var(paddle.to_tensor([1.0, 3.0])).item()
     2.0
     """
     x = floating(x, "var")
+    if x.dtype.is_complex:
+        parts = [var(apply(op(part), x), axis, unbiased, keepdim, correction=correction) for part in ("real", "imag")]
+        return parts[0] + parts[1]
     axes = all_axes(axis, x.ndim, "var")
     less = correction if unbiased is None else (1 if unbiased else 0)
     centred = x - apply(_MEAN, x, axis=axes, keepdim=True)
@@ -217,7 +234,7 @@ def cummin(x: Any, axis: Any = None, dtype: Any = "int64", name: str | None = No
 
 def logcumsumexp(x: Any, axis: Any = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """Return log(cumsum(e ** x)) along an axis, shifted by the largest element so that it does not overflow."""
-    x, axis = _along(floating(x, "logcumsumexp"), axis, "logcumsumexp")
+    x, axis = _along(ordered_floating(x, "logcumsumexp"), axis, "logcumsumexp")
     x = x if dtype is None else cast_to(x, as_dtype(dtype))
     top = apply(op("detach"), apply(_MAX, x, axis=(axis,), keepdim=True))
     return apply(op("log"), apply(_CUMSUM, apply(op("exp"), x - top), axis=axis, reverse=False)) + top
@@ -243,7 +260,7 @@ def median(x: Any, axis: Any = None, keepdim: bool = False, mode: str = "avg", n
     """
     if mode not in ("avg", "min"):
         raise ValueError(f"median: mode is {mode!r}, not 'avg' or 'min'")
-    given = tensor(x, "median")
+    given = ordered(x, "median")
     x, axis_of = _along(given, axis, "median")
     low, value = _middle(x, axis_of, mode)
     if keepdim:
@@ -285,7 +302,7 @@ def quantile(
         raise ValueError(
             f"quantile: interpolation is {interpolation!r}, not linear, lower, higher, midpoint or nearest"
         )
-    x = floating(x, "quantile")
+    x = ordered_floating(x, "quantile")
     if isinstance(q, Tensor):
         q = q.tolist()
     if isinstance(q, (list, tuple)):

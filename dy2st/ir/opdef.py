@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dy2st.ir.types import Type
+from dy2st.dtypes import DType
+from dy2st.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
     from dy2st.ir.program import Block
 
 REGISTRY: dict[str, OpDef] = {}
+EVERY_KIND = "biufc"
+"""The kinds of dtypes, as NumPy writes them: bool, signed and unsigned integers, floats, complex numbers."""
+REAL_NUMBERS = "biuf"
 
 
 class OpDef:
@@ -28,6 +32,12 @@ class OpDef:
     """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
     place: ClassVar[str] = ""
     """The attribute that is a place in the user's source, (file, line): treated as the location of an operation is."""
+    defined_on: ClassVar[str | tuple[str, ...]] = EVERY_KIND
+    """The kinds of dtypes that the op takes: those of all tensors among the operands, or of one operand after another.
+
+    Others are refused with one TypeError, when a Program is built, loaded or run, and in eager mode
+    (docs/dtypes-of-ops.md has the table).
+    """
     saveable: ClassVar[bool] = True
     """The op may stand in a file; False for one that calls back into the process that made it (a host call)."""
 
@@ -37,7 +47,17 @@ class OpDef:
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
         """Return the result types of an operation with sub-blocks; the others have `infer`."""
+        if self.defined_on is not EVERY_KIND:
+            self.refuse_dtypes([t.dtype if isinstance(t, TensorType) else None for t in types])
         return self.infer(*types, **attributes)
+
+    def refuse_dtypes(self, dtypes: Sequence[DType | None]) -> None:
+        """Raise TypeError where the op is not defined on operands of these dtypes (None: no tensor)."""
+        kinds = self.defined_on
+        for place, dtype in enumerate(dtypes):
+            taken = kinds if isinstance(kinds, str) else kinds[min(place, len(kinds) - 1)]
+            if dtype is not None and dtype.kind not in taken:
+                raise undefined(self.name, dtypes)
 
     def can_raise(self, types: Sequence[Type], attributes: dict[str, Any]) -> bool:
         """Say whether the op can raise on operands of these types: an op that `may_raise` may know that it does not."""
@@ -45,6 +65,12 @@ class OpDef:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def undefined(name: str, dtypes: Sequence[DType | None]) -> TypeError:
+    """Return the error for a function that has no meaning on tensors of these dtypes."""
+    names = dict.fromkeys(dtype.name for dtype in dtypes if dtype is not None)
+    return TypeError(f"{name} is not defined on {' and '.join(names)} tensors")
 
 
 def register(op: OpDef) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dy2st.dtypes import int64
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op, Sample, fill, fill_extents
@@ -88,6 +89,7 @@ class AdaptiveMaxPool(Op):
     """The largest element of each cell and its place (int64), row-major in the spatial axes; the first of equals."""
 
     name = "adaptive_max_pool"
+    defined_on = REAL_NUMBERS
     attributes = ("output",)
     may_raise = True
     fresh = True

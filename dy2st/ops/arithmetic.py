@@ -72,6 +72,7 @@ class SafeMul(Elementwise):
     """
 
     name = "safe_mul"
+    defined_on = "fc"
     linear_in = (0, 1)
     fresh = True
 
@@ -92,6 +93,7 @@ class Div(Ufunc):
     """x / y of floats or complex numbers."""
 
     name = "div"
+    defined_on = "fc"
     function = "true_divide"
     arity = 2
     linear_in = (0,)
@@ -129,6 +131,7 @@ class Reciprocal(Unary):
     """1 / x."""
 
     name = "reciprocal"
+    defined_on = "fc"
     function = "reciprocal"
     domain = (0.5, 2.0)
     singular = True

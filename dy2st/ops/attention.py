@@ -43,6 +43,7 @@ class Attention(Op):
     """
 
     name = "attention"
+    defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
     may_raise = True
     fresh = True
@@ -97,6 +98,7 @@ class AttentionGrad(Op):
     """
 
     name = "attention_grad"
+    defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
     may_raise = True
     fresh = True
@@ -139,6 +141,7 @@ class AttentionMaskGrad(Op):
     """The cotangent of a mask that is added to the scores: theirs, added up to its shape."""
 
     name = "attention_mask_grad"
+    defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
     may_raise = True
     fresh = True

@@ -9,6 +9,7 @@ import numpy as np
 
 from dy2st.dtypes import bool_
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Elementwise, Sample
@@ -49,6 +50,7 @@ class Lt(_Comparison):
     """x < y."""
 
     name = "lt"
+    defined_on = REAL_NUMBERS
     function = "less"
 
 
@@ -56,6 +58,7 @@ class Le(_Comparison):
     """x <= y."""
 
     name = "le"
+    defined_on = REAL_NUMBERS
     function = "less_equal"
 
 
@@ -63,6 +66,7 @@ class Gt(_Comparison):
     """x > y."""
 
     name = "gt"
+    defined_on = REAL_NUMBERS
     function = "greater"
 
 
@@ -70,6 +74,7 @@ class Ge(_Comparison):
     """x >= y."""
 
     name = "ge"
+    defined_on = REAL_NUMBERS
     function = "greater_equal"
 
 

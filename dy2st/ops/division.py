@@ -15,6 +15,7 @@ from dy2st.ops.elementwise import Tangents, Ufunc
 
 class _Whole(Ufunc):
     abstract = True
+    defined_on = "iuf"
     arity = 2
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

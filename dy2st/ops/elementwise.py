@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dy2st.dtypes import DType
+from dy2st.dtypes import DType, bool_
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import undefined
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Elementwise, Sample
@@ -24,12 +25,6 @@ Tangents = Sequence[Value | None]
 def as_array(xp: Any, result: Any) -> Any:
     """Return `result` as an array: NumPy gives scalars where all operands are 0-D."""
     return result if isinstance(result, xp.ndarray) else xp.asarray(result)
-
-
-def undefined(name: str, operands: Sequence[Any]) -> TypeError:
-    """Return the error for an op that has no meaning on the dtypes of its operands."""
-    dtypes = dict.fromkeys(str(getattr(x.dtype, "name", x.dtype)) for x in operands if hasattr(x, "dtype"))
-    return TypeError(f"{name} is not defined on {' and '.join(dtypes)} tensors")
 
 
 @lru_cache(maxsize=1024)
@@ -45,6 +40,11 @@ def _has_loop(function: str, dtypes: tuple[DType, ...]) -> bool:
     return True
 
 
+def zero_tangent(b: Builder, tangent: Any) -> Any:
+    """Emit the tangent of a function that is constant between its jumps: zeros, which are a gradient (None is none)."""
+    return b.where(b.constant(False, bool_), tangent, b.constant(0, tangent.type.dtype))
+
+
 class Ufunc(Elementwise):
     """An op that is the NumPy function named `function`."""
 
@@ -57,7 +57,7 @@ class Ufunc(Elementwise):
 
     def infer(self, *types: TensorType, **attributes: Any) -> TensorType:
         if not _has_loop(getattr(self, "function", ""), tuple(t.dtype for t in types)):
-            raise undefined(self.name, types)
+            raise undefined(self.name, [t.dtype for t in types])
         return super().infer(*types, **attributes)
 
     def eval(self, xp: Any, *operands: Any, **attributes: Any) -> Any:

@@ -13,6 +13,7 @@ class Exp(Unary):
     """e ** x."""
 
     name = "exp"
+    defined_on = "fc"
     function = "exp"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -23,6 +24,7 @@ class Expm1(Unary):
     """e ** x - 1, exact also near 0."""
 
     name = "expm1"
+    defined_on = "fc"
     function = "expm1"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -33,6 +35,7 @@ class Exp2(Unary):
     """2 ** x."""
 
     name = "exp2"
+    defined_on = "fc"
     function = "exp2"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -43,6 +46,7 @@ class Log(Unary):
     """The natural logarithm; -inf at 0, NaN below."""
 
     name = "log"
+    defined_on = "fc"
     function = "log"
     domain = (0.5, 2.0)
     singular = True
@@ -55,6 +59,7 @@ class Log1p(Unary):
     """log(1 + x), exact also near 0."""
 
     name = "log1p"
+    defined_on = "fc"
     function = "log1p"
     domain = (-0.5, 2.0)
     singular = True
@@ -67,6 +72,7 @@ class Log2(Unary):
     """The logarithm to base 2."""
 
     name = "log2"
+    defined_on = "fc"
     function = "log2"
     domain = (0.5, 2.0)
     singular = True
@@ -79,6 +85,7 @@ class Log10(Unary):
     """The logarithm to base 10."""
 
     name = "log10"
+    defined_on = "fc"
     function = "log10"
     domain = (0.5, 2.0)
     singular = True

@@ -8,16 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Value
+from dy2st.ir.opdef import REAL_NUMBERS
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Sample
 from dy2st.ops.comparison import select
 from dy2st.ops.complex_parts import PART_OF
-from dy2st.ops.elementwise import Tangents, Ufunc, as_array
+from dy2st.ops.elementwise import Tangents, Ufunc, as_array, zero_tangent
 
 
 class _Choice(Ufunc):
     abstract = True
+    defined_on = REAL_NUMBERS
     arity = 2
     comparison: ClassVar[str]
     """The operand x is chosen where `x comparison y` holds (or y is NaN, for `skips_nan`), else y."""
@@ -90,17 +92,31 @@ class Abs(Ufunc):
 
 
 class Sign(Ufunc):
-    """-1, 0 or 1, NaN for NaN; x / |x| of complex x. The derivative is zero."""
+    """-1, 0 or 1, NaN for NaN; x / |x| of complex x, 0 at 0. The derivative is zero; of complex x that of the angle."""
 
     name = "sign"
+    defined_on = "iufc"
     function = "sign"
-    differentiable = False
+
+    def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
+            **attributes: Any) -> Any:  # fmt: skip
+        (x,), (dx,), (out,) = primals, tangents, outs
+        if not tensor_type(x).dtype.is_complex:
+            return zero_tangent(b, dx)
+        size = b.abs(x)
+        turned = b.safe_mul(b.imag(b.mul(b.conj(out), dx)), b.reciprocal(size))
+        return b.mul(out, b.complex(b.zeros_like(size), turned))
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        yield Sample((np.array([3 + 4j, -1j, 0j]),), differentiate=False)
 
 
 class Relu(Ufunc):
     """max(x, 0); the derivative at 0 is 0."""
 
     name = "relu"
+    defined_on = REAL_NUMBERS
     domain = (0.5, 2.0)
 
     def eval(self, xp: Any, x: Any) -> Any:

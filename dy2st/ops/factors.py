@@ -25,6 +25,7 @@ class QR(Op):
     """Q with orthonormal columns, and the upper triangular R, with Q @ R = a."""
 
     name = "qr"
+    defined_on = "f"
     may_raise = True
     fresh = True
 
@@ -54,6 +55,7 @@ class SVD(Op):
     """U, the singular values in descending order, and V^T, with U @ diag(s) @ V^T = a."""
 
     name = "svd"
+    defined_on = "f"
     may_raise = True
     fresh = True
 

@@ -155,6 +155,7 @@ class LGamma(Unary):
     """log |Gamma(x)|; derivative digamma."""
 
     name = "lgamma"
+    defined_on = "f"
     domain = (0.5, 4.0)
     singular = True
 
@@ -173,6 +174,7 @@ class Digamma(Unary):
     """The derivative of lgamma."""
 
     name = "digamma"
+    defined_on = "f"
     domain = (0.5, 4.0)
     singular = True
 
@@ -191,6 +193,7 @@ class Polygamma(Elementwise):
     """The n-th derivative of digamma; n is 1 or more."""
 
     name = "polygamma"
+    defined_on = "f"
     attributes = ("n",)
     fresh = True
 

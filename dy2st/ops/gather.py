@@ -105,6 +105,7 @@ class TakeAdd(_Scatter):
     """The tensor `x` with `values` added to its slices along `axis` at `indices`."""
 
     name = "take_add"
+    defined_on = "iufc"
     attributes = ("axis",)
     reads = "take"
 

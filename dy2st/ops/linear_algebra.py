@@ -24,6 +24,7 @@ class _Square(Op):
     """An op on square matrices that is the function of `numpy.linalg` of the same name; float16 is refused by it."""
 
     abstract = True
+    defined_on = "fc"
     may_raise = True
     fresh = True
     function: ClassVar[str]
@@ -70,6 +71,7 @@ class LogDeterminant(_Square):
     """The signs of the determinants and the logarithms of their absolute values."""
 
     name = "slogdet"
+    defined_on = "f"
     function = "slogdet"
 
     def infer(self, a: TensorType, **attributes: Any) -> tuple[TensorType, TensorType]:
@@ -90,6 +92,7 @@ class Solve(Op):
     """The x of a @ x = y, for square matrices `a` and matrices `y` in equal batches."""
 
     name = "solve"
+    defined_on = "fc"
     linear_in = (1,)
     may_raise = True
     fresh = True
@@ -151,6 +154,7 @@ class SymmetricEigen(_Square):
     """The eigenvalues, ascending, and eigenvectors (columns) of the symmetric part of matrices."""
 
     name = "eigh"
+    defined_on = "f"
     function = "eigh"
 
     def infer(self, a: TensorType, **attributes: Any) -> tuple[TensorType, TensorType]:

@@ -24,6 +24,7 @@ class SoftmaxCrossEntropy(Op):
     """
 
     name = "softmax_cross_entropy"
+    defined_on = ("f", "iu")
     attributes = ("axis", "ignore_index")
     may_raise = True
     fresh = True

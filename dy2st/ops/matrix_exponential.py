@@ -30,10 +30,10 @@ WIDEST = 5.371920351148152
 
 
 def exponential(xp: Any, a: Any) -> Any:
-    """Return the exponentials of matrices, in float64."""
+    """Return the exponentials of matrices, in float64 or complex128."""
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(f"matrix_exp needs square matrices, not {list(a.shape)}")
-    a = a.astype(xp.float64)
+    a = a.astype(xp.complex128 if a.dtype.kind == "c" else xp.float64)
     if a.size == 0:
         return a
     norm = float(xp.abs(a).sum(-2).max())
@@ -62,6 +62,7 @@ class MatrixExponential(Op):
     """e to the power of square matrices."""
 
     name = "matrix_exp"
+    defined_on = "fc"
     fresh = True
 
     def infer(self, a: TensorType) -> TensorType:
@@ -82,6 +83,7 @@ class MatrixExponentialSlope(Op):
     """The derivative of the exponential at A in the direction E: linear in E."""
 
     name = "matrix_exp_slope"
+    defined_on = "fc"
     linear_in = (1,)
     fresh = True
 

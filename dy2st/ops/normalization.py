@@ -27,6 +27,7 @@ class LayerNorm(Op):
     """
 
     name = "layer_norm"
+    defined_on = "f"
     attributes = ("rank", "epsilon")
     may_raise = True
     fresh = True
@@ -64,6 +65,7 @@ class BatchNormTrain(Op):
     """
 
     name = "batch_norm_train"
+    defined_on = "f"
     attributes = ("axis", "epsilon")
     may_raise = True
     fresh = True
@@ -100,6 +102,7 @@ class BatchNormInfer(Op):
     """Normalise each channel (its axis is `axis`) with a given mean and variance of one element a channel."""
 
     name = "batch_norm_infer"
+    defined_on = "f"
     attributes = ("axis", "epsilon")
     may_raise = True
     fresh = True

@@ -15,6 +15,7 @@ import numpy as np
 
 from dy2st.dtypes import int64
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.base import Op, Sample, fill, fill_extents
@@ -31,6 +32,7 @@ class MaxPool(Op):
     """The largest element of each window and its place (int64), row-major in the spatial axes; the first of equals."""
 
     name = "max_pool"
+    defined_on = REAL_NUMBERS
     attributes = ("kernel", "stride", "padding", "ceil_mode")
     may_raise = True
     fresh = True
@@ -71,6 +73,7 @@ class AvgPool(Op):
     """The mean of each window; over its elements alone where `exclusive`, else over the padding too."""
 
     name = "avg_pool"
+    defined_on = "fc"
     attributes = ("kernel", "stride", "padding", "ceil_mode", "exclusive")
     linear_in = (0,)
     may_raise = True
@@ -104,6 +107,7 @@ class AvgPoolGrad(Op):
     """The transpose of `avg_pool` from tensors of `shape` (a template)."""
 
     name = "avg_pool_grad"
+    defined_on = "fc"
     attributes = ("shape", "kernel", "stride", "padding", "ceil_mode", "exclusive")
     linear_in = (0,)
     may_raise = True

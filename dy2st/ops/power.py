@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ops.base import Elementwise, Sample
 from dy2st.ops.elementwise import Tangents, Unary, as_array
 
@@ -21,6 +21,7 @@ class Pow(Elementwise):
     """
 
     name = "pow"
+    defined_on = "iufc"
     fresh = True
 
     def eval(self, xp: Any, x: Any, y: Any) -> Any:
@@ -47,7 +48,7 @@ class Pow(Elementwise):
 
     def _slope_in_y(self, b: Builder, x: Value, y: Value, out: Value) -> Value:
         """Emit x ** y * log(x), with log(1) at x = 0, y >= 0."""
-        vanishes = b.logical_and(b.eq(x, 0), b.ge(y, 0))
+        vanishes = b.logical_and(b.eq(x, 0), b.ge(b.real(y) if tensor_type(y).dtype.is_complex else y, 0))
         return b.mul(out, b.log(b.where(vanishes, b.ones_like(x), x)))
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
@@ -73,6 +74,7 @@ class Sqrt(Unary):
     """The square root; NaN below 0."""
 
     name = "sqrt"
+    defined_on = "fc"
     function = "sqrt"
     domain = (0.5, 2.0)
     singular = True
@@ -85,6 +87,7 @@ class Rsqrt(Unary):
     """1 / sqrt(x)."""
 
     name = "rsqrt"
+    defined_on = "fc"
     domain = (0.5, 2.0)
     singular = True
 

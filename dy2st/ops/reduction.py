@@ -12,6 +12,7 @@ import numpy as np
 
 from dy2st.dtypes import DType, bool_, float16, int64, of_array, true_divide
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
@@ -163,6 +164,7 @@ def _product_of_others(b: Builder, x: Value, axis: tuple[int, ...]) -> Value:
 
 class _Extremum(Reduction):
     abstract = True
+    defined_on = REAL_NUMBERS
     may_raise = True
     function: ClassVar[str]
 
@@ -264,6 +266,7 @@ class AnyOf(_Quantifier):
 
 class _ArgExtremum(Op):
     abstract = True
+    defined_on = REAL_NUMBERS
     attributes = ("axis", "keepdim")
     differentiable = False
     may_raise = True
@@ -308,6 +311,7 @@ class LogSumExp(Reduction):
     """log(sum(e ** x)) without overflow; -inf over no elements."""
 
     name = "logsumexp"
+    defined_on = "fc"
 
     def eval(self, xp: Any, x: Any, *, axis: tuple[int, ...], keepdim: bool) -> Any:
         if not axis or x.size == 0:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dy2st.dtypes import DType, float32
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.scalar import python_operator
@@ -121,6 +122,7 @@ class Item(Op):
     """The one element of a tensor as a Python number; ValueError when there is not exactly one."""
 
     name = "item"
+    defined_on = REAL_NUMBERS
     differentiable = False
     may_raise = True
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dy2st.dtypes import DType, float16, int64, of_array
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
@@ -145,6 +146,7 @@ def _along(rank: int, axis: int, index: Any) -> tuple[Any, ...]:
 
 class _CumExtremum(Op):
     abstract = True
+    defined_on = REAL_NUMBERS
     attributes = ("axis",)
     fresh = True
     larger: ClassVar[bool]

@@ -88,6 +88,7 @@ class SumTo(Op):
     """Sum over the axes along which `shape` (a template) would be broadcast to the operand's shape."""
 
     name = "sum_to"
+    defined_on = "iufc"
     attributes = ("shape",)
     linear_in = (0,)
 

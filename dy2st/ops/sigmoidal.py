@@ -16,15 +16,17 @@ from dy2st.ops.error_function import erfc_values
 
 
 def sigmoid_values(xp: Any, x: Any) -> Any:
-    """1 / (1 + e ** -x) without overflow: the exponential is taken of -|x| only."""
-    small = xp.exp(-xp.abs(x))
-    return xp.where(x < 0, small, xp.ones((), x.dtype)) / (1 + small)
+    """1 / (1 + e ** -x) without overflow: the exponential is taken of what has no positive (real) part."""
+    negative = x.real < 0
+    small = xp.exp(xp.where(negative, x, -x)) if x.dtype.kind == "c" else xp.exp(-xp.abs(x))
+    return xp.where(negative, small, xp.ones((), x.dtype)) / (1 + small)
 
 
 class Sigmoid(Unary):
     """1 / (1 + e ** -x); derivative s * (1 - s)."""
 
     name = "sigmoid"
+    defined_on = "fc"
 
     def eval(self, xp: Any, x: Any) -> Any:
         return as_array(xp, sigmoid_values(xp, x))
@@ -37,6 +39,7 @@ class LogSigmoid(Unary):
     """log(sigmoid(x)) without underflow; derivative sigmoid(-x)."""
 
     name = "log_sigmoid"
+    defined_on = "f"
 
     def eval(self, xp: Any, x: Any) -> Any:
         return as_array(xp, xp.minimum(x, xp.zeros((), x.dtype)) - xp.log1p(xp.exp(-xp.abs(x))))
@@ -49,6 +52,7 @@ class Silu(Unary):
     """x * sigmoid(x), also called swish."""
 
     name = "silu"
+    defined_on = "fc"
 
     def eval(self, xp: Any, x: Any) -> Any:
         return as_array(xp, x * sigmoid_values(xp, x))
@@ -62,6 +66,7 @@ class Softplus(Elementwise):
     """log(1 + e ** (beta * x)) / beta, and x itself where beta * x is above `threshold`."""
 
     name = "softplus"
+    defined_on = "f"
     attributes = ("beta", "threshold")
     fresh = True
 
@@ -89,6 +94,7 @@ class Gelu(Elementwise):
     """
 
     name = "gelu"
+    defined_on = "f"
     attributes = ("approximate",)
     fresh = True
 

@@ -17,6 +17,7 @@ Tangents = Sequence[Value | None]
 
 class _OverAxis(Op):
     abstract = True
+    defined_on = "f"
     attributes = ("axis",)
     fresh = True
 

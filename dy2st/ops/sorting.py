@@ -12,6 +12,7 @@ import numpy as np
 
 from dy2st.dtypes import int64
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REAL_NUMBERS
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.base import Op, Sample
@@ -30,6 +31,7 @@ class Sort(Op):
     """The elements in order along `axis`."""
 
     name = "sort"
+    defined_on = REAL_NUMBERS
     attributes = ("axis", "descending")
     fresh = True
 
@@ -53,6 +55,7 @@ class ArgSort(Op):
     """The int64 indices that sort the tensor along `axis`; of equal elements the first comes first."""
 
     name = "argsort"
+    defined_on = REAL_NUMBERS
     attributes = ("axis", "descending")
     differentiable = False
     fresh = True
@@ -81,6 +84,7 @@ class TopK(Op):
     """
 
     name = "topk"
+    defined_on = REAL_NUMBERS
     attributes = ("k", "axis", "largest", "sorted")
     may_raise = True
     fresh = True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ops.elementwise import Tangents, Ufunc, Unary
 
 
@@ -14,6 +14,7 @@ class Sin(Unary):
     """The sine of an angle in radians."""
 
     name = "sin"
+    defined_on = "fc"
     function = "sin"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -24,6 +25,7 @@ class Cos(Unary):
     """The cosine of an angle in radians."""
 
     name = "cos"
+    defined_on = "fc"
     function = "cos"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -34,6 +36,7 @@ class Tan(Unary):
     """The tangent of an angle in radians; derivative 1 + tan(x)**2."""
 
     name = "tan"
+    defined_on = "fc"
     function = "tan"
     domain = (-1.0, 1.0)
 
@@ -45,6 +48,7 @@ class Asin(Unary):
     """The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
 
     name = "asin"
+    defined_on = "fc"
     function = "arcsin"
     domain = (-0.8, 0.8)
     singular = True
@@ -57,6 +61,7 @@ class Acos(Unary):
     """The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
 
     name = "acos"
+    defined_on = "fc"
     function = "arccos"
     domain = (-0.8, 0.8)
     singular = True
@@ -69,6 +74,7 @@ class Atan(Unary):
     """The angle in [-pi/2, pi/2] whose tangent is x; derivative 1 / (1 + x**2)."""
 
     name = "atan"
+    defined_on = "fc"
     function = "arctan"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -79,6 +85,7 @@ class Atan2(Ufunc):
     """The angle in [-pi, pi] of the point (x, y); operands are y, then x."""
 
     name = "atan2"
+    defined_on = "f"
     function = "arctan2"
     arity = 2
     domain = (0.5, 2.0)
@@ -98,6 +105,7 @@ class Hypot(Ufunc):
     """The distance of the point (x, y) from the origin, where its derivative is taken as 0."""
 
     name = "hypot"
+    defined_on = "f"
     function = "hypot"
     arity = 2
     domain = (0.5, 2.0)
@@ -114,6 +122,7 @@ class Sinh(Unary):
     """The hyperbolic sine."""
 
     name = "sinh"
+    defined_on = "fc"
     function = "sinh"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -124,6 +133,7 @@ class Cosh(Unary):
     """The hyperbolic cosine."""
 
     name = "cosh"
+    defined_on = "fc"
     function = "cosh"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -134,6 +144,7 @@ class Tanh(Unary):
     """The hyperbolic tangent; derivative 1 - tanh(x)**2."""
 
     name = "tanh"
+    defined_on = "fc"
     function = "tanh"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -144,6 +155,7 @@ class Asinh(Unary):
     """The inverse of the hyperbolic sine; derivative 1 / sqrt(1 + x**2)."""
 
     name = "asinh"
+    defined_on = "fc"
     function = "arcsinh"
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
@@ -154,18 +166,23 @@ class Acosh(Unary):
     """The inverse of the hyperbolic cosine; NaN below 1."""
 
     name = "acosh"
+    defined_on = "fc"
     function = "arccosh"
     domain = (1.5, 3.0)
     singular = True
 
     def slope(self, b: Builder, x: Value, out: Value) -> Value:
-        return b.rsqrt(b.mul(b.sub(x, 1), b.add(x, 1)))
+        below, above = b.sub(x, 1), b.add(x, 1)
+        if tensor_type(x).dtype.is_complex:  # left of 0 the root of the product is the negative one of the other branch
+            return b.safe_mul(b.rsqrt(below), b.rsqrt(above))
+        return b.rsqrt(b.mul(below, above))
 
 
 class Atanh(Unary):
     """The inverse of the hyperbolic tangent; infinite at -1 and 1, NaN outside."""
 
     name = "atanh"
+    defined_on = "fc"
     function = "arctanh"
     domain = (-0.8, 0.8)
     singular = True

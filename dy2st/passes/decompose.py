@@ -136,7 +136,7 @@ def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
 
 def _logsumexp(b: Builder, operation: Operation) -> Sequence[Value] | None:
     x, axes = operation.operands[0], operation.attributes["axis"]
-    if not axes:
+    if not axes or tensor_type(x).dtype.is_complex:  # which have no largest one
         return None
     top = _over(b, "top", x, axes)
     finite = b.where(b.isfinite(top), top, b.zeros_like(top))

@@ -22,7 +22,6 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.complex_parts import PART_OF
 from dy2st.passes.base import Pass, each_block
-from dy2st.passes.complex_order import places_in_order
 
 Rule = Callable[[Builder, Operation, Sequence[Value]], Value | Sequence[Value]]
 """Emits an operation for the pairs that take the place of its complex operands; gives pairs, or what is real."""
@@ -147,18 +146,6 @@ def _complex(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     return b.stack(*given, axis=tensor_type(given[0]).rank)
 
 
-def _ordered(b: Builder, operation: Operation, given: Sequence[Value]) -> Value | Sequence[Value]:
-    """Take pairs from where the order of complex numbers has them (complex_order.py)."""
-    (pairs,) = given
-    rank = tensor_type(pairs).rank - 1
-    places = places_in_order(b, operation, _part(b, pairs, 0), _part(b, pairs, 1))
-    if operation.op.name == "argsort":
-        return places
-    every = b.broadcast_to(b.expand_dims(places, axes=(rank,)), (*tensor_type(places).shape, 2))
-    made = b.take_along_axis(pairs, every, axis=operation.attributes["axis"] % rank)
-    return made if operation.op.name == "sort" else [made, places]
-
-
 def _full(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     pair, *dims = given
     parts = [b.emit(operation.op, [_part(b, pair, at), *dims], dict(operation.attributes)) for at in range(2)]
@@ -173,7 +160,6 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("broadcast", "sum_to", "reshape"), _shaped),
     **dict.fromkeys(("tril", "triu"), _triangle),
     **dict.fromkeys(("take_along_axis", "put_along_axis"), _along_axis),
-    **dict.fromkeys(("sort", "argsort", "topk"), _ordered),
     "full": _full,
     "transpose": _transpose,
     "where": _where,

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from dy2st.dtypes import DType, of_array
 from dy2st.ir.context import current
+from dy2st.ir.opdef import EVERY_KIND, undefined
 from dy2st.ir.program import Value
 from dy2st.ops.base import Op
-from dy2st.ops.elementwise import undefined
 from dy2st.runtime.kernels import bare_ufunc
 from dy2st.runtime.places import namespace, namespace_of
 from dy2st.runtime.tape import Node
@@ -42,17 +43,23 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
         else:
             arrays.append(t)
             plain = False
+    if op.defined_on is not EVERY_KIND:
+        op.refuse_dtypes(_dtypes(arrays))
     kernel = ufunc_of(op, len(arrays)) if plain else None
     made: Any
     try:
         made = _evaluate(op, operands, arrays, attributes) if kernel is None else Tensor(quietly(kernel, *arrays))
     except TypeError as error:
         if str(error).startswith("ufunc "):  # NumPy has no such loop
-            raise undefined(op.name, arrays) from None
+            raise undefined(op.name, _dtypes(arrays)) from None
         raise
     if needs and context.grad and op.differentiable:
         record(op, operands, arrays, attributes, made)
     return made
+
+
+def _dtypes(arrays: list[Any]) -> list[DType | None]:
+    return [of_array(a) if hasattr(a, "dtype") else None for a in arrays]
 
 
 def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any]) -> Any:

@@ -32,8 +32,9 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
     `kinds` are those of the dtypes that `op` takes as they are; one operand at least must be a Tensor.
     """
     ufunc = ufunc_of(op, 2)
-    if ufunc is None:
+    if ufunc is None or not isinstance(op.defined_on, str):
         return lambda x, y: ELSEWHERE
+    kinds = "".join(kind for kind in kinds if kind in op.defined_on)
     differentiable, linear, name = op.differentiable, op.linear_together == (0, 1), op.name
 
     def run(x: Any, y: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dy2st.functions import math
 from dy2st.functions.assigning import write
-from dy2st.functions.operands import floating, one_axis, op, tensor
+from dy2st.functions.operands import floating, one_axis, op, ordered_floating, tensor
 from dy2st.functions.random import uniform
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.runtime.dispatch import apply
@@ -29,18 +29,18 @@ def relu(x: Any, name: str | None = None) -> Tensor:
 
 def relu6(x: Any, name: str | None = None) -> Tensor:
     """Return min(max(x, 0), 6)."""
-    return math.clip(floating(x, "relu6"), 0.0, 6.0)
+    return math.clip(ordered_floating(x, "relu6"), 0.0, 6.0)
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
     """Return x where it is positive, else negative_slope * x."""
-    x = floating(x, "leaky_relu")
+    x = ordered_floating(x, "leaky_relu")
     return piecewise(x > 0, x, x * negative_slope)
 
 
 def prelu(x: Any, weight: Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Return x where it is positive, else weight * x; `weight` has one element, or one for each channel."""
-    x = floating(x, "prelu")
+    x = ordered_floating(x, "prelu")
     count = weight.shape[0] if weight.ndim else 1
     if count != 1:
         axis = x.ndim - 1 if data_format.endswith("C") and len(data_format) > 2 else 1
@@ -60,14 +60,14 @@ def rrelu(
     """Return x where it is positive, else a * x, with a uniform in [lower, upper) in training and its mean else."""
     if not 0 <= lower <= upper <= 1:
         raise ValueError(f"rrelu: 0 <= lower <= upper <= 1 must hold, not lower={lower}, upper={upper}")
-    x = floating(x, "rrelu")
+    x = ordered_floating(x, "rrelu")
     slope: Any = uniform(x.shape, x.dtype, min=lower, max=upper) if training else (lower + upper) / 2.0
     return piecewise(x > 0, x, x * slope)
 
 
 def elu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """Return x where it is positive, else alpha * (e^x - 1)."""
-    x = floating(x, "elu")
+    x = ordered_floating(x, "elu")
     return piecewise(x > 0, x, math.expm1(math.minimum(x, 0.0)) * alpha)
 
 
@@ -75,7 +75,7 @@ def celu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """Return x where it is positive, else alpha * (e^(x / alpha) - 1)."""
     if alpha == 0:
         raise ZeroDivisionError("celu: alpha cannot be 0")
-    x = floating(x, "celu")
+    x = ordered_floating(x, "celu")
     return piecewise(x > 0, x, math.expm1(math.minimum(x, 0.0) / alpha) * alpha)
 
 
@@ -110,7 +110,7 @@ def swish(x: Any, name: str | None = None) -> Tensor:
 
 def mish(x: Any, name: str | None = None) -> Tensor:
     """Return x * tanh(softplus(x))."""
-    x = floating(x, "mish")
+    x = ordered_floating(x, "mish")
     return x * math.tanh(softplus(x))
 
 
@@ -136,23 +136,23 @@ def tanh(x: Any, name: str | None = None) -> Tensor:
 
 def hardsigmoid(x: Any, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
     """Return slope * x + offset, kept between 0 and 1."""
-    return math.clip(floating(x, "hardsigmoid") * slope + offset, 0.0, 1.0)
+    return math.clip(ordered_floating(x, "hardsigmoid") * slope + offset, 0.0, 1.0)
 
 
 def hardswish(x: Any, name: str | None = None) -> Tensor:
     """Return x * min(max(x + 3, 0), 6) / 6."""
-    x = floating(x, "hardswish")
+    x = ordered_floating(x, "hardswish")
     return x * math.clip(x + 3.0, 0.0, 6.0) / 6.0
 
 
 def hardtanh(x: Any, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Tensor:
     """Return x kept between min and max."""
-    return math.clip(floating(x, "hardtanh"), min, max)
+    return math.clip(ordered_floating(x, "hardtanh"), min, max)
 
 
 def hardshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> Tensor:
     """Return x where |x| is above the threshold, else 0."""
-    x = floating(x, "hardshrink")
+    x = ordered_floating(x, "hardshrink")
     return piecewise(math.abs(x) > threshold, x, 0.0)
 
 
@@ -160,7 +160,7 @@ def softshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> Tenso
     """Return x pulled to 0 by the threshold, 0 where |x| is below it."""
     if threshold < 0:
         raise ValueError(f"softshrink: the threshold must not be negative, not {threshold}")
-    x = floating(x, "softshrink")
+    x = ordered_floating(x, "softshrink")
     return piecewise(x > threshold, x - threshold, piecewise(x < -threshold, x + threshold, 0.0))
 
 
@@ -178,7 +178,7 @@ def softsign(x: Any, name: str | None = None) -> Tensor:
 
 def thresholded_relu(x: Any, threshold: float = 1.0, value: float = 0.0, name: str | None = None) -> Tensor:
     """Return x where it is above the threshold, else `value`."""
-    x = floating(x, "thresholded_relu")
+    x = ordered_floating(x, "thresholded_relu")
     return piecewise(x > threshold, x, float(value))
 
 

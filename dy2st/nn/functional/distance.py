@@ -38,13 +38,13 @@ def pairwise_distance(
     """Return the p-norm of x - y + epsilon along the last axis."""
     x, y = together((floating(x, "pairwise_distance"), floating(y, "pairwise_distance")), "pairwise_distance")
     away = x - y + epsilon
-    if p == 2:
+    if p == 2 and not x.dtype.is_complex:
         return math.sqrt(math.square(away).sum(-1, keepdim=keepdim))
     sizes = math.abs(away)
     if p in (float("inf"), float("-inf")):
         return sizes.max(-1, keepdim=keepdim) if p > 0 else sizes.min(-1, keepdim=keepdim)
     if p == 0:
-        return cast_to(sizes != 0, x.dtype).sum(-1, keepdim=keepdim)
+        return cast_to(sizes != 0, sizes.dtype).sum(-1, keepdim=keepdim)
     return (sizes ** float(p)).sum(-1, keepdim=keepdim) ** (1.0 / float(p))
 
 

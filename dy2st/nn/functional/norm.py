@@ -139,7 +139,7 @@ def normalize(x: Any, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name:
 
 
 def _p_norm(x: Tensor, p: float, axis: int) -> Tensor:
-    if p == 2:
+    if p == 2 and not x.dtype.is_complex:
         return math.sqrt(math.square(x).sum(axis, keepdim=True))
     sizes = math.abs(x)
     if p == float("inf"):
