@@ -14,6 +14,7 @@ from dy2st.ir.types import TensorType, Type
 from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.guards import Guard, StateSlot
 from dy2st.jit.outputs import restore
+from dy2st.jit.same_results import Known
 from dy2st.jit.signature import Branch, Fixed, Flattened, meet
 from dy2st.jit.trace import Traced
 from dy2st.jit.write_back import are_bare, write_arrays, write_back
@@ -164,7 +165,7 @@ class ConcreteProgram:
         if traced.views:
             shown = {view.result: view.of(inputs, results) for view in traced.views}
             results = [shown.get(i, x) for i, x in enumerate(results)]
-        output = restore(iter(results[: traced.outputs]), traced.output)
+        output = restore(iter(results[: traced.outputs]), traced.returned or traced.output, Known(containers))
         if traced.writes:
             write = write_arrays if self._bare else write_back
             write(traced.writes, results[traced.outputs :], leaves, containers)

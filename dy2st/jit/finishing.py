@@ -22,6 +22,7 @@ from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.outputs import restore
 from dy2st.jit.result_views import FromRun, ResultView, view_of
+from dy2st.jit.same_results import Handed, Known, Repeated, skip
 from dy2st.jit.write_back import commit, target, write_array
 from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.cpu.fast_calls.known_writes import NO_GRADIENT
@@ -30,8 +31,8 @@ from dy2st.runtime.templates import Const, Items, NewList, Number, Template, Ten
 from dy2st.runtime.tensor import Tensor
 
 NAMES = {
-    "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed, "restore": restore,
-    "target": target, "view_of": view_of, "wrap": wrap, "write_array": write_array,
+    "Known": Known, "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed,
+    "restore": restore, "target": target, "view_of": view_of, "wrap": wrap, "write_array": write_array,
 }  # fmt: skip
 """What the lines name beside constants."""
 FEW = 3
@@ -52,10 +53,11 @@ def finishing(
     traced = program.traced
     made = {i: f"results[{i}]" for i in tensors} | {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
     views = _views(traced.views, inputs, made, constant)
-    output = _made_of(traced.output, itertools.count(), made)
+    returned = traced.returned or traced.output
+    output = _Words(made, containers).of(returned)
     if output is None:
         values = ", ".join(made.get(i, f"wrap(Tensor, results[{i}])") for i in range(traced.outputs))
-        output = f"restore(iter([{values}]), {constant(traced.output)})"
+        output = f"restore(iter([{values}]), {constant(returned)}, Known([{', '.join(containers)}]))"
     if not traced.writes:
         return [*views, f"return {output}"]
     numbers = itertools.count(traced.outputs)
@@ -86,13 +88,13 @@ def plain_writes(program: ConcreteProgram) -> list[tuple[Tensor, int]]:
 def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:
     """Return the numbers of results that every call makes tensors of; None where one is all that there is to a call."""
     traced = program.traced
-    numbers = list[int]()
-    if _made_of(traced.output, itertools.count(), {}, numbers) is None:
+    words = _Words({})
+    if words.of(traced.returned or traced.output) is None:
         return ()
     other = {*traced.freed, *(view.result for view in traced.views)}
     if isinstance(traced.output, TensorLike) and not (traced.writes or traced.views or other):
         return None
-    return tuple(i for i in numbers if i not in other)
+    return tuple(i for i in words.tensors if i not in other)
 
 
 def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, str], constant: Constant) -> list[str]:
@@ -135,30 +137,52 @@ def _write(key: Any, owner: str, template: Template, numbers: Iterator[int], con
     return [f"commit({constant(key)}, {owner}, {made})"]
 
 
-def _made_of(
-    template: Template, numbers: Iterator[int], made: Mapping[int, str], tensors: list[int] | None = None
-) -> str | None:
-    """Return the expression of an object of this template, made of `results` in turn; None where there are no words.
+class _Words:
+    """Write the expression of an output, made of `results` in turn.
 
-    `made` has the tensors of some results; `tensors` gets the numbers of all that are tensors.
+    `made` has the tensors of some results, `containers` the lists and dicts of the call; `tensors` gets the numbers of
+    all results that are tensors.
     """
-    if isinstance(template, TensorLike):
-        number = next(numbers)
-        if tensors is not None:
-            tensors.append(number)
-        return made.get(number, f"Tensor(results[{number}])")
-    if isinstance(template, Number):
-        return f"results[{next(numbers)}]"
-    if isinstance(template, NewList):
-        return _made_of(template.content, numbers, made, tensors)
-    if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
-        return None
-    items = [_made_of(item, numbers, made, tensors) for item in template.items]
-    if template.keys is None:
-        whole = "".join(f"{item}, " for item in items)
-        text = f"({whole})" if template.kind is tuple else f"[{whole}]"
-    elif all(type(key) in (str, int) for key in template.keys):
-        text = f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(template.keys, items, strict=True))}}}"
-    else:
-        return None
-    return None if None in items else text
+
+    def __init__(self, made: Mapping[int, str], containers: Sequence[str] | None = None):
+        self.made, self.containers = made, containers
+        self.tensors: list[int] = []
+        self._numbers = itertools.count()
+        self._repeated = set[int]()
+
+    def of(self, template: Template) -> str | None:
+        """Return the expression of an object of this template; None where there are no words."""
+        if isinstance(template, TensorLike):
+            number = next(self._numbers)
+            self.tensors.append(number)
+            return self.made.get(number, f"Tensor(results[{number}])")
+        if isinstance(template, Number):
+            return f"results[{next(self._numbers)}]"
+        if isinstance(template, NewList):
+            return self.of(template.content)
+        if isinstance(template, Handed):
+            skip(self._numbers, template.content)
+            return "" if self.containers is None else self.containers[template.index]
+        if isinstance(template, Repeated):
+            return self._named(template)
+        if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
+            return None
+        items = [self.of(item) for item in template.items]
+        if template.keys is None:
+            whole = "".join(f"{item}, " for item in items)
+            text = f"({whole})" if template.kind is tuple else f"[{whole}]"
+        elif all(type(key) in (str, int) for key in template.keys):
+            text = f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(template.keys, items, strict=True))}}}"
+        else:
+            return None
+        return None if None in items else text
+
+    def _named(self, template: Repeated) -> str | None:
+        """Return the expression of what stands at several places: it has a name."""
+        name = f"same{template.number}"
+        if template.number in self._repeated:
+            skip(self._numbers, template.content)
+            return name
+        self._repeated.add(template.number)
+        text = self.of(template.content)
+        return None if text is None else f"({name} := {text})"

@@ -18,10 +18,12 @@ from dy2st.formatting import render
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
+from dy2st.jit.same_results import Handed, Known, Repeated, made_of_values, skip
 from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.log import MISSING
 from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import names
 from dy2st.runtime.scalar import Scalar
@@ -118,8 +120,17 @@ def _is_of_trace(x: Any) -> bool:
     return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x._payload, Value))
 
 
-def restore(values: Iterator[Any], t: Template) -> Any:
-    """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs."""
+def restore(values: Iterator[Any], t: Template, known: Known | None = None) -> Any:
+    """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs.
+
+    `known` has what the call took and, in the end, the objects that stand in the output several times.
+    """
+    if known is not None and isinstance(t, (Handed, Repeated)):
+        found = known.found(t)
+        if found is MISSING:
+            return known.keep(t, restore(values, t.content, known))
+        skip(values, t.content)
+        return found
     if isinstance(t, Const):
         return t.object
     if isinstance(t, Unset):
@@ -132,7 +143,7 @@ def restore(values: Iterator[Any], t: Template) -> Any:
     if isinstance(t, Number):
         return next(values)
     if isinstance(t, Items):
-        items = [restore(values, i) for i in t.items]
+        items = [restore(values, i, known) for i in t.items]
         if t.keys is not None:
             pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
             return pairs if t.kind is dict else t.kind(pairs)
@@ -141,7 +152,7 @@ def restore(values: Iterator[Any], t: Template) -> Any:
         return restore(values, t.content)
     if isinstance(t, NewObject):
         again = object.__new__(t.kind)
-        found = zip(t.names, [restore(values, i) for i in t.items], strict=True)
+        found = zip(t.names, [restore(values, i, known) for i in t.items], strict=True)
         for name, x in found:
             if not isinstance(x, Undefined):
                 put_attribute(again, name, x)
@@ -152,7 +163,7 @@ def restore(values: Iterator[Any], t: Template) -> Any:
     if isinstance(t, ListOf):
         return _restore_list(next(values), t)
     assert isinstance(t, OneOf)
-    return _restore_variant(next(values), t)
+    return _restore_variant(next(values), t, known)
 
 
 def _restore_list(made: Tensor, t: ListOf) -> list[Any]:
@@ -167,10 +178,14 @@ def _restore_list(made: Tensor, t: ListOf) -> list[Any]:
             for i in range(len(items))]  # fmt: skip
 
 
-def _restore_variant(made: Tensor, t: OneOf) -> Any:
+def _restore_variant(made: Tensor, t: OneOf, known: Known | None = None) -> Any:
+    tag, payload = made._payload
+    chosen = t.alternatives[tag]
+    if known is not None and isinstance(chosen, Handed):
+        return known.found(chosen)
+    t = made_of_values(t)
     kind = types_of(t)[0]
     assert isinstance(kind, VariantType)
-    tag, payload = made._payload
     if payload is None:
         return restore(iter(()), t.alternatives[tag])
     inner = _tensor(payload) if made._node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]

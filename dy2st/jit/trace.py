@@ -25,6 +25,7 @@ from dy2st.jit.outside_reads import OutsideReads
 from dy2st.jit.rebound import Rebound
 from dy2st.jit.refusals import refuse_generator
 from dy2st.jit.result_views import ResultView, views_among
+from dy2st.jit.same_results import told_apart
 from dy2st.records import field, record
 from dy2st.runtime import convert_if
 from dy2st.runtime.convert_call import callable_for
@@ -73,6 +74,8 @@ class Traced:
     """Results that are an input or a view of one: not a copy of it."""
     freed: tuple[int, ...] = ()
     """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
+    returned: Template | None = None
+    """The template of the output in which is told what is one object (same_results.py)."""
 
     @property
     def _written(self) -> list[Any]:
@@ -240,11 +243,13 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         """Close the Program over what the function returned (or raised) and what was written."""
         if self.refused is not None:
             raise self.refused
-        output = leaving(self, self._settled(output))
+        settled = self._settled(output)
+        output = leaving(self, settled)
         self._check_stand_ins()
         self.refuse_passing(self.slots)
         self.rebound.write()
         template = output_template(self, output)
+        returned = told_apart(self, settled, template)
         thrown = None if error is None else Raised.of(self, error)
         results = encode(self, output, template) if thrown is None else thrown[1]
         count = len(results)
@@ -278,6 +283,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             self.actions(),
             views,
             tuple(i for i in seeded if histories.is_freed(every[i])),
+            returned,
         )
 
     def _check(self, program: Program) -> None:

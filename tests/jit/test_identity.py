@@ -1,6 +1,9 @@
 """A result that is an argument, or a tensor from outside, is that very tensor, as in eager mode."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 import dy2st as paddle
 
@@ -169,3 +172,71 @@ def _many_slices(x):
     for _ in range(1200):
         x = x[1:]
     return x
+
+
+def structure(x: Any, numbers: dict[int, int]) -> Any:
+    """Return what a result is made of, with a number for each object in it."""
+    if isinstance(x, tuple):
+        return tuple(structure(i, numbers) for i in x)
+    number = numbers.setdefault(id(x), len(numbers))
+    if isinstance(x, (list, dict)):
+        return number, [structure(i, numbers) for i in (x.values() if isinstance(x, dict) else x)]
+    return (number, structure(x.kept, numbers)) if isinstance(x, Box) else number
+
+
+def the_callers_list(x: Any, items: Any) -> Any:
+    items.append(x * 2)
+    return items, {"again": items, "first": items[0]}
+
+
+def the_callers_list_or_none(x: Any, items: Any) -> Any:
+    return items if x.sum() > 1 else None
+
+
+def a_list_twice(x: Any, items: Any) -> Any:
+    made = [x * 2, *items]
+    return made, [made, x], made
+
+
+def a_list_that_grew_twice(x: Any, items: Any) -> Any:
+    made = []
+    while len(made) < x.sum():
+        made.append(x * 2)
+    return made, [made, made]
+
+
+def an_object_and_what_it_holds(x: Any, items: Any) -> Any:
+    box = Box()
+    box.kept.append(x * 3)
+    return box, box.kept, box.kept[0], box
+
+
+def a_tensor_twice(x: Any, items: Any) -> Any:
+    y = x * 2
+    return y, [y, x], {"y": y, "x": x}
+
+
+def tensors_of_one_value(x: Any, items: Any) -> Any:
+    y = x * 2
+    z = y.clone()
+    w = paddle.zeros_like(x)
+    w.copy_(y)
+    return y, z, w, w
+
+
+@pytest.mark.parametrize("function", [
+    the_callers_list, the_callers_list_or_none, a_list_twice, a_list_that_grew_twice, an_object_and_what_it_holds,
+    a_tensor_twice, tensors_of_one_value,
+])  # fmt: skip
+@pytest.mark.parametrize("stop_gradient", [True, False])
+def test_what_is_one_object_is_one_at_each_call(function: Any, stop_gradient: bool) -> None:
+    static = paddle.jit.to_static(function, full_graph=True)
+    for values in ([0.25, 0.5], [1.0, 2.0], [1.0, 0.5], [0.1, 0.1], [2.0, 1.0]):
+        found = []
+        for call in (function, static):
+            x, items = T(values, stop_gradient=stop_gradient), [T([1.0, 1.0]), T([2.0, 0.5])]
+            numbers: dict[int, int] = {}
+            structure((x, items), numbers)
+            result = call(x, items)
+            found.append((structure(result, numbers), structure(items, numbers)[0], len(items)))
+        assert found[1] == found[0]
