@@ -33,14 +33,15 @@ def replace(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]) -
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], named_after: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file for writing: under a temporary name in the same folder, at the end brought to the disk and renamed.
 
-    When anything fails, what was at `path` is still there, unchanged, and the temporary file is gone.
+    When anything fails, what was at `path` is still there, unchanged, and the temporary file is gone. Its name is made
+    of that of another file of the folder where one is given.
     """
     target = Path(os.path.realpath(path))
-    remove_left_over(target)
-    temporary, handle = _created(target)
+    _remove_left_over(named_after or target)
+    temporary, handle = _created(named_after or target)
     try:
         with os.fdopen(handle, "wb") as out:
             yield out
@@ -53,10 +54,24 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def remove_left_over(target: Path) -> None:
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep out other processes that lock the same folder; where a file system has no such locks, nobody is."""
+    handle = None if fcntl is None else os.open(folder, os.O_RDONLY)
+    try:
+        if fcntl is not None and handle is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _remove_left_over(target: Path) -> None:
     """Remove what killed processes left of writing a file."""
     beginning = _beginning(target)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
@@ -103,7 +118,7 @@ def _created(target: Path) -> tuple[Path, int]:
         os.close(handle)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the new name to the disk; Windows has no such call and needs none."""
     if not hasattr(os, "O_DIRECTORY"):
         return

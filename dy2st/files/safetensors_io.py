@@ -52,6 +52,14 @@ def write(
     metadata: Mapping[str, str],
 ) -> None:
     """Write tensors and metadata (strings) to `path`, whole or not at all."""
+    with atomic.replacing(path) as out:
+        write_to(out, format, version, tensors, metadata)
+
+
+def write_to(
+    out: BinaryIO, format: str, version: int, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]
+) -> str:
+    """Write what `write` does to an open file; return the checksum of the header, which differs where files do."""
     stored = _with_padding({name: _stored(name, array) for name, array in tensors.items()})
     if len(stored) > safetensors_head.MAX_TENSORS:
         raise ValueError(f"a file holds {safetensors_head.MAX_TENSORS} tensors at most, with padding {len(stored)}")
@@ -64,13 +72,19 @@ def write(
     ours = {"format": format, "version": str(version), _COMPLEX: strict_json.dumps(pairs)}
     ours |= {_DATA_HASH: _ZEROS, _HEADER_HASH: _ZEROS}
     blank, digest = _head({"__metadata__": {**ours, **metadata}, **header}), hashlib.sha256()
-    with atomic.replacing(path) as out:
-        out.write(blank)
-        for array in stored.values():
-            _write_out(array, out, digest)
-        ours[_DATA_HASH] = digest.hexdigest()
-        out.seek(0)
-        out.write(_head({"__metadata__": {**ours, **metadata}, **header}))
+    out.write(blank)
+    for array in stored.values():
+        _write_out(array, out, digest)
+    ours[_DATA_HASH] = digest.hexdigest()
+    head = _head({"__metadata__": {**ours, **metadata}, **header})
+    out.seek(0)
+    out.write(head)
+    return head_digest(head)
+
+
+def head_digest(head: bytes) -> str:
+    """Return the checksum that a header has in it."""
+    return head.partition(f'"{_HEADER_HASH}":"'.encode())[2][: len(_ZEROS)].decode("ascii", "replace")
 
 
 def read(

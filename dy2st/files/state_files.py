@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -46,9 +46,20 @@ def save(obj: Any, path: str | os.PathLike[str], to_array: ToArray = as_array) -
     in `obj` of what is neither tensor, Python scalar, dict, list nor tuple. An array that stands in several places is
     stored once.
     """
+    tensors, strings = _taken_apart(obj, to_array)  # before a file is made
+    safetensors_io.write(path, FORMAT, VERSION, tensors, strings)
+
+
+def save_to(out: BinaryIO, obj: Any, to_array: ToArray = as_array) -> str:
+    """Write what `save` does to an open file; return a text that differs where files do."""
+    tensors, strings = _taken_apart(obj, to_array)
+    return safetensors_io.write_to(out, FORMAT, VERSION, tensors, strings)
+
+
+def _taken_apart(obj: Any, to_array: ToArray) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     writer = _Writer(to_array)
     structure = strict_json.dumps(writer.node(obj, ()))
-    safetensors_io.write(path, FORMAT, VERSION, writer.tensors, {_STRUCTURE: structure})
+    return writer.tensors, {_STRUCTURE: structure}
 
 
 def load(path: str | os.PathLike[str], from_array: Callable[[np.ndarray], Any] = lambda array: array) -> Any:

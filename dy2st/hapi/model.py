@@ -18,7 +18,7 @@ from dy2st.hapi.progress import ProgBarLogger
 from dy2st.hapi.watching import LRScheduler, ModelCheckpoint
 from dy2st.io import DataLoader, Dataset
 from dy2st.ir.context import replaced
-from dy2st.jit import load_state, save, save_state
+from dy2st.jit.saved_files import load_pair, save, save_pair, save_state
 from dy2st.metric import Metric
 from dy2st.nn.layer import Layer
 from dy2st.nn.summary import summary
@@ -200,16 +200,20 @@ class Model:
         return summary(self.network, input_size if input_size is not None else self._inputs, dtype)
 
     def save(self, path: str, training: bool = True) -> None:
-        """Write `path.pdparams` and `path.pdopt`; without `training` the Program, as `paddle.jit.save` does."""
+        """Write `path.pdparams` and `path.pdopt`; without `training` the Program, as `paddle.jit.save` does.
+
+        The two files are replaced together: whenever the process is killed, `load` finds both of one save.
+        """
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         if not training:
             if not self._inputs:
                 raise RuntimeError("Model.save(training=False) needs InputSpecs: Model(network, inputs=[...])")
             save(self.network, path, input_spec=self._inputs)
             return
-        save_state(self.network.state_dict(), f"{path}.pdparams")
-        if self._optimizer is not None:
-            save_state(self._optimizer.state_dict(), f"{path}.pdopt")
+        if self._optimizer is None:
+            save_state(self.network.state_dict(), f"{path}.pdparams")
+        else:
+            save_pair(self.network.state_dict(), self._optimizer.state_dict(), str(path))
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what `save` wrote.
@@ -218,15 +222,15 @@ class Model:
         them; with `reset_optimizer` the state of the optimizer is not read.
         """
         stem = str(path).removesuffix(".pdparams").removesuffix(".pdopt")
-        held, found = self.network.state_dict(), load_state(f"{stem}.pdparams")
+        wants_state = self._optimizer is not None and not reset_optimizer
+        held, (found, state) = self.network.state_dict(), load_pair(stem, wants_state)
         fitting = {n: v for n, v in found.items() if n in held and list(v.shape) == list(held[n].shape)}
         wrong = sorted(held.keys() - fitting.keys())
         if wrong and not skip_mismatch:
             raise ValueError(f"{stem}.pdparams does not have, or not in this shape: {', '.join(wrong)}")
         self.network.set_state_dict({**held, **fitting})
-        state = Path(f"{stem}.pdopt")
-        if self._optimizer is not None and not reset_optimizer and state.exists():
-            self._optimizer.set_state_dict(load_state(str(state)))
+        if self._optimizer is not None and state is not None:
+            self._optimizer.set_state_dict(state)
 
     # ---- inside ----------------------------------------------------------------------------------------------------
     def _epoch(

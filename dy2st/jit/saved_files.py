@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.files import plain_safetensors, program_file, regular, state_files, state_reading
+from dy2st.files import generations, plain_safetensors, program_file, regular, state_files, state_reading
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.jit.saved_program import from_metadata, to_metadata
 from dy2st.jit.saving import saved_layer
@@ -110,11 +110,24 @@ def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **confi
     place = places.current_place()
     make = (lambda array: array) if return_numpy else (lambda array: Tensor(places.move(array, place)))
     target = Path(path)
+    if target.suffix == generations.SECOND:
+        target = generations.second_file(str(target.with_suffix("")))
     if not target.exists() and program_file.file_name(target).exists():
         target = program_file.file_name(target)
     if target.name.endswith(program_file.SUFFIX):
         return {name: t.numpy() if return_numpy else t for name, t in load(target).state_dict().items()}
     return state_reading.load(target, make, bool(configs.get("keep_name_table")))
+
+
+def save_pair(parameters: Any, state: Any, stem: str) -> None:
+    """Save parameters to `<stem>.pdparams` and what belongs to them to `<stem>.pdopt`, both or neither."""
+    Path(stem).parent.mkdir(parents=True, exist_ok=True)
+    generations.save(parameters, state, stem, _to_array)
+
+
+def load_pair(stem: str, with_second: bool = True) -> tuple[Any, Any]:
+    """Return what `save_pair` wrote, of one save, whatever becomes of later ones; None for a second file not there."""
+    return generations.load(stem, load_state, with_second)
 
 
 def _check_configs(function: str, given: dict[str, Any], known: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.files import state_files, state_reading
+from dy2st.files import generations, state_files, state_reading
 from dy2st.files.state_files import as_array
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor
@@ -35,6 +35,8 @@ def load_dygraph(model_path: str) -> tuple[dict[str, Any] | None, dict[str, Any]
     found = [prefix + end if os.path.exists(prefix + end) else None for end in (".pdparams", ".pdopt")]
     if found == [None, None]:
         raise ValueError(f"there is neither {prefix}.pdparams nor {prefix}.pdopt")
+    if found[1] is not None:
+        found[1] = str(generations.second_file(prefix))
     parameters, state = (None if path is None else state_reading.load(path, np.array) for path in found)
     return parameters, state
 

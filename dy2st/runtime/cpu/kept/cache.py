@@ -1,10 +1,9 @@
 """Files of machine code on disk, by the hash of what they were made from; any number of processes may share a folder.
 
 `DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. What is in
-it is run, so a folder that belongs to another user, or that everybody may write to, is not used. A file is written
-under another name and then renamed, and carries the hash of its key and content: one that is cut short, changed or
-swapped for another is made again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not
-used for longest go.
+it is run, so what others may have written is not used (trust.py). A file is written under another name and then
+renamed, and carries the hash of its key and content: one that is cut short, changed or swapped for another is made
+again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not used for longest go.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ import os
 import stat
 import time
 
+from dy2st.runtime.cpu.kept import trust
+
 _DIGEST = 32
 _SUFFIX, _PART = ".o", ".part"
 _SIZE = 2**30
@@ -23,6 +24,9 @@ _LOOK_EVERY = 512
 """After how many files the size of the folder is looked at, by one process or another: looking at all takes time."""
 _FRESH = 3600.0
 """Seconds within which a file that is read again is not marked as used once more."""
+_HALF_WRITTEN = 600.0
+"""After how many seconds a file that is not yet under its name was left behind: writing one takes some milliseconds."""
+_DIGITS = 19
 _written = itertools.count()
 
 
@@ -39,11 +43,13 @@ def folder() -> str | None:
 
 
 def most_bytes() -> int:
-    """Return how many bytes the folder is to have at most; ValueError where `DY2ST_CACHE_SIZE` is no whole number."""
+    """Return how many bytes the folder is to have at most, and warn where `DY2ST_CACHE_SIZE` does not say it."""
     text = os.environ.get("DY2ST_CACHE_SIZE", "").strip()
-    if text and not text.isdigit():
-        raise ValueError(f"DY2ST_CACHE_SIZE is a number of bytes, not {text!r}")
-    return int(text) if text else _SIZE
+    if text.isdecimal() and len(text) < _DIGITS:
+        return int(text)
+    if text:
+        trust.warn_once(f"DY2ST_CACHE_SIZE is a number of bytes, not {text!r:.60}: {_SIZE} are taken")
+    return _SIZE
 
 
 def has(key: str) -> bool:
@@ -59,10 +65,12 @@ def read(key: str) -> bytes | None:
         return None
     path = os.path.join(at, key + _SUFFIX)
     try:
-        with open(path, "rb") as file:
-            data, used = file.read(), os.fstat(file.fileno()).st_mtime
+        found = trust.content(path)
     except OSError:
         return None
+    if found is None:
+        return None
+    data, used = found
     content = data[_DIGEST:]
     if _digest(key, content) != data[:_DIGEST]:
         return None
@@ -74,6 +82,8 @@ def read(key: str) -> bytes | None:
 
 def write(key: str, content: bytes) -> None:
     """Keep content under a key. A folder that cannot be written to keeps nothing: the cache only saves time."""
+    if len(content) + _DIGEST > trust.MOST_BYTES:
+        return
     with contextlib.suppress(OSError):
         at = folder()
         if at is None:
@@ -82,6 +92,8 @@ def write(key: str, content: bytes) -> None:
         if _trusted() is None:
             return
         number = next(_written)
+        if not number:
+            _remove_left_over(at)
         part = os.path.join(at, f"{key}.{os.getpid()}.{number}{_PART}")
         try:
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -102,33 +114,41 @@ def _digest(key: str, content: bytes) -> bytes:
 
 def shrink(at: str, most: int) -> None:
     """Remove the files that were not used for longest, down to three quarters, where a folder has too many bytes."""
-    found: list[tuple[float, int, str]] = []
-    with os.scandir(at) as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):  # another process has removed it
-                said = entry.stat(follow_symlinks=False)
-                is_left_over = entry.name.endswith(_PART) and time.time() - said.st_mtime > _FRESH
-                if is_left_over or entry.name.endswith(_SUFFIX):
-                    found.append((0.0 if is_left_over else said.st_mtime, said.st_size, entry.path))
+    _remove_left_over(at)
+    found = [(said.st_mtime, said.st_size, path) for path, said in _files(at, _SUFFIX)]
     total = sum(size for _, size, _ in found)
     goal = most if total <= most else most * 3 // 4
-    for used, size, path in sorted(found):
-        if used and total <= goal:
+    for _, size, path in sorted(found):
+        if total <= goal:
             return
         with contextlib.suppress(OSError):
             os.unlink(path)
         total -= size
 
 
+def _remove_left_over(at: str) -> None:
+    """Remove what processes that were killed left half written, and what is too large to be ours."""
+    for path, said in [*_files(at, _PART), *_files(at, _SUFFIX)]:
+        is_old_part = path.endswith(_PART) and time.time() - said.st_mtime > _HALF_WRITTEN
+        if is_old_part or said.st_size > trust.MOST_BYTES:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _files(at: str, suffix: str) -> list[tuple[str, os.stat_result]]:
+    """Return the files with a suffix, and what the system says of them; links, pipes and folders are none."""
+    found: list[tuple[str, os.stat_result]] = []
+    with os.scandir(at) as entries:
+        for entry in entries:
+            if entry.name.endswith(suffix):
+                with contextlib.suppress(OSError):  # another process has removed it
+                    said = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(said.st_mode):
+                        found.append((entry.path, said))
+    return found
+
+
 def _trusted() -> str | None:
     """Return the folder where it is there and nobody else can have put something into it."""
     at = folder()
-    try:
-        said = None if at is None else os.stat(at)
-    except OSError:
-        return None
-    if said is None or not stat.S_ISDIR(said.st_mode):
-        return None
-    if hasattr(os, "getuid") and (said.st_uid not in (os.getuid(), 0) or said.st_mode & stat.S_IWOTH):
-        return None
-    return at
+    return at if at is not None and trust.is_own_folder(at) else None
