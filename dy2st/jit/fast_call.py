@@ -38,7 +38,6 @@ code looks at tensors in the time of one line; where it refuses, what it would h
 
 from __future__ import annotations
 
-import itertools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -48,12 +47,27 @@ import numpy as np
 
 from dy2st.ir.types import TensorType
 from dy2st.jit.as_eager import note_unwritten
+from dy2st.jit.behaviour import OwnName
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.finishing import NAMES, finishing, plain_writes, tensors_among
-from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
+from dy2st.jit.guards import GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
 from dy2st.jit.kept_code import compiled
-from dy2st.jit.known_run import UNSEEN, Inputs, Ready, ReadyToWrite, guarded, inside, running, unknown, wrapping
+from dy2st.jit.known_run import (
+    MOST_COMPARED,
+    UNSEEN,
+    Inputs,
+    Ready,
+    ReadyToWrite,
+    guarded,
+    inside,
+    one_is_another,
+    running,
+    unknown,
+    wrapping,
+)
 from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
+from dy2st.jit.watch import Watch
+from dy2st.jit.watch import unknown as unwatched
 from dy2st.nn.layer import Layer
 from dy2st.runtime.automatic import Automatic
 from dy2st.runtime.generator import default_generator
@@ -71,17 +85,6 @@ Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 40_000
 """A Program that reads more than this takes the slow way."""
-MUCH_STATE = 300
-"""For more state than this the function is written late: it takes 0.2 ms of each to compile, and saves 3 us a call."""
-CALLS_BEFORE = 60
-"""So many calls go the slow way before."""
-MOST_COMPARED = 12
-"""So many objects are compared one by one, which takes 5 ns a pair; the number of an object takes 40."""
-
-
-def pays(program: ConcreteProgram) -> bool:
-    """Say whether a Program has been called often enough for a function that recognises its calls."""
-    return program.calls >= (CALLS_BEFORE if len(program.traced.state) > MUCH_STATE else 1)
 
 
 class NoWords(Exception):
@@ -110,7 +113,7 @@ class _Writer:
         self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
                                       "program": program, "same": same, "shares_memory": shares_memory,
                                       "Handed": Handed, "known": unknown, "written": None,
-                                      "failed": failed}  # fmt: skip
+                                      "watched": unwatched, "failed": failed}  # fmt: skip
         self.lines: list[str] = []
         self.inputs = Inputs()
         self.leaves: list[str] = []
@@ -133,7 +136,7 @@ class _Writer:
             names = [*self.seen.values()]
             first = self.inputs.given[: len(names)] == names and len(names) <= MOST_COMPARED
             self.inputs.distinct = len(names) if first else 0  # then machine code compares them
-            self.refuse(_one_is_another(names), self.inputs.looks if first else self.lines)
+            self.refuse(one_is_another(names), self.inputs.looks if first else self.lines)
         tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
         if len(tensors) > 1 and self.program.traced.written_leaves:
             self.refuse(f"shares_memory(({', '.join(tensors)}))")
@@ -147,7 +150,7 @@ class _Writer:
         end = "failed(error, args, keywords)" if named else f"failed(error, ({every}), {{}})"
         caught = ["try:", *inside(run), "except Exception as error:", f"    {end}", "    raise"]
         body = "".join(
-            f"        {line}\n" for line in ["nonlocal known, written", *first, *guarded(self.lines), *caught]
+            f"        {line}\n" for line in ["nonlocal known, written, watched", *first, *guarded(self.lines), *caught]
         )
         source = f"def make({', '.join(self.names)}):\n    def call({head}):\n{body}    return call\n"
         scope: dict[str, Any] = {}
@@ -315,7 +318,11 @@ class _Writer:
     # ---- state -----------------------------------------------------------------------------------------------------
     def state(self) -> list[str]:
         """Check the guards; return the expressions of the state."""
-        for guard in self.program.traced.guards:
+        watch = Watch()
+        others = [guard for guard in self.program.traced.guards if not watch.takes(guard)]
+        if watch.guards:
+            self.lines.append(f"if not watched(): watched = {self.constant(watch.again)}()")
+        for guard in [*others, *watch.beside()]:
             self.guard(guard)
         arguments = self.program.traced.program.block.arguments[len(self.made.leaves) :]
         found: list[str] = []
@@ -372,8 +379,10 @@ class _Writer:
         elif type(guard) is SameGuard:
             self.refuse(f"{self.place(guard.slot)} is not {self.place(guard.first)}")
             return
-        elif type(guard) is GlobalGuard:
-            now = f"{self.constant(guard.owner)}.get({guard.name!r}, MISSING)"
+        elif type(guard) is OwnName:
+            now = self.attributes(self.constant(guard.owner))
+            self.refuse(f"{now}.get({guard.name!r}, MISSING) is not {self.constant(guard.value)}")
+            return
         else:
             self.refuse(f"not {self.constant(guard.holds)}()")
             return
@@ -389,10 +398,3 @@ class _Writer:
         for registry, content in zip(("_parameters", "_buffers"), guard.content[len(registries) :], strict=True):
             now = f"{found}[{registry!r}]"
             self.refuse(f"tuple({now}) != {self.constant(content)}" if content else now)
-
-
-def _one_is_another(names: Sequence[str]) -> str:
-    """Return a test whether two of these are the same object; a set of their numbers pays where there are many."""
-    if len(names) > MOST_COMPARED:
-        return f"len({{{', '.join(f'id({v})' for v in names)}}}) != {len(names)}"
-    return " or ".join(f"{a} is {b}" for a, b in itertools.combinations(names, 2))

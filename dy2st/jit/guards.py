@@ -48,6 +48,13 @@ class StateSlot:
         """Return the tensor or number as it is now."""
         return self.owner if self.name is None else getattr(self.owner, self.name)
 
+    def now(self) -> Any:
+        """Return what stands there now, MISSING where that is nothing any more."""
+        try:
+            return self.fetch()
+        except (AttributeError, LookupError, ValueError):
+            return MISSING
+
 
 @record(frozen=True)
 class GlobalSlot(StateSlot):
@@ -94,7 +101,10 @@ class Guard:
 
     def now(self) -> Any:
         """Return what stands there now."""
-        return getattr(self.owner, self.name, MISSING)
+        try:
+            return getattr(self.owner, self.name)
+        except (AttributeError, ValueError):  # a cell that has nothing any more raises the latter
+            return MISSING
 
     def holds(self) -> bool:
         """Say whether it still is."""
@@ -140,7 +150,7 @@ class KindGuard(Guard):
 
     def holds(self) -> bool:
         """Say whether it still has this type."""
-        return type(self.slot.fetch()) is self.value
+        return type(self.slot.now()) is self.value
 
     def changed_number(self) -> bool:
         """Say no: its value is open already."""
@@ -186,8 +196,8 @@ class ViewGuard:
 
     def holds(self) -> bool:
         """Say whether it still is one."""
-        now = self.slot.fetch()
-        return now._view is not None and now._view.base is self.base
+        now = self.slot.now()
+        return isinstance(now, Tensor) and now._view is not None and now._view.base is self.base
 
     def changed_number(self) -> bool:
         """Say no: it is a tensor."""
@@ -211,7 +221,7 @@ class SameGuard:
 
     def holds(self) -> bool:
         """Say whether it still is the same."""
-        return self.slot.fetch() is self.first.fetch()
+        return self.slot.now() is self.first.now()
 
     def changed_number(self) -> bool:
         """Say no: it is a tensor."""

@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -33,6 +34,8 @@ from dy2st.runtime.tensor import Tensor
 
 UNSEEN = object()
 """What a recogniser returns of another call."""
+MOST_COMPARED = 12
+"""So many objects are compared one by one, which takes 5 ns a pair; the number of an object takes 40."""
 
 
 def note_like(function: Any, context: Context, count: int, recognise: Callable[..., Any], program: Any) -> None:
@@ -164,3 +167,10 @@ def guarded(lines: Sequence[str]) -> list[str]:
 def inside(lines: Iterable[str]) -> list[str]:
     """Return lines as they stand in a block."""
     return [f"    {line}" for line in lines]
+
+
+def one_is_another(names: Sequence[str]) -> str:
+    """Return a test whether two of these are the same object; a set of their numbers pays where there are many."""
+    if len(names) > MOST_COMPARED:
+        return f"len({{{', '.join(f'id({v})' for v in names)}}}) != {len(names)}"
+    return " or ".join(f"{a} is {b}" for a, b in itertools.combinations(names, 2))

@@ -23,6 +23,7 @@ LIBRARY_CONTAINERS = (ChainMap, UserDict, UserList)
 
 def mark(trace: Any, x: Any) -> None:
     """Mark what was there before the trace."""
+    trace.note_behaviour(x)
     if isinstance(x, CONTAINERS):
         trace.mark_external(x)
     elif isinstance(x, tuple):

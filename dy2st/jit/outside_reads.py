@@ -17,6 +17,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.jit.behaviour import BehaviourGuard
 from dy2st.jit.guards import (
     ArgumentSlot,
     ContentGuard,
@@ -100,6 +101,7 @@ class OutsideReads(Leaves):
         if id(layer) not in self.made_objects:
             self.log.keep(layer)
             self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
+            self.note_method(layer, "forward")
             self.note_settings(layer)
 
     def note_settings(self, x: Any) -> None:
@@ -129,10 +131,39 @@ class OutsideReads(Leaves):
         """Write an attribute in the log, for library code."""
         self.log.set(("attr", id(owner), name), owner, value)
 
+    def behaviour(self) -> BehaviourGuard:
+        """Return the guard of what the objects and functions that the trace meets do."""
+        return self.guards.setdefault((0, "behaviour"), BehaviourGuard())
+
+    def note_behaviour(self, x: Any) -> None:
+        """Note what calls, operators and methods of an object, of a class's instances or of a partial do."""
+        if isinstance(x, type):
+            if id(x) not in self.made_classes:
+                self.behaviour().note_class(x)
+        elif id(x) in self.made_objects or id(x) in self.stand_in_objects:
+            self.note_behaviour(type(x))
+        elif isinstance(x, functools.partial):
+            self.behaviour().note_partial(x)
+        else:
+            self.behaviour().note_object(x)
+
+    def note_method(self, owner: Any, name: str) -> None:
+        """Note that a method of an object is used: of its class, or one of its own."""
+        self.note_behaviour(owner)
+        if not isinstance(owner, type) and id(owner) not in self.made_objects:
+            self.behaviour().note_name(owner, name)
+
+    def note_function(self, f: types.FunctionType) -> None:
+        """Note the code and the defaults of a function from outside that is converted."""
+        self.behaviour().note_function(f)
+        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            mark(self, default)
+
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Remember what was read of a real object, a source of state or a guard; return what the trace sees of it."""
         self.log.keep(owner)
         if isinstance(value, (types.MethodType, types.BuiltinMethodType)) or id(owner) in self.made_classes:
+            self.note_method(owner, name)
             return value
         if type(value) in (types.FunctionType, functools.partial) and _is_made_anew(owner, name):
             return value
@@ -153,6 +184,11 @@ class OutsideReads(Leaves):
             return self._number_argument(key, slot, type(value))
         self.guards.setdefault(key, guard)
         return value
+
+    def note_plain_global(self, guard: Guard) -> None:
+        """Note a global that is a class, a module or a built-in function: it may be another one at the next call."""
+        self.note_behaviour(guard.value)
+        self.guards.setdefault((id(guard.owner), guard.name), guard)
 
     def note_source(self, t: Tensor, slot: StateSlot) -> None:
         """Note where a tensor is read; one that is read at two places must be the same at both in each call."""
@@ -210,6 +246,7 @@ class OutsideReads(Leaves):
             self.log.keep(x)
             if not isinstance(x, CONTAINERS):
                 self.stand_in_objects[id(x)] = x, dict(vars(x))
+                self.note_behaviour(x)
 
     def content(self, x: Any) -> Any:
         if not isinstance(x, CONTAINERS) or id(x) not in self.external:

@@ -45,6 +45,7 @@ class Rebound:
 
     def _note_global(self, scope: dict[str, Any], name: str, value: Any) -> Any:
         if isinstance(value, PLAIN) or name.startswith("__"):
+            self.trace.note_plain_global(GlobalGuard(scope, name, value))
             return value
         return self.trace.note_outside(GlobalSlot(scope, name), GlobalGuard(scope, name, value), value)
 

@@ -7,6 +7,7 @@ the same object, which need gradients. Extents are not in it.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -258,6 +259,27 @@ def signature_of(function: Any) -> inspect.Signature:
         return inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise ConversionError(f"{function!r} has no signature that can be read: {error}") from None
+
+
+class Defaults:
+    """The code and defaults of a function, which its signature shows: they may be set anew."""
+
+    def __init__(self, function: Any):
+        self._function = inspect.unwrap(getattr(function, "__func__", function))
+        self._seen = self._now()
+
+    def changed(self) -> bool:
+        """Say whether they are others than when that was asked last."""
+        before, self._seen = self._seen, self._now()
+        (code, given, named), (code_before, given_before, named_before) = self._seen, before
+        same_given = len(given) == len(given_before) and all(map(operator.is_, given, given_before))
+        same_named = named.keys() == named_before.keys() and all(named[k] is x for k, x in named_before.items())
+        return code is not code_before or not same_given or not same_named
+
+    def _now(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        f = self._function
+        named = getattr(f, "__kwdefaults__", None) or {}
+        return getattr(f, "__code__", None), getattr(f, "__defaults__", None) or (), dict(named)
 
 
 def call_arguments(signature: inspect.Signature, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -21,7 +21,7 @@ from dy2st.jit.declared import bind_specs, flat_specs, sample_of
 from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
-from dy2st.jit.fast_call import UNSEEN, Recogniser, pays, recogniser
+from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
 from dy2st.jit.kept_conversions import convert
 from dy2st.jit.known_run import note_like
 from dy2st.jit.named_calls import named_after, named_call
@@ -29,6 +29,7 @@ from dy2st.jit.openness import Openness
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.retracing import MANY, warn_of_tracing
 from dy2st.jit.signature import (
+    Defaults,
     Flattened,
     bind,
     call_arguments,
@@ -83,6 +84,7 @@ class StaticFunction(Locked):
         self.strict = strict
         """Whether native code is strict: the same bits on every CPU."""
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
+        self._defaults = Defaults(function)
         self._cache = ProgramCache()
         Locked.__init__(self)
         self._open = Openness()
@@ -157,7 +159,7 @@ class StaticFunction(Locked):
                 except Undecided as found:
                     program, made, undecided = None, found.made, found
                 if program is not None:
-                    if pays(program):
+                    if program.pays():
                         self._remember(_kind(context, args, keywords), program, args, keywords, made)
                     program.calls += 1
                     found = self._named(program.run, made.leaves, made.containers)
@@ -187,6 +189,8 @@ class StaticFunction(Locked):
 
     def _bound(self, args: Any, keywords: Any) -> dict[str, Any] | None:
         """Return the arguments of a call by name; None where they do not fit."""
+        if self._defaults.changed():
+            self._signature = signature_of(self.__dy2st_function__)
         try:
             return bind(self._signature, args, keywords)
         except TypeError:

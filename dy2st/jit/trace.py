@@ -236,6 +236,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             return function
         made = convert(function)
         code_log.converted(made)
+        self.note_function(function)
         return self.rebound.of_trace(function, made.make(HELPER))
 
     # ---- the end ---------------------------------------------------------------------------------------------------

@@ -40,9 +40,10 @@ def attr(trace: Any, obj: Any, name: str) -> Any:
     if found is MISSING:
         made = getattr(type(obj), name, None)
         if isinstance(made, property) and made.fget is not None and not isinstance(obj, type):
+            trace.note_behaviour(obj)
             return trace.callable(made.fget)(obj)
         if id(obj) in trace.made_objects or trace.came_with(obj, name):
-            return getattr(obj, name)
+            return _of_made(trace, obj, name)
         if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
             return checked_attribute(trace, found, obj, name)
         value = getattr(obj, name, MISSING)
@@ -71,6 +72,18 @@ def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
     found = trace.attributes_of(obj)
     real = vars(obj)
     return real if len(found) == len(real) and all(found.get(k, MISSING) is x for k, x in real.items()) else found
+
+
+def _of_made(trace: Any, obj: Any, name: str) -> Any:
+    """Return an attribute of an object that the trace made, or that stands for an argument; not so its class."""
+    if name in getattr(obj, "__dict__", ()):
+        return getattr(obj, name)
+    if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
+        return checked_attribute(trace, found, obj, name)
+    owner = next((kind for kind in type(obj).__mro__ if name in vars(kind)), None)
+    if owner is None or hasattr(type(vars(owner)[name]), "__get__") or is_plain_module(owner.__module__):
+        return getattr(obj, name)  # slots, methods and what else makes something of the object
+    return trace.note_attribute(type(obj), name, vars(owner)[name])
 
 
 def _of_class(trace: Any, obj: Any, name: str) -> Any:

@@ -43,6 +43,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
         return functools.partial(_special, trace, special)
     if isinstance(f, types.MethodWrapperType) and f.__name__ == "__setattr__" and f.__objclass__ is object:
         return functools.partial(set_plain_attr, trace, f.__self__)  # from super()
+    trace.note_behaviour(f)
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
     if isinstance(f, types.MethodType) and convertible(f.__func__):
@@ -150,6 +151,7 @@ def is_users_class(f: type) -> bool:
 def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:
     """Make an instance of a user's class; `__init__` is converted, as it may write to what is outside."""
     init = kind.__init__
+    trace.note_behaviour(kind)
     if not _is_made_by_init(kind) or not convertible(init):
         made = kind(*args, **keywords)
     else:

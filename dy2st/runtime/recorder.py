@@ -240,6 +240,9 @@ class Recorder(RecordedGradients):
         """Note that an attribute of a real object was read, which a trace may depend on; return what it sees."""
         return value
 
+    def note_behaviour(self, x: Any) -> None:
+        """Note that a trace depends on what the methods and operators of an object, or of a class, do."""
+
     def gradient_so_far(self, t: Tensor) -> Any:
         """Return what backward adds the next cotangent of a leaf to; None where there is nothing yet."""
         return self.read_grad(t)

@@ -8,7 +8,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st import nn
-from dy2st.jit import fast_call
+from dy2st.jit import concrete_program, fast_call
 
 T = paddle.to_tensor
 
@@ -165,8 +165,8 @@ def test_a_program_with_too_much_state_takes_the_slow_way(monkeypatch: pytest.Mo
 
 
 def test_a_program_with_much_state_is_recognised_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_call, "MUCH_STATE", 1)
-    monkeypatch.setattr(fast_call, "CALLS_BEFORE", 4)
+    monkeypatch.setattr(concrete_program, "MUCH_STATE", 1)
+    monkeypatch.setattr(concrete_program, "CALLS_BEFORE", 4)
     layer = paddle.nn.Linear(2, 2)
     static = paddle.jit.to_static(lambda x: layer(x), full_graph=True)
     found = []

@@ -1,26 +1,28 @@
 """The text of the machine code between a recognised call and the native code of its Program.
 
-What the functions do, and what stands on their plates, is said where they are used: known_calls.py, known_writes.py. A
-later process has their code, and does not load this.
+What the functions do, and what stands on their plates, is said where they are used: known_calls.py, known_words.py,
+known_writes.py. A later process has their code, and does not load this.
 """
 
 from __future__ import annotations
 
 from dy2st.runtime.cpu.calls import python_api as api
 from dy2st.runtime.cpu.calls.entry_values import Values
-from dy2st.runtime.cpu.fast_calls import known_calls, known_writes
+from dy2st.runtime.cpu.fast_calls import known_calls, known_words, known_writes
 from dy2st.runtime.cpu.text.emit import Function, Module
 from dy2st.runtime.cpu.text.integers import compare
 
 
 def known_text() -> str:
-    """Return the code of known_calls.py."""
+    """Return the code of known_calls.py and known_words.py."""
     parameters = [("ptr", "%plate"), ("ptr", "%given"), ("i64", "%count")]
     known = Function("dy2st.known", parameters, "ptr", also="nounwind")
     _Known(known, Module()).write()
     made = Function("dy2st.tensor", [("ptr", "%plate"), ("ptr", "%array")], "ptr", linkage="internal", also="nounwind")
     _Tensors(made, Module()).write()
-    return f"{made.text()}\n\n{known.text()}\n"
+    same = Function("dy2st.unchanged", parameters, "ptr", also="nounwind")
+    _Unchanged(same, Module()).write()
+    return f"{made.text()}\n\n{known.text()}\n\n{same.text()}\n"
 
 
 class _Tensors(Values):
@@ -128,6 +130,32 @@ class _Known(Values):
     def _tensor(self, results: str, number: str) -> str:
         array = self._call("ptr", "PyList_GetItem", f"ptr {results}", f"i64 {number}")
         return self.f.call("ptr", "@dy2st.tensor", "ptr %plate", f"ptr {array}")
+
+
+class _Unchanged(Values):
+    """Writes the function that compares words, versions of classes and entries of dicts with what they were."""
+
+    def write(self) -> None:
+        f, lines = self.f, self.f.offset(self.table, known_words.LINES)
+        for kind, count in (("i64", known_words.WORDS), ("i32", known_words.VERSIONS), ("entry", known_words.ENTRIES)):
+            number = f.load("i64", f.offset(self.table, count))
+            with f.loop(number, hint="line") as i:
+                line = f.offset(lines, i, "[3 x i64]")
+                first, wanted = f.load("ptr", line), f.offset(line, 16)
+                if kind == "entry":
+                    key = f.load("ptr", f.offset(line, 8))
+                    found = self._call("ptr", "PyDict_GetItemWithError", f"ptr {first}", f"ptr {key}")
+                    self._only(f.value(f"icmp eq ptr {found}, {f.load('ptr', wanted)}"))
+                else:
+                    self._only(f.value(f"icmp eq {kind} {f.load(kind, first)}, {f.load(kind, wanted)}"))
+            lines = f.offset(lines, number, "[3 x i64]")
+        self._truth("True")
+        f.start(self.other)
+        self._truth("False")
+
+    def _truth(self, name: str) -> None:
+        self._call("void", "Py_IncRef", f"ptr {self._address(name)}")
+        self.f.ret("ptr", self._address(name))
 
 
 def written_text() -> str:

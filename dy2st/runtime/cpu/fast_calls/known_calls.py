@@ -62,8 +62,14 @@ def is_loaded() -> bool:
     return _layout.cache_info().currsize > 0 and _layout() is not None
 
 
+def unchanged_address() -> int | None:
+    """Return where the code of known_words.py stands; None where it does not run yet."""
+    layout = _layout() if _layout.cache_info().currsize > 0 else None
+    return None if layout is None else layout.unchanged
+
+
 def product() -> Product:
-    """Return this code, not yet loaded."""
+    """Return this code, not yet loaded; that of known_words.py is with it."""
     return named_product("known calls", lambda: cpu.known_text(), level=0)
 
 
@@ -77,7 +83,8 @@ class _Layout:
         slots = [word for name, value in filled.items() for word in (at[name], id(value))]
         self._kept = [*filled.values(), ()]
         self._maker = _words([maker(), id(Tensor), id(self._kept[-1]), len(filled), *slots])
-        self._address = load(product().binary).address("dy2st.known")
+        code = load(product().binary)
+        self._address, self.unchanged = code.address("dy2st.known"), code.address("dy2st.unchanged")
 
     def call(
         self, inputs: Sequence[Input], unseen: object, results: Sequence[int] | None, distinct: int
