@@ -1,8 +1,8 @@
-"""Random functions act the same eagerly and natively, between forbidden pages (tests/jit/test_random_programs.py)."""
+"""Random functions act the same eagerly and natively, between forbidden pages (tests/generator/test_as_eager.py)."""
 
 import pytest
 
-from tests.jit.test_random_programs import check
+from tests.generator.test_as_eager import check
 from tests.shares import examples
 
 

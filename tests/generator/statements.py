@@ -1,4 +1,4 @@
-"""Random functions of tensors for hypothesis: nested control flow, containers, objects, in-place writes, early exits.
+"""Random functions of tensors: nested control flow, containers, objects, in-place writes, early exits.
 
 Every function takes a vector `x`, a 0-D float `t`, an integer tensor `n`, a matrix `rows` and an object `box`; every
 loop ends. Names that its text does not use are left out of its first and last lines.
@@ -8,11 +8,14 @@ import re
 
 from hypothesis import strategies as st
 
-from tests.jit.tensor_expressions import NUMBERS, ONE_ELEMENT, SOME_ELEMENTS, VECTORS, Expressions
+from tests.generator import operations
+from tests.generator.choices import drawn, seeded
+from tests.generator.expressions import NUMBERS, ONE_ELEMENT, SOME_ELEMENTS, VECTORS
+from tests.generator.numbers import Numbers
 
 STARTS = {
     "a": "x * 1.0", "b": "x * 2.0", "s": "t * 1.0", "r": "1.0", "out": "[]", "keep": "None", "d": "{}",
-    "tag": "'start'", "seen": "{1}", "m": "0.0",
+    "tag": "'start'", "seen": "{1}", "m": "0.0", "c": "paddle.to_tensor(1)", "e": "paddle.to_tensor(2)",
 }  # fmt: skip
 SCALE = ["def scale(v):", "    return v * s if s > 0.3 else v"]
 BUMP = ["def bump(by):", "    nonlocal r", "    if s > 0.3:", "        r = r + by", "    return r"]
@@ -22,7 +25,7 @@ def indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-class Programs(Expressions):
+class Programs(Numbers):
     """Writes statements; each method gives its lines."""
 
     def block(self, depth: int, in_loop: bool = False) -> list[str]:
@@ -42,6 +45,7 @@ class Programs(Expressions):
     # ---- without a body --------------------------------------------------------------------------------------------
     def simple(self, in_loop: bool) -> list[str]:
         kinds = [self.assign, self.assign, self.augment, self.keep, self.contain, self.contain, self.write, self.call]
+        kinds += [self.carry, self.carry, self.overlap, self.apply, self.apply, self.apply, self.apply]
         found = self.below(len(kinds) + 2)
         return kinds[found]() if found < len(kinds) else self.leave(in_loop)
 
@@ -60,6 +64,20 @@ class Programs(Expressions):
                 )
             )
         ]
+
+    def apply(self) -> list[str]:
+        """Give a variable what a function of the library makes, or leave with that."""
+        v, s, made = self.one_of(VECTORS), self.one_of(NUMBERS), self.called(self.functions, 1)
+        return self.lines_of(
+            f"{v} = {made}",
+            f"{v} = {made}",
+            f"{v} = {v} + {made} * 0.5",
+            f"{s} = {self.called(operations.NUMBERS, 1)}",
+            f"out.append({made})",
+            f"box.state = {made}",
+            f"if {self.test()}:\n    {v} = {made}",
+            f"if {self.test()}:\n    return {made}, {v}",
+        )
 
     def augment(self) -> list[str]:
         op = self.one_of(("+=", "-=", "*="))
@@ -121,6 +139,12 @@ class Programs(Expressions):
         )
         return [*lines, *made.split("\n")]
 
+    def overlap(self) -> list[str]:
+        """Write where operands share memory."""
+        a, b = VECTORS if self.chance(2) else VECTORS[::-1]
+        made = self.one_of(operations.WRITES).format(a=a, b=b, s=self.number(0))
+        return [f"{a} = {a} * 1.0", *made.split("\n")]
+
     def call(self) -> list[str]:
         v = self.one_of(VECTORS)
         return self.form(
@@ -147,7 +171,17 @@ class Programs(Expressions):
 
     # ---- with a body -----------------------------------------------------------------------------------------------
     def compound(self, depth: int, in_loop: bool) -> list[str]:
-        kinds = [self.if_, self.if_, self.while_, self.for_, self.for_, self.match, self.try_, self.with_]
+        kinds = [
+            self.if_,
+            self.if_,
+            self.while_,
+            self.counting,
+            self.for_,
+            self.for_,
+            self.match,
+            self.try_,
+            self.with_,
+        ]
         return kinds[self.below(len(kinds))](depth, in_loop)
 
     def orelse(self, depth: int, in_loop: bool, every: int) -> list[str]:
@@ -163,6 +197,14 @@ class Programs(Expressions):
         turns = f"turns{depth}"
         head = [f"{turns} = 0", f"while ({self.test()}) and {turns} < {2 + self.below(3)}:", f"    {turns} += 1"]
         return self.loop(depth, in_loop, head, turns)
+
+    def counting(self, depth: int, in_loop: bool) -> list[str]:
+        """A loop whose test reads a number that the loop carries: written first or last in its body."""
+        head, counter, step = self.counted(depth)
+        lines = self.loop(depth, in_loop, head, counter, orelse=False)
+        if self.chance(3) or any("continue" in line for line in lines):  # else `continue` would turn for ever
+            return [*lines[: len(head)], step, *lines[len(head) :]]
+        return [*lines, step]
 
     def for_(self, depth: int, in_loop: bool) -> list[str]:
         i, v = f"i{depth}", f"v{depth}"
@@ -183,13 +225,13 @@ class Programs(Expressions):
         )[self.below(13)]
         return self.loop(depth, in_loop, head, count)
 
-    def loop(self, depth: int, in_loop: bool, head: list[str], count: str) -> list[str]:
+    def loop(self, depth: int, in_loop: bool, head: list[str], count: str, *, orelse: bool = True) -> list[str]:
         if count:
             self.loops.append(count)
         body = self.body(depth, True)
         if count:
             self.loops.pop()
-        return [*head, *body, *self.orelse(depth, in_loop, 4)]
+        return [*head, *body, *(self.orelse(depth, in_loop, 4) if orelse else ())]
 
     def match(self, depth: int, in_loop: bool) -> list[str]:
         subject, first, second = (
@@ -226,8 +268,16 @@ class Programs(Expressions):
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """The text of `program(x, t, n, rows, box)`; helpers such as `half` stand beside it."""
-    writer = Programs(draw)
+    """The text of `program(x, t, n, rows, box)`, of hypothesis's choices; helpers such as `half` stand beside it."""
+    return _text(Programs(drawn(draw)))
+
+
+def program_of(seed: int) -> str:
+    """Return the text of the program that a number names."""
+    return _text(Programs(seeded(seed), draws=True))
+
+
+def _text(writer: Programs) -> str:
     body = writer.block(1 + writer.below(3))
     for name, lines in (("scale", SCALE), ("bump", BUMP)):
         if _used(name, body):

@@ -1,31 +1,32 @@
-"""Random expressions of the programs in `tensor_programs`: vectors, numbers, Python values and tests.
+"""Random expressions of the programs in `statements.py`: vectors, numbers, Python values and tests.
 
 Values are small multiples of powers of two and thresholds are not, so that rounding decides no branch.
 """
 
 from collections.abc import Callable, Sequence
 
-from hypothesis import strategies as st
+from tests.generator import operations
+from tests.generator.choices import Below
 
 VECTORS, NUMBERS = ("a", "b"), ("s", "r")
 FACTORS = ("0.5", "2.0", "-1.0", "1.5", "3")
 THRESHOLDS = ("0.3", "1.7", "-0.7", "4.1")
 ONE_ELEMENT = ("0", "-1", "n % len(x)", "len(x) - 1")
 SOME_ELEMENTS = (":1", "1:", "::2", "...", "[0, -1]", "n % len(x):", "-1:", "::-1")
-BELOW = [st.integers(0, n) for n in range(100)]
 
 
 class Expressions:
-    """Writes expressions with what hypothesis draws; the first of several forms is the simplest."""
+    """Writes expressions from choices; the first of several forms is the simplest."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
-        self.draw = draw
+    def __init__(self, below: Below, *, draws: bool = False) -> None:
+        self._below = below
+        self.functions = (*operations.VECTORS, *(operations.DRAWS if draws else ()))
         self.loops: list[str] = []
         """Names of numbers that the loops around count."""
 
     # ---- choices ---------------------------------------------------------------------------------------------------
     def below(self, n: int) -> int:
-        return self.draw(BELOW[n - 1])
+        return self._below(n)
 
     def one_of(self, options: Sequence[str]) -> str:
         return options[self.below(len(options))]
@@ -50,6 +51,8 @@ class Expressions:
         """An expression that is a vector as long as `x`."""
         if depth == 0 or not self.chance(2):
             return self.one_of(("a", "b", "x", "box.state"))
+        if self.chance(2):
+            return self.called(self.functions, depth)
         return self.form(
             (
                 lambda: f"({self.vector(depth - 1)} * {self.factor})",
@@ -76,7 +79,9 @@ class Expressions:
     def number(self, depth: int = 1) -> str:
         """An expression that is a 0-D tensor or a Python number."""
         if depth == 0 or not self.chance(2):
-            return self.one_of(("s", "r", "t", "0.5", "2", "box.count", *self.loops))
+            return self.one_of(("s", "r", "t", "0.5", "2", "box.count", "c", *self.loops))
+        if self.chance(4):
+            return self.called(operations.NUMBERS, depth)
         return self.form(
             (
                 lambda: f"{self.vector(depth - 1)}.sum()",
@@ -101,6 +106,11 @@ class Expressions:
                 lambda: f"abs({self.number(depth - 1)})",
             )
         )
+
+    def called(self, forms: Sequence[str], depth: int) -> str:
+        """Write a call of the library."""
+        form = self.one_of(forms)
+        return form.format(a=self.vector(depth - 1), b=self.vector(0), s=self.number(0))
 
     # ---- Python values ---------------------------------------------------------------------------------------------
     def key(self) -> str:
@@ -129,6 +139,7 @@ class Expressions:
                 lambda: f"{self.one_of(NUMBERS)} > {limit}",
                 lambda: f"{vector or self.one_of(VECTORS)}.sum() > {limit}",
                 lambda: f"n > {self.below(4)}",
+                lambda: f"{self.one_of(('c', 'e', *self.loops))} {self.one_of('<>')} {self.below(5)}",
                 lambda: f"len(out) > {self.below(3)}",
                 lambda: f"box.count < {self.below(4)}",
                 lambda: f"(t > 0.3 and {self.one_of(NUMBERS)} < {limit})",

@@ -1,22 +1,61 @@
-"""Run a program of `tensor_programs` eagerly and as one Program, and compare everything that a caller can see."""
+"""Run a program of `statements.py` eagerly and as one Program, and compare everything that a caller can see.
+
+Compared are results with their types, what is raised and printed, the state of objects, gradients, and where a call
+asks for it the gradients of the gradients' squares.
+"""
 
 import contextlib
 import io
 import linecache
 import math
+import random
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import dy2st as paddle
-from dy2st.errors import AutodiffError, Dy2stError
+from dy2st.errors import AutodiffError
+from dy2st.jit.fallback import FallbackWarning
 
 FILE = "random_tensor_program.py"
-CALLS = (([1.0, -0.5], 0.5, 2), ([-2.0, 0.25, 1.5], -1.0, 0), ([0.5, 3.0], 2.0, 3))
 LARGEST = 500.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call."""
+
+    values: tuple[float, ...]
+    number: float
+    count: int
+    dtype: str = "float32"
+    second: bool = False
+    """Whether gradients of gradients are compared."""
+
+
+CALLS = (Call((1.0, -0.5), 0.5, 2), Call((-2.0, 0.25, 1.5), -1.0, 0), Call((0.5, 3.0), 2.0, 3))
+SIZES = (0, 1, 3, 7, 8, 9, 16, 17, 33, 65)
+
+
+def calls_of(seed: int) -> tuple[Call, ...]:
+    """Return the calls of the program that a number names: the first twice, then other numbers, turns and sizes."""
+    r = random.Random(~seed)
+    dtype = r.choice(("float32", "float32", "float32", "float64"))
+    second = r.random() < 0.25
+
+    def call(size: int, count: int) -> Call:
+        values = tuple(r.randint(-12, 12) / 8 for _ in range(size))
+        return Call(values, r.choice((0.5, -1.0, 2.0)), count, dtype, second)
+
+    first = call(r.randint(2, 4), r.randint(1, 4))
+    others = [call(r.randint(1, 4), count) for count in (0, 7, r.randint(2, 5))]
+    return (first, first, others[1], others[0], call(r.choice(SIZES), r.randint(0, 4)), others[2])
+
+
 T = paddle.to_tensor
 
 
@@ -103,25 +142,24 @@ def shown(x: Any) -> Any:
 def floats(x: Any) -> list[Any]:
     """List the tensors in a structure through which a gradient flows."""
     if isinstance(x, paddle.Tensor):
-        return [x] if x.dtype.name == "float32" and not x.stop_gradient else []
+        return [x] if x.dtype.name in ("float32", "float64") and not x.stop_gradient else []
     items = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
     return [t for i in items for t in floats(i)]
 
 
-def outcome(function: Any, call: tuple[Any, ...], box: Box) -> dict[str, Any]:
+def outcome(function: Any, call: Call, box: Box) -> dict[str, Any]:
     """Call once; return everything that must agree."""
-    values, number, count = call
-    x, t = T(values, stop_gradient=False), T(number, stop_gradient=False)
-    rows = T([[v * f for v in values] for f in (1.0, -0.5, 2.0)])
-    box.state, box.log = T([0.5] * len(values)), []
+    values, dtype = list(call.values), call.dtype
+    x, t = T(values, dtype, stop_gradient=False), T(call.number, dtype, stop_gradient=False)
+    rows = T([[v * f for v in values] for f in (1.0, -0.5, 2.0)], dtype)
+    box.state, box.log = T([0.5] * len(values), dtype), []
     box.net.clear_gradients()
+    paddle.seed(call.count)
     seen: dict[str, Any] = {}
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         try:
-            result = function(x, t, T(count), rows, box)
-        except Dy2stError:
-            raise
+            result = function(x, t, T(call.count), rows, box)
         except Exception as error:
             seen["error"] = (
                 type(error).__name__,
@@ -132,7 +170,11 @@ def outcome(function: Any, call: tuple[Any, ...], box: Box) -> dict[str, Any]:
             total = sum(part.sum() for part in floats((result, box.state, box.log)))
             if isinstance(total, paddle.Tensor):
                 try:
-                    total.backward()
+                    if call.second:
+                        first = _first_then_second(total, (x, t))
+                        seen |= {} if first is None else {"first": first}
+                    else:
+                        total.backward()
                 except AutodiffError as error:
                     seen["backward"] = str(error)
             seen["gradients"] = [None if v.grad is None else shown(v.grad) for v in (x, t, box.net.weight)]
@@ -140,19 +182,44 @@ def outcome(function: Any, call: tuple[Any, ...], box: Box) -> dict[str, Any]:
     return seen
 
 
+def _first_then_second(total: Any, inputs: tuple[Any, ...]) -> Any:
+    """Return the gradients of `total`; leave those of the sum of their squares."""
+    first = paddle.grad(total, inputs, create_graph=True, allow_unused=True)
+    squares = sum((g * g).sum() for g in first if g is not None and not g.stop_gradient)
+    if isinstance(squares, paddle.Tensor):
+        squares.backward()
+    return [None if g is None else shown(g) for g in first] if any(g is not None for g in first) else None
+
+
 @dataclass
 class Difference:
     """A call of which both runs gave something else."""
 
     text: str
-    call: tuple[Any, ...]
+    call: Call
+    number: int
     static: dict[str, Any]
     eager: dict[str, Any]
 
+    @property
+    def parts(self) -> list[str]:
+        """What differs, by name."""
+        return [k for k in {**self.static, **self.eager} if not alike(self.static.get(k), self.eager.get(k))]
+
+    @property
+    def kind(self) -> list[str]:
+        """What a smaller program must have in common with this one: what differs, and the errors."""
+        raised = [
+            f"{way} {seen['error'][0]}"
+            for way, seen in (("static", self.static), ("eager", self.eager))
+            if "error" in seen
+        ]
+        return self.parts + raised
+
     def __str__(self) -> str:
-        parts = [k for k in {**self.static, **self.eager} if not alike(self.static.get(k), self.eager.get(k))]
+        parts = self.parts
         lines = [f"{k}: static {self.static.get(k)}\n{' ' * len(k)}   eager {self.eager.get(k)}" for k in parts]
-        return "\n".join([f"called with {self.call}", self.text, *lines])
+        return "\n".join([f"call {self.number}: {self.call}", self.text, *lines])
 
 
 def function_of(text: str) -> Any:
@@ -162,32 +229,60 @@ def function_of(text: str) -> Any:
     return namespace["program"]
 
 
-def difference(text: str) -> Difference | None:
-    """Run a program both ways on every call; return the first difference."""
-    eager, static = function_of(text), paddle.jit.to_static(function_of(text), full_graph=True)
+def difference(text: str, calls: Sequence[Call] = CALLS, *, later: int = 0, seen: Callable[[Any], None] | None = None
+               ) -> Difference | None:  # fmt: skip
+    """Run a program both ways on every call, the first call `later` times more at the end; return the first difference.
+
+    `seen` is handed the static function when all calls are made.
+    """
+    eager, static = function_of(text), paddle.jit.to_static(function_of(text))
     boxes = (Box(), Box())
+    calls = (*calls, *[calls[0]] * later)
+    refused = ""
     with np.errstate(all="ignore"):
-        for call in CALLS:
+        for number, call in enumerate(calls, 1):
             want = outcome(eager, call, boxes[0])
             if not is_small(want):
                 return None
-            try:
-                got = outcome(static, call, boxes[1])
-            except Dy2stError as error:
-                got = {"refused": f"{type(error).__name__}: {error}"}
+            got, why = _without_warnings(static, call, boxes[1])
+            refused = refused or why
             if "backward" in want:  # eager refuses what was written in place; a Program keeps what it needs
                 return None
-            if "try:" in text or "with box" in text:  # a Program gives zeros there for None
+            if _takes_zeros_for_none(text, call):
                 got, want = without_zeros(got), without_zeros(want)
             if not alike(got, want):
-                return Difference(text, call, got, want)
+                return Difference(text, call, number, got, want)
+    if refused:
+        return Difference(text, calls[0], 1, {"refused": refused}, {})
+    if seen is not None:
+        seen(static)
     return None
+
+
+def _without_warnings(function: Any, call: Call, box: Box) -> tuple[dict[str, Any], str]:
+    """Return the outcome of a call of a static function, and why it ran eagerly if it did."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = outcome(function, call, box)
+    return found, next((str(one.message) for one in caught if issubclass(one.category, FallbackWarning)), "")
+
+
+def _takes_zeros_for_none(text: str, call: Call) -> bool:
+    """Return whether a Program may give zeros for a gradient that eager mode does not have.
+
+    That is so for what a `try` or a swallowing `with` may have run, for gradients of gradients, and where a tensor
+    of at most one element makes views that have none.
+    """
+    return "try:" in text or "with box" in text or call.second or len(call.values) < 2
 
 
 def without_zeros(seen: dict[str, Any]) -> dict[str, Any]:
     """Return an outcome with None for gradients that are zero."""
-    parts = seen.get("gradients", [])
-    return {**seen, "gradients": [None if p is None or not np.any(p[-1]) else p for p in parts]}
+    return {name: _none_for_zeros(value) if name in ("gradients", "first") else value for name, value in seen.items()}
+
+
+def _none_for_zeros(parts: list[Any]) -> list[Any]:
+    return [None if p is None or not np.any(p[-1]) else p for p in parts]
 
 
 def alike(a: Any, b: Any) -> bool:

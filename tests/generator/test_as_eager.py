@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
-from tests.jit.program_outcomes import difference
-from tests.jit.tensor_programs import programs
+from tests.generator.outcomes import difference
+from tests.generator.statements import programs
 from tests.shares import examples
 
-SHARDS, EXAMPLES = 10, 270
-"""About one in four examples was there before: 10 shards of 270 are more than 2,000 programs."""
+SHARDS, EXAMPLES = 4, 150
+"""Few: seeds name thousands more (tests/generator/__main__.py). What hypothesis finds it makes small at once."""
 
 
 def check(shard: int, examples: int) -> None:
@@ -40,7 +40,7 @@ def test_programs_are_the_same() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shard", range(1, SHARDS + 1))
-def test_2000_programs_are_the_same(shard: int) -> None:
+def test_hundreds_of_programs_are_the_same(shard: int) -> None:
     check(shard, EXAMPLES)
 
 

@@ -1,0 +1,100 @@
+"""The generator: a seed names a program for ever, what differs is made small, and seeded programs are as eager ones."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.opdef import REGISTRY
+from tests.generator import operations
+from tests.generator.__main__ import Tally, run_chunk
+from tests.generator.coverage import holes, positions
+from tests.generator.outcomes import CALLS, Box, calls_of, difference, function_of, outcome
+from tests.generator.shrinking import smaller_programs
+from tests.generator.statements import program_of
+from tests.generator.ways import BESIDE, WAYS, ways_of
+from tests.shares import examples
+
+FOUND = sorted((Path(__file__).parent / "found").glob("*.txt"))
+
+
+def agree(text: str, seed: int) -> None:
+    found = difference(text, calls_of(seed))
+    assert found is None or "refused" in found.static, str(found)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_a_program_that_differed_once_is_as_eager(path, backend, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    text = path.read_text()
+    agree(text, int(text.split()[2]))
+
+
+def test_seeded_programs_are_as_eager_ones():
+    for seed in range(examples(40)):
+        agree(program_of(seed), seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(len(BESIDE)))
+def test_programs_are_as_eager_ones_in_every_kind_of_process(chunk):
+    tally, first = Tally(), 1_000 * (chunk + 1)
+    run_chunk(first, first + 20, ways_of(chunk, every=False), tally)
+    assert not tally.faults, "\n".join(str(fault["text"]) for fault in tally.faults)
+    assert sum(tally.counts.values()) == 2 * 20
+
+
+def test_a_seed_names_one_program():
+    assert [program_of(seed) for seed in range(20)] == [program_of(seed) for seed in range(20)]
+    assert len({program_of(seed) for seed in range(200)}) > 190
+
+
+def test_programs_of_seeds_parse():
+    for seed in range(300):
+        assert isinstance(ast.parse(program_of(seed)).body[0], ast.FunctionDef)
+
+
+def test_each_form_of_an_operation_runs():
+    """A form that eager mode refuses would test nothing."""
+    for form in (*operations.VECTORS, *operations.NUMBERS, *operations.DRAWS):
+        body = form.format(a="a", b="b", s="t")
+        text = f"def program(x, t, n, rows, box):\n    a, b = x * 1.0, x * 2.0\n    return {body}\n"
+        agree(text, 0)
+        assert "error" not in eager_outcome(text), form
+
+
+def eager_outcome(text):
+    return outcome(function_of(text), CALLS[1], Box())
+
+
+def test_smaller_programs_are_programs_and_smaller():
+    text = program_of(4)
+    candidates = list(smaller_programs(text))
+    assert candidates
+    assert all(len(ast.unparse(ast.parse(one))) < len(text) for one in candidates)
+
+
+def test_ways_that_follow_another_name_it():
+    assert all(way.after in ("", "auto") for way in WAYS.values())
+    assert [way.name for way in ways_of(0, every=False)] == ["auto", "again"]
+    assert {*BESIDE, "auto"} == set(WAYS)
+
+
+def test_positions_of_an_operation_are_counted():
+
+    @paddle.jit.to_static
+    def function(x):
+        total = x
+        for i in range(int(x.sum())):
+            if x[0] > i:
+                total = paddle.tanh(total)
+        return total
+
+    function(paddle.to_tensor([1.0, 2.0]))
+    seen = positions(function.concrete_program.main_program, derived=False)
+    assert seen["tanh", "loop"] == seen["tanh", "branch"] == seen["tanh", "early"] == 1
+    assert seen["tanh", "carried"] == seen["tanh", "derived"] == 0
+    assert "tanh carried" in holes(seen)
+    assert all(name in REGISTRY for name, _ in seen)

@@ -1,0 +1,125 @@
+"""A process that runs a range of random programs in one way and writes a line of JSON for each.
+
+    python -m tests.generator.worker FIRST END
+
+The line before a program is `{"seed": N}`, so that whoever reads knows which one ended the process.
+"""
+
+import json
+import signal
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import dy2st as paddle
+from dy2st.errors import Dy2stError
+from tests.generator.coverage import Seen, positions
+from tests.generator.outcomes import Call, alike, calls_of, difference, function_of, shown
+from tests.generator.statements import program_of
+
+SECONDS = 30
+"""A program that takes longer is reported."""
+
+
+class Late(BaseException):
+    """A program did not end in time."""
+
+
+def run(seed: int, seen: Seen) -> dict[str, Any]:
+    """Run one program; say what came of it."""
+    text, calls = program_of(seed), calls_of(seed)
+    static: list[Any] = []
+    found = difference(text, calls, later=56 if seed % 8 == 0 else 0, seen=static.append)
+    if found is not None and "refused" in found.static:
+        return {"kind": "refused", "why": found.static["refused"][:300], "text": text}
+    if found is not None:
+        return {"kind": "differs", "text": str(found)}
+    for function in static:
+        for concrete in function.program_cache:
+            seen.update(positions(concrete.main_program, derived=True))
+    if static and "box" not in text and seed % 4 == 0:
+        return saved(text, calls)
+    return {"kind": "same" if static else "skipped"}
+
+
+def saved(text: str, calls: tuple[Call, ...]) -> dict[str, Any]:
+    """Compare a program with what is loaded of it, at the calls that return."""
+    text = text.replace("(x, t, n, rows, box):", "(x, t, n, rows):", 1)
+    eager, static = function_of(text), paddle.jit.to_static(function_of(text))
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "program")
+        arguments = inputs(calls[0])
+        paddle.seed(1)
+        try:
+            static(*arguments)
+            paddle.jit.save(static, path, input_spec=[*map(spec, arguments)])
+        except Dy2stError as error:
+            return {"kind": "not saved", "why": f"{type(error).__name__}: {error}"[:300]}
+        except Exception:  # the program's own: there is nothing to save of a call that raises
+            return {"kind": "same"}
+        loaded = paddle.jit.load(path)
+        for call in calls[:4]:
+            want, got = once(eager, call), once(loaded, call)
+            if not alike(want, got):
+                return {"kind": "differs", "text": f"after loading: {call}\n{text}\nloaded {got}\neager  {want}"}
+    return {"kind": "same"}
+
+
+def inputs(call: Call) -> tuple[Any, ...]:
+    """Return `x`, `t`, `n` and `rows` of a call."""
+    rows = [[v * f for v in call.values] for f in (1.0, -0.5, 2.0)]
+    tensor = paddle.to_tensor
+    return (
+        tensor(list(call.values), call.dtype),
+        tensor(call.number, call.dtype),
+        tensor(call.count),
+        tensor(rows, call.dtype),
+    )
+
+
+def spec(tensor: Any) -> Any:
+    """Return the kind of an argument, any extent of it."""
+    return paddle.static.InputSpec([None] * tensor.ndim, tensor.dtype)
+
+
+def once(function: Any, call: Call) -> Any:
+    """Call on tensors; return what is given, or the kind of what is raised."""
+    paddle.seed(1)
+    try:
+        return shown(function(*inputs(call)))
+    except Exception as error:
+        return type(error).__name__
+
+
+def main() -> None:
+    """Run the programs of a range."""
+    warnings.simplefilter("ignore")
+    first, end = int(sys.argv[1]), int(sys.argv[2])
+    out = sys.stdout
+    sys.stdout = sys.stderr
+    seen: Seen = Counter()
+
+    def late(*_: Any) -> None:
+        raise Late
+
+    signal.signal(signal.SIGALRM, late)
+    for seed in range(first, end):
+        print(json.dumps({"seed": seed}), file=out, flush=True)
+        signal.alarm(SECONDS)
+        try:
+            found = run(seed, seen)
+        except Late:
+            found = {"kind": "late", "text": program_of(seed)}
+        except Exception as error:  # whatever a program makes us raise is what is looked for
+            found = {"kind": "crashed", "text": f"{type(error).__name__}: {error}\n{program_of(seed)}"}
+        finally:
+            signal.alarm(0)
+        print(json.dumps({**found, "seed": seed}), file=out, flush=True)
+    print(json.dumps({"seen": [[*key, count] for key, count in seen.items()]}), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What can be changed in a source file, one change at a time: each is a rule that some test should hold.
+
+sign        `+` and `-`, `neg` left out, and the ops `add` and `sub`, `max` and `min`, `gt` and `lt` exchanged
+bound       `<` and `<=`, `>` and `>=`, an integer constant one larger
+guard       an `if` that raises or returns early left out, a condition turned round, `and` for `or`
+constant    `True` for `False`, a default argument of another truth
+effect      a call whose result nobody takes left out
+part        an element of a tuple or list of names left out
+"""
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+EXCHANGED_OPS = {
+    "add": "sub", "sub": "add", "max": "min", "min": "max", "gt": "ge", "ge": "gt", "lt": "le", "le": "lt",
+    "sin": "cos", "cos": "sin", "mul": "div", "div": "mul", "logical_and": "logical_or", "logical_or": "logical_and",
+    "scalar_add": "scalar_sub", "scalar_sub": "scalar_add", "zeros_like": "ones_like", "ones_like": "zeros_like",
+}  # fmt: skip
+EXCHANGED = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file."""
+
+    kind: str
+    line: int
+    before: str
+    after: str
+    source: str
+    """The whole file with the change."""
+
+
+def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
+    """Return a change of a file; `choose(n)` gives a number below n. None where there is none."""
+    changes = [(node, *change) for node in ast.walk(ast.parse(source)) for change in _changes(node)]
+    while changes:
+        node, kind, replacement = changes.pop(choose(len(changes)))
+        made = _replaced(source, node, replacement)
+        if made is not None:
+            after = "(left out)" if isinstance(replacement, ast.Pass) else ast.unparse(replacement)
+            line: int = node.lineno  # type: ignore[attr-defined]
+            return Mutant(kind, line, _first_line(ast.unparse(node)), _first_line(after), made)
+    return None
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the kind of each change of a node and what stands in its place."""
+    if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in EXCHANGED and not _is_text(node):
+        kind = "guard" if isinstance(node, ast.BoolOp) else "sign"
+        yield kind, _with(node, op=EXCHANGED[type(node.op)]())
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in EXCHANGED:
+        kind = "bound" if isinstance(node.ops[0], BOUNDS) else "guard"
+        yield kind, _with(node, ops=[EXCHANGED[type(node.ops[0])]()])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        yield ("guard" if isinstance(node.op, ast.Not) else "sign"), node.operand
+    if isinstance(node, ast.If):
+        if isinstance(node.body[-1], (ast.Raise, ast.Return, ast.Continue)) and not node.orelse:
+            yield "guard", ast.Pass()
+    if isinstance(node, ast.Constant):
+        yield from _constants(node)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield "effect", ast.Pass()
+    if isinstance(node, (ast.Tuple, ast.Set)) and len(node.elts) > 2 and all(map(_is_name, node.elts)):
+        yield "part", _with(node, elts=node.elts[:-1])
+
+
+def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.AST]]:
+    value = node.value
+    if isinstance(value, bool):
+        yield "constant", ast.Constant(not value)
+    elif isinstance(value, int):
+        yield "bound", ast.Constant(value + 1)
+    elif isinstance(value, str) and value in EXCHANGED_OPS:
+        yield "sign", ast.Constant(EXCHANGED_OPS[value])
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.JoinedStr) or _is_name(part) for part in ast.walk(node))
+
+
+def _with(node: ast.AST, **fields: object) -> ast.AST:
+    changed = copy.copy(node)
+    for name, value in fields.items():
+        setattr(changed, name, value)
+    return changed
+
+
+def _replaced(source: str, node: ast.AST, replacement: ast.AST) -> str | None:
+    """Return the source with the text of one node exchanged; None where that is no Python."""
+    lines = source.splitlines(keepends=True)
+    first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
+    text = "pass" if isinstance(replacement, ast.Pass) else ast.unparse(replacement)
+    if isinstance(replacement, ast.expr) and not isinstance(replacement, (ast.Constant, ast.Name, ast.Tuple)):
+        text = f"({text})"
+    head = lines[first].encode()[: node.col_offset].decode()  # type: ignore[attr-defined]
+    tail = lines[last].encode()[node.end_col_offset :].decode()  # type: ignore[attr-defined]
+    made = "".join([*lines[:first], head + text + tail, *lines[last + 1 :]])
+    try:
+        same = ast.dump(ast.parse(made)) == ast.dump(ast.parse(source))
+    except SyntaxError:
+        return None
+    return None if same else made
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:90]
