@@ -54,12 +54,13 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
 _SHAPES = ((manipulation, "reshape squeeze unsqueeze flatten transpose"), (linear_algebra, "t"))
 
 
-def _form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+def in_place_form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
     """Make the in-place form of a function."""
 
     def in_place(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
         refuse(x)
         old = before(x)
+        keywords = {key: old if value is x else value for key, value in keywords.items()}
         new = function(old, *(old if a is x else a for a in args), **keywords)
         return write(x, new) if new.dtype.kind == x.dtype.kind else _recast(x, new, name)
 
@@ -214,7 +215,7 @@ def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, n
 INPLACE: dict[str, Callable[..., Tensor]] = {}
 for _module, _names in _NAMES:
     for _name in _names.split():
-        INPLACE[f"{_name}_"] = _form(getattr(_module, _name), _name)
+        INPLACE[f"{_name}_"] = in_place_form(getattr(_module, _name), _name)
 for _module, _names in _SHAPES:
     for _name in _names.split():
         INPLACE[f"{_name}_"] = _shape_form(getattr(_module, _name), _name)

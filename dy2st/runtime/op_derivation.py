@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from dy2st import dtypes
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.ir.builder import Builder, Names
@@ -77,11 +79,28 @@ class OpDerivation:
 
     def close(self, entering: Sequence[Value]) -> tuple[Compiled, tuple[Place, ...]]:
         """Return the Program of what was built, and the parts of a node that it takes before what is `entering`."""
+        self._fill_by_extents()
         block = self.builder.block
         used = _drop_dead(block)
         kept = [a for a in self._places if a in used]
         block.arguments[:] = [*kept, *entering]
         return Compiled(Program({"main": block})), tuple(self._places[a] for a in kept)
+
+    def _fill_by_extents(self) -> None:
+        """Make zeros (and ones) like an operand or result of its extents: the tape need not have its elements."""
+        b, block, filled = self.builder, self.builder.block, dict[Value, Value]()
+        operations, block.operations = block.operations, []
+        for operation in operations:
+            operation.operands = [filled.get(v, v) for v in operation.operands]
+            number = _FILLED_WITH.get(operation.op.name)
+            like = operation.operands[0] if number is not None else None
+            if like is None or like not in self._places or not isinstance(like.type, TensorType):
+                b.adopt(operation)
+                continue
+            element = b.emit("constant", [], {"value": np.full((), number, like.type.dtype.numpy)})  # here, not shared
+            made = b.shaped("full", [element], b.shape(like))
+            filled[operation.results[0]] = made
+        block.results = [filled.get(v, v) for v in block.results]
 
 
 def attribute_key(attributes: dict[str, Any]) -> Any:
@@ -97,6 +116,9 @@ def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:
         else (x.dtype, tuple(names.setdefault(e, len(names) - 1) for e in x.shape))
         for x in operands
     )  # fmt: skip
+
+
+_FILLED_WITH = {"zeros_like": 0, "ones_like": 1}
 
 
 def _drop_dead(block: Block) -> set[Value]:

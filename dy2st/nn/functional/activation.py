@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from dy2st.functions import math
-from dy2st.functions.assigning import write
+from dy2st.functions.inplace import in_place_form
 from dy2st.functions.operands import floating, one_axis, op, ordered_floating, tensor
 from dy2st.functions.random import uniform
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.inplace import snapshot
 from dy2st.runtime.tensor import Tensor
 
 _RELU, _SILU, _SOFTPLUS, _GELU, _LOG_SIGMOID = (op(n) for n in ("relu", "silu", "softplus", "gelu", "log_sigmoid"))
@@ -99,8 +97,10 @@ def gelu(x: Any, approximate: str | bool = False, name: str | None = None) -> Te
 
 def silu(x: Any, inplace: bool = False, name: str | None = None) -> Tensor:
     """Return x * sigmoid(x)."""
-    x = floating(x, "silu")
-    return write(x, apply(_SILU, snapshot(x))) if inplace else apply(_SILU, x)
+    return _SILU_IN_PLACE(x) if inplace else apply(_SILU, floating(x, "silu"))
+
+
+_SILU_IN_PLACE = in_place_form(silu, "silu")
 
 
 def swish(x: Any, name: str | None = None) -> Tensor:
@@ -210,16 +210,7 @@ def swiglu(x: Any, y: Any = None, name: str | None = None) -> Tensor:
     return silu(x) * y
 
 
-def _written(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def in_place(x: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        return write(x, function(snapshot(x), *arguments, **keywords))
-
-    in_place.__name__ = in_place.__qualname__ = f"{function.__name__}_"
-    in_place.__doc__ = f"Write `{function.__name__}` of x into x; return x."
-    return in_place
-
-
 relu_, elu_, leaky_relu_, hardtanh_, tanh_, thresholded_relu_ = (
-    _written(f) for f in (relu, elu, leaky_relu, hardtanh, tanh, thresholded_relu)
+    in_place_form(f, f.__name__) for f in (relu, elu, leaky_relu, hardtanh, tanh, thresholded_relu)
 )
 logsigmoid = log_sigmoid

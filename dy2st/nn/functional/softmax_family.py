@@ -6,11 +6,10 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions import math
-from dy2st.functions.assigning import write
+from dy2st.functions.inplace import in_place_form
 from dy2st.functions.operands import cast_to, floating, one_axis, op
 from dy2st.functions.random import uniform
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.inplace import snapshot
 from dy2st.runtime.tensor import Tensor
 
 _SOFTMAX, _LOG_SOFTMAX = op("softmax"), op("log_softmax")
@@ -27,9 +26,7 @@ def softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None) 
     return apply(_SOFTMAX, x, axis=one_axis(axis, x.ndim, "softmax"))
 
 
-def softmax_(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Write the softmax of x into x; return x."""
-    return write(x, softmax(snapshot(x), axis, dtype))
+softmax_ = in_place_form(softmax, "softmax")
 
 
 def log_softmax(x: Any, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
