@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from dy2st.autograd.rules import tensors_among
 from dy2st.autograd.traced_py_layer import apply_in_trace, has_jvp
 from dy2st.functions.assigning import clone
 from dy2st.functions.creation import zeros_like
@@ -101,7 +102,7 @@ class PyLayer:
     """Base of operations with a backward of their own: define `forward(ctx, ...)` and `backward(ctx, *gradients)`.
 
     `backward` takes a gradient for each tensor that `forward` returned and returns one (or None) for each tensor that
-    `forward` took. Call the operation by `apply`.
+    `forward` took, those in lists and tuples too. Call the operation by `apply`.
 
     >>> import dy2st as paddle
     >>> class Cube(paddle.autograd.PyLayer):
@@ -139,7 +140,7 @@ class PyLayer:
         ctx = PyLayerContext()
         if current().trace is not None:
             return apply_in_trace(cls, ctx, args, kwargs)
-        inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+        inputs = tensors_among((*args, *kwargs.values()))
         recorded = current().grad and any(not t.stop_gradient for t in inputs)
         with replaced(grad=False):
             out = cls.forward(ctx, *args, **kwargs)
@@ -147,16 +148,17 @@ class PyLayer:
             return out
         outs = [out] if isinstance(out, Tensor) else list(out)
         tensors = [t for t in outs if isinstance(t, Tensor)]
-        made = {id(t): Tensor(t._payload) for t in tensors}
+        made = {i: Tensor(t._payload) for i, t in enumerate(tensors)}
         edges, versions = edges_of(inputs)
         node = Node(cls.__name__, edges, [t._payload for t in tensors], _Derivatives(cls, ctx, inputs))
         ctx._own(tensors)
         node.versions, node.operands = versions, tuple(inputs)
         for i, t in enumerate(tensors):
             if t.dtype.is_differentiable and id(t) not in ctx._constant:
-                new = made[id(t)]
+                new = made[i]
                 new._node, new._index, new.stop_gradient = node, i, False
-        found = [made.get(id(t), t) for t in outs]
+        new = iter(made.values())  # one of each place: what is returned twice has a gradient of each
+        found = [next(new) if isinstance(t, Tensor) else t for t in outs]
         return found[0] if isinstance(out, Tensor) else type(out)(found)
 
 

@@ -14,6 +14,17 @@ from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.tensor import Tensor
 
 
+def tensors_among(given: Sequence[Any]) -> list[Tensor]:
+    """Return the tensors among arguments, those in lists and tuples too, in their order."""
+    found: list[Tensor] = []
+    for one in given:
+        if isinstance(one, Tensor):
+            found.append(one)
+        elif isinstance(one, (list, tuple)):
+            found += tensors_among(one)
+    return found
+
+
 def as_tensors(given: Any, what: str) -> list[Tensor]:
     """Return tensors given as one or as a sequence; TypeError for anything else."""
     if isinstance(given, Tensor):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.autodiff.custom import transposed
-from dy2st.autograd.rules import callable_here
+from dy2st.autograd.rules import callable_here, tensors_among
 from dy2st.errors import Dy2stError, NeedsPythonValue, TraceError
 from dy2st.functions.creation import zeros_like
 from dy2st.ir.builder import Builder
@@ -28,7 +28,7 @@ from dy2st.runtime.tensor import Tensor
 def apply_in_trace(layer: Any, ctx: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Record a call of a PyLayer; raise NeedsPythonValue where its backward cannot be part of a Program."""
     trace = current().trace
-    inputs = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+    inputs = tensors_among((*args, *kwargs.values()))
     recorded = current().grad and any(not trace.stops(t) for t in inputs)
     with replaced(grad=False):
         out = callable_here(layer.forward)(ctx, *args, **kwargs)
@@ -61,7 +61,10 @@ def _attached(trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: 
     child.block.results = [g for _, g in wanted]
     pushed = _pushforward(trace, layer, ctx, inputs, [x for x, _ in wanted], outs, live)
     both = [one for one in (child, pushed) if one is not None]
-    raw = [trace.value_of(outs[i]) for i in live]
+    raw: list[Value] = []
+    for i in live:
+        value = trace.value_of(outs[i])
+        raw.append(value if value not in raw else trace.detached(value))
     captures = [v for v in dict.fromkeys(v for one in both for v in one.captures) if v not in raw]
     for one, seeds in zip(both, (len(live), len(wanted)), strict=False):
         one.block.arguments[:] = [*one.block.arguments[:seeds], *(one.use(v) for v in (*raw, *captures))]
@@ -119,6 +122,7 @@ def _traced(trace: Any, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[T
 def _recorded(trace: Any, layer: Any, child: Any, call: Callable[[], Any]) -> list[Any]:
     """Record a call into a block; return what it returns, values where tensors are."""
     writes: dict[Any, Any] = {}
+    known = set(trace.made_objects)
     with trace.inside(child, writes):
         try:
             found = call()
@@ -127,7 +131,8 @@ def _recorded(trace: Any, layer: Any, child: Any, call: Callable[[], Any]) -> li
         except Exception as error:  # eager raises it when derivatives are computed, if ever
             raise refused(layer, f"it raises {type(error).__name__}: {error}") from error
         listed = list(found) if isinstance(found, (list, tuple)) else [found]
-        if writes:
+        own = trace.made_objects.keys() - known  # what it made for itself, as a generator does
+        if any(len(key) < 2 or key[1] not in own for key in writes):
             raise refused(layer, "it changes something besides computing gradients")
         return [trace.value_of(g) if isinstance(g, Tensor) else g for g in listed]
 

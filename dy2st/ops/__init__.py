@@ -2,6 +2,7 @@
 
 from dy2st.ops import (
     adaptive_pooling,
+    adjugate,
     along_axis,
     arithmetic,
     attention,
@@ -63,6 +64,7 @@ from dy2st.ops import (
 
 __all__ = [
     "adaptive_pooling",
+    "adjugate",
     "along_axis",
     "arithmetic",
     "attention",

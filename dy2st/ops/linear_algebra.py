@@ -54,7 +54,7 @@ class Inverse(_Square):
 
 
 class Determinant(_Square):
-    """The determinants of square matrices; at a singular one the derivative is not finite."""
+    """The determinants of square matrices; the derivative is that of a polynomial, at singular ones too."""
 
     name = "det"
     function = "det"
@@ -64,7 +64,7 @@ class Determinant(_Square):
         return TensorType(a.dtype, a.shape[:-2])
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value], **_: Any) -> Any:
-        return b.mul(outs[0], trace_of_product(b, b.inverse(primals[0]), tangents[0]))
+        return trace_of_product(b, b.adjugate(primals[0]), tangents[0])
 
 
 class LogDeterminant(_Square):

@@ -130,3 +130,63 @@ def test_a_program_built_by_hand_takes_a_layer_in():
     finally:
         paddle.disable_static()
     assert found.tolist() == [3, 12]
+
+
+class Weighed(paddle.autograd.PyLayer):
+    """(1 * a + 2 * b + ...) * scale of a list, with gradients that are not those of forward."""
+
+    @staticmethod
+    def forward(ctx, tensors, scale, *, last=()):
+        ctx.count = len(tensors)
+        total = sum(x * (i + 1) for i, x in enumerate(tensors)) * scale
+        return total + last[0] if last else total
+
+    @staticmethod
+    def backward(ctx, dy):
+        return (*(dy * 10.0 * (i + 1) for i in range(ctx.count)), None)
+
+
+class Twice(paddle.autograd.PyLayer):
+    """2 * x as two results that are one tensor; the gradients tell them apart."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x * 2
+        return y, y
+
+    @staticmethod
+    def backward(ctx, first, second):
+        return first * 2 + second * 7
+
+
+def of_a_list(a, b):
+    return Weighed.apply([a, b * b], 2.0, last=(a,))
+
+
+def of_one_result_twice(a, b):
+    first, second = Twice.apply(a * b)
+    return first * 3 + second * 5
+
+
+@pytest.mark.parametrize(("f", "wanted"), [(of_a_list, lambda a, b: (10.0 + 0 * a, 40.0 * b)),
+                                           (of_one_result_twice, lambda a, b: (41.0 * b, 41.0 * a))])  # fmt: skip
+def test_lists_and_results_that_are_one_tensor_have_their_gradients_in_every_call(f, wanted):
+    static = paddle.jit.to_static(f, full_graph=True)
+    for run in (f, static, static, static):
+        for values in ((1.0, 2.0), (3.0, -4.0)):
+            a, b = (paddle.to_tensor(v, stop_gradient=False) for v in values)
+            out = run(a, b)
+            assert float(out) == float(f(*map(paddle.to_tensor, values)))
+            out.backward()
+            assert (float(a.grad), float(b.grad)) == wanted(*values)
+
+
+def test_a_list_needs_a_gradient_for_each_of_its_tensors():
+    class OneShort(Weighed):
+        @staticmethod
+        def backward(ctx, dy):
+            return (dy,)
+
+    a, b = (paddle.to_tensor(v, stop_gradient=False) for v in (1.0, 2.0))
+    with pytest.raises(ValueError, match=r"OneShort\.backward returned 1 gradients for 2 tensors that forward took"):
+        OneShort.apply([a, b], 1.0).backward()

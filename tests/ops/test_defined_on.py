@@ -20,7 +20,8 @@ from tests.ops.evaluate import as_list, emit, type_of
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64",
           "complex128")  # fmt: skip
-LAPACK_HAS_NO_FLOAT16 = {"inverse", "det", "slogdet", "solve", "cholesky", "eigh", "eig", "qr", "svd"}
+LAPACK_HAS_NO_FLOAT16 = {"inverse", "det", "slogdet", "solve", "cholesky", "eigh", "eig", "qr", "svd",
+                         "adjugate", "adjugate_slope"}  # fmt: skip
 SAME_ELEMENTS = {"bitcast"}
 """Ops whose result depends on how many bytes an element has, so that samples hold for one dtype."""
 
