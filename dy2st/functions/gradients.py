@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from dy2st.functions import assigning, creation
 from dy2st.ir.context import current, replaced
 from dy2st.runtime import backward as tape_walk
 from dy2st.runtime.convert_if import switch
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.variant import Variant
 
 _hook_numbers = itertools.count()
@@ -46,14 +47,26 @@ def clear_gradient(x: Tensor, set_to_zero: bool = True) -> None:
 
 
 def retain_grads(x: Tensor) -> None:
-    """Keep the gradient of a tensor that is no leaf in `grad` too."""
-    if x._node is not None and not x.stop_gradient:
+    """Keep the gradient of a tensor that is no leaf in `grad` too; asked for again, it does nothing."""
+    if x.is_leaf or x.stop_gradient:
+        return
+    if current().trace is not None:
+        raise needs_value("retain_grads() of what a Program computes was asked for", "ask for it by paddle.grad")
+    hooks = (x._node.hooks or {}).get(x._index, {})
+    if not any(isinstance(hook, _Keep) and hook.tensor() is x for hook in hooks.values()):
+        register_hook(x, _Keep(x))
 
-        def keep(gradient: Tensor) -> None:
-            so_far = x._grad
-            x._grad = gradient if so_far is None else so_far + gradient
 
-        register_hook(x, keep)
+class _Keep:
+    """Adds the gradient of a tensor to its `grad`."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = ref(tensor)
+
+    def __call__(self, gradient: Tensor) -> None:
+        x = self.tensor()
+        if x is not None:
+            x._grad = gradient if x._grad is None else x._grad + gradient
 
 
 def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:

@@ -41,6 +41,11 @@ class Leaves(Tracer):
         """Say whether the caller of what is traced holds a tensor."""
         return id(x) in self.arguments
 
+    def is_leaf(self, t: Tensor) -> bool:
+        if self.stops(t) or not isinstance(t._payload, Value):
+            return super().is_leaf(t)
+        return id(t) in self.slots or id(t) in self.arguments or id(t) in self.made_leaves
+
     def leaves(self) -> list[Tensor]:
         outside = [t for _, _, t in self.slots.values() if t is not None]
         arguments = [self.log.objects[i] for i, slot in self.arguments.items() if slot.kind == "leaf"]

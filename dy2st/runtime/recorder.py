@@ -87,6 +87,10 @@ class Recorder(RecordedGradients):
             self.needs.add(value)
         return Tensor(value, stop_gradient)
 
+    def is_leaf(self, t: Tensor) -> bool:
+        """Say whether no operation that is being differentiated made a tensor."""
+        return self.stops(t) or (t._payload.operation is None if isinstance(t._payload, Value) else t._node is None)
+
     def stops(self, t: Tensor) -> bool:
         """Say whether no gradient flows into a tensor."""
         while isinstance(t, Tensor):

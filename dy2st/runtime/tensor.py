@@ -123,11 +123,14 @@ class Tensor(TensorMethods):
     @property
     def is_leaf(self) -> bool:
         """Whether no operation that is being differentiated made this tensor."""
-        return self._node is None
+        trace = current().trace
+        return self._node is None if trace is None else trace.is_leaf(self)
 
     @property
     def inplace_version(self) -> int:
         """How many times the elements were written in place."""
+        if current().trace is not None:
+            raise needs_value("inplace_version was asked for, which a Program does not count")
         return 0 if self._version is None else self._version.number
 
     @property
