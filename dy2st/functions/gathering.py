@@ -13,6 +13,7 @@ from dy2st.functions.indexing import setitem
 from dy2st.functions.operands import cast_to, number, one_axis, op, pair, tensor
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
 
 _TAKE, _INDEX = op("take"), op("index")
 _TAKE_ALONG, _PUT_ALONG, _COMBINE = op("take_along_axis"), op("put_along_axis"), op("combine_along_axis")
@@ -260,7 +261,7 @@ def masked_scatter(x: Any, mask: Any, value: Any, name: str | None = None) -> Te
 
 def multiplex(inputs: Any, index: Any, name: str | None = None) -> Tensor:
     """Return, for each row, that row of the tensor whose number `index` holds."""
-    stacked = joining.stack(list(inputs))
+    stacked = joining.stack(inputs if isinstance(inputs, SymbolicList) else list(inputs))
     index = manipulation.reshape(tensor(index, "multiplex"), [-1])
     rows = apply(op("arange"), 0, index.shape[0], 1, dtype=dtypes.int64)
     return apply(_INDEX, stacked, cast_to(index, dtypes.int64), rows, spec=(("tensor",), ("tensor",)))

@@ -40,6 +40,11 @@ def list_of_numbers(items: SymbolicList, dtype: DType | None) -> Tensor:
     return _wrapped(items, "list_to_tensor", {"dtype": dtype or dtype_of_kind(element.kind)})
 
 
+def list_rank(items: SymbolicList, name: str) -> int:
+    """Return how many axes the tensors of a list have; numbers have none."""
+    return 0 if isinstance(_element(items), ScalarType) else _tensors(items, name).rank
+
+
 def _element(items: SymbolicList) -> Any:
     assert isinstance(items.value.type, ListType)
     return items.value.type.element

@@ -12,9 +12,11 @@ from dy2st.functions import joining
 from dy2st.functions.broadcasting import expand
 from dy2st.functions.creation import arange
 from dy2st.functions.gathering import index_select
+from dy2st.functions.lists import list_joined, list_rank, list_stacked
 from dy2st.functions.manipulation import reshape_to, unsqueeze
 from dy2st.functions.operands import constant, one_axis, tensor, together
 from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.variant import SymbolicList
 
 
 def atleast_1d(*inputs: Any, name: str | None = None) -> Any:
@@ -51,12 +53,16 @@ def _raised(x: Tensor, rank: int) -> Tensor:
 
 def hstack(x: Sequence[Any], name: str | None = None) -> Tensor:
     """Return tensors one after the other along the second axis, vectors along their only one."""
+    if isinstance(x, SymbolicList):
+        return _of_list(x, 1 if list_rank(x, "hstack") > 1 else 0, 1, "hstack")
     rows = [_raised(t, 1) for t in together(x, "hstack")]
     return joining.concat(rows, 0 if rows[0].ndim == 1 else 1)
 
 
 def vstack(x: Sequence[Any], name: str | None = None) -> Tensor:
     """Return tensors one below the other, vectors as rows."""
+    if isinstance(x, SymbolicList):
+        return _of_list(x, 0, 2, "vstack")
     return joining.concat([_raised(t, 2) for t in together(x, "vstack")], 0)
 
 
@@ -65,13 +71,28 @@ row_stack = vstack
 
 def dstack(x: Sequence[Any], name: str | None = None) -> Tensor:
     """Return tensors one behind the other, along the third axis."""
+    if isinstance(x, SymbolicList):
+        return _of_list(x, 2, 3, "dstack")
     return joining.concat([_raised(t, 3) for t in together(x, "dstack")], 2)
 
 
 def column_stack(x: Sequence[Any], name: str | None = None) -> Tensor:
     """Return tensors side by side, vectors as columns."""
+    if isinstance(x, SymbolicList):
+        return _of_list(x, 1, 2, "column_stack")
     columns = [reshape_to(t, [*t.shape, 1]) if t.ndim == 1 else _raised(t, 2) for t in together(x, "column_stack")]
     return joining.concat([reshape_to(t, [1, 1]) if t.ndim == 0 else t for t in columns], 1)
+
+
+def _of_list(items: SymbolicList, axis: int, rank: int, name: str) -> Tensor:
+    """Return the tensors of a list joined along an axis, where each has at least `rank` axes or is given them."""
+    own = list_rank(items, name)
+    if own >= rank:
+        return list_joined(items, axis, name)
+    place = min(axis, own)
+    stacked = list_stacked(items, place, name)
+    before, after = axis - place, rank - own - 1 - (axis - place)
+    return unsqueeze(stacked, [*range(before), *range(rank - after, rank)]) if before or after else stacked
 
 
 def hsplit(x: Any, num_or_indices: Any, name: str | None = None) -> list[Tensor]:

@@ -19,6 +19,7 @@ from dy2st.runtime import (
     convert_match,
     convert_try,
 )
+from dy2st.runtime.contents import refuse_spliced
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
@@ -209,6 +210,11 @@ class Helper:
     def generator(self, made: Iterator[Any]) -> Iterator[Any]:
         trace = current().trace
         return made if trace is None else made_here(trace, made)
+
+    def gathered(self, kind: str, items: list[Any]) -> Any:
+        if current().trace is not None:
+            refuse_spliced(items)
+        return tuple(items) if kind == "tuple" else set(items)
 
     def slice_(self, start: Any, stop: Any, step: Any) -> slice:
         trace = current().trace

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.runtime.contents import Spliced
+from dy2st.runtime.contents import Spliced, refuse_spliced
 from dy2st.runtime.convert_access import attr, del_item, item, set_item
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.keys import is_open, lacks, with_key
@@ -63,6 +63,7 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
 
 
 def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+    refuse_spliced(args)
     if name in ITEM_METHODS:
         return ITEM_METHODS[name](trace, obj, *args)
     outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
@@ -81,6 +82,8 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
         return None
     if name not in MUTATING[kind]:
         content = trace.content(obj)
+        if isinstance(content, SymbolicList) and name == "copy":
+            return item(trace, obj, slice(None))
         if isinstance(content, SymbolicList):
             raise needs_value(f"list.{name}() of a list whose length only the run will tell")
         found = getattr(content, name)(*args, **keywords)

@@ -20,6 +20,7 @@ from dy2st.runtime.aliasing import Aliases
 from dy2st.runtime.attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.found_keys import FoundKeys
 from dy2st.runtime.log import MISSING, Key, WriteLog
+from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -51,6 +52,14 @@ class Spliced:
 def is_spliced(items: Any) -> bool:
     """Say whether one of these items, if they are those of a container, stands for many."""
     return isinstance(items, CONTAINERS) and any(type(i) is Spliced for i in items)
+
+
+def refuse_spliced(arguments: Any) -> None:
+    """Raise NeedsPythonValue where a call hands over, one by one (`*items`), what only the run will tell."""
+    if any(type(x) is Spliced for x in arguments):
+        raise needs_value(
+            "a list whose length only the run will tell was handed over item by item (`*items`)", "hand over the list"
+        )
 
 
 class Contents:

@@ -13,7 +13,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute, slots_of
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.checkpointing import under_policy
-from dy2st.runtime.contents import CONTAINERS, is_spliced
+from dy2st.runtime.contents import CONTAINERS, is_spliced, refuse_spliced
 from dy2st.runtime.convert_access import set_plain_attr
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_itertools import ITERTOOLS
@@ -75,6 +75,7 @@ def convertible(f: Any) -> bool:
 
 def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call what stands for a built-in; a container whose content is one of several is met once with each."""
+    refuse_spliced(args)
     for x in args:
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
             return trace.on_content(x, switch, lambda: _special(trace, special, *args, **keywords))
@@ -87,6 +88,7 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     It is called once for each alternative of a variant among the arguments, and for each value of a number of which
     the possible values are known when it needs the number as a Python value.
     """
+    refuse_spliced(args)
     refuse_impure(trace, f, args)
     if isinstance(f, type) and is_users_class(f):
         return _construct(trace, f, args, keywords)

@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from dy2st.ir.types import TensorType
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
 from dy2st.runtime.keys import is_among, is_open
 from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of
+from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, sequence_of
 from dy2st.runtime.templates import Const, Number
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.variant import SymbolicList, Variant
 
 Thunk = Callable[[], Any]
@@ -94,6 +95,9 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
         return switch(trace, a, lambda x: compare_one(trace, x, op, b))
     if isinstance(b, Variant):
         return switch(trace, b, lambda x: compare_one(trace, a, op, x))
+    for x in (a, b):
+        if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
+            return trace.on_content(x, switch, lambda: compare_one(trace, a, op, b))
     if op in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple):
         return _equal_items(trace, a, b, op == "!=")
     return COMPARISONS[op](a, b)
@@ -102,6 +106,9 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
 def _equal_items(trace: Any, a: Any, b: Any, negate: bool) -> Any:
     """Return what `a == b` (or `!=`) gives of two lists or tuples: of shapes, numbers that only the run tells."""
     mine, others = trace.content(a), trace.content(b)
+    if SymbolicList in (type(mine), type(others)):
+        equal = _equal_lists(trace, a, b)
+        return not_(trace, equal) if negate else equal
     if type(mine) is not type(a) or type(others) is not type(b) or len(mine) != len(others):
         return COMPARISONS["!=" if negate else "=="](a, b)
     found: Any = True
@@ -113,6 +120,26 @@ def _equal_items(trace: Any, a: Any, b: Any, negate: bool) -> Any:
             found = and_(trace, found, [lambda one=one: one])
     found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
     return not_(trace, found) if negate else found
+
+
+def _equal_lists(trace: Any, a: Any, b: Any) -> Any:
+    """Return what `a == b` gives of two lists of which one has a length that only the run tells."""
+    first, second = sequence_of(trace, a), sequence_of(trace, b)
+    if second.must_roll:
+        first, second = second, first
+
+    def is_same(i: Any) -> Any:
+        x, y = first.get(i), second.get(i)
+        if isinstance(x, Tensor) or isinstance(y, Tensor):
+            raise needs_value("lists of tensors were compared, of which one has a length that only the run tells")
+        return compare_one(trace, x, "==", y)
+
+    def items() -> Any:
+        if second.must_roll:
+            return trace.callable(all)(SymbolicIterable(first.length, is_same, True))
+        return and_(trace, True, [partial(is_same, i) for i in range(second.length)])
+
+    return trace.if_exp(first.length == second.length, items, lambda: False)
 
 
 def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:

@@ -18,6 +18,7 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ops.control import outward
 from dy2st.records import field, record
+from dy2st.runtime.contents import refuse_spliced
 from dy2st.runtime.convert_if import Diverged, seen_template
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_template, old_objects
@@ -71,6 +72,7 @@ class Recursion:
 
 def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any:
     """Call a function of the user's in its converted form."""
+    refuse_spliced(args)
     made = trace.convert(function)
     check_carried(trace, made)
     arguments = (*args, *keywords.values())

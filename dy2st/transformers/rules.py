@@ -15,6 +15,7 @@ from dy2st.transformers import (
     logic,
     loops,
     reads,
+    stars,
     tries,
     withs,
 )
@@ -35,9 +36,11 @@ EXPRESSIONS: dict[str, Rule] = {
     "Lambda": functions.lower_lambda,
     "ListComp": functions.lower_comprehension,
     "Name": reads.lower_name,
+    "Set": stars.lower_gathering,
     "SetComp": functions.lower_comprehension,
     "Slice": attributes.lower_slice,
     "Subscript": attributes.lower_subscript,
+    "Tuple": stars.lower_gathering,
     "UnaryOp": logic.lower_not,
 }
 STATEMENTS: dict[str, Rule] = {

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dy2st.runtime.tensor import needs_value
+from dy2st.runtime.variant import SymbolicList
+
 
 def is_sequence(x: Any) -> bool:
     """Say whether x is a structure: a list, tuple or dict, and no leaf."""
@@ -21,6 +24,8 @@ def flatten(nest: Any) -> list[Any]:
     >>> paddle.utils.flatten([1, (2, {"b": 4, "a": 3})])
     [1, 2, 3, 4]
     """
+    if isinstance(nest, SymbolicList):
+        raise needs_value("the leaves of a structure with a list whose length only the run will tell were asked for")
     if not is_sequence(nest):
         return [nest]
     return [leaf for _, item in _items(nest) for leaf in flatten(item)]

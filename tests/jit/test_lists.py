@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.errors import StructureError
+from dy2st.errors import NeedsPythonValue, StructureError
 
 T = paddle.to_tensor
 
@@ -266,3 +266,44 @@ def test_lists_put_together_are_handed_to_the_package() -> None:
         )
 
     agree(f, (T(2),), (T(6),), (T(0),), (T(6),))
+
+
+def test_rows_and_columns_of_lists_that_grew() -> None:
+    def f(x: Any, n: Any) -> Any:
+        rows, points, grids = [x], [x.sum()], [x.reshape([1, -1])]
+        for i in range(n):
+            rows.append(x * i)
+            points.append(x[0] * i)
+            grids = grids.copy()
+            grids.append(grids[-1] * 2)
+        every = [rows, points, grids]
+        return [[join(items) for items in every] for join in (
+            paddle.hstack, paddle.vstack, paddle.dstack, paddle.column_stack, paddle.row_stack)], paddle.multiplex(
+                rows, paddle.to_tensor([[0], [0]]))  # fmt: skip
+
+    agree(f, (T(2),), (T(5),), (T(0),), (T(5),))
+
+
+def test_equality_of_a_list_that_grew() -> None:
+    def f(x: Any, n: Any) -> Any:
+        seen = []
+        for i in range(n):
+            seen.append(i)
+        return seen == [], seen != [0, 1], [0] + seen == [0, 0, 1], [] == seen
+
+    agree(f, (T(2),), (T(3),), (T(0),), (T(2),))
+
+
+@pytest.mark.parametrize("use", [
+    lambda items, x: (*items, x), lambda items, x: len({*items}), lambda items, x: (lambda *a: x * len(a))(*items),
+    lambda items, x: paddle.atleast_2d(*items), lambda items, x: paddle.utils.flatten(items),
+])  # fmt: skip
+def test_items_that_only_the_run_will_tell_are_not_handed_over_one_by_one(use: Any) -> None:
+    def f(x: Any, n: Any) -> Any:
+        items = []
+        for i in range(n):
+            items.append(x * i)
+        return use(items, x)
+
+    with pytest.raises(NeedsPythonValue, match="a list whose length only the run will tell"):
+        paddle.jit.to_static(f, full_graph=True)(T([1.0, 2.0]), T(3))

@@ -197,6 +197,9 @@ class PythonHelper:
     def is_undefined(self, value):
         return isinstance(value, Undefined)
 
+    def gathered(self, kind, items):
+        return tuple(items) if kind == "tuple" else set(items)
+
     def unpack(self, value, before, after=None):
         return value
 
