@@ -17,11 +17,12 @@ from dy2st.ir.opdef import lookup, undefined
 from dy2st.ops.base import Op
 from dy2st.runtime import places
 from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.scalar import NumPyNumber, Scalar
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.variant import SymbolicList
 
 NUMBERS = (bool, int, float, complex, Scalar)
+_OF_NUMPY = (np.generic, NumPyNumber)
 
 
 def op(name: str) -> Op:
@@ -115,7 +116,7 @@ def understood(value: Any) -> bool:
 
 def tensor(value: Any, name: str, dtype: DType | None = None) -> Tensor:
     """Return `value` as a tensor, in `dtype` if it is given; TypeError, naming the function, for what is none."""
-    if isinstance(value, np.generic):
+    if isinstance(value, _OF_NUMPY):
         value = value.item()
     if isinstance(value, NUMBERS):
         return number(value, dtype or dtype_of_kind(kind_of(value)))
@@ -130,8 +131,8 @@ def tensor(value: Any, name: str, dtype: DType | None = None) -> Tensor:
 
 def pair(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
     """Return two operands as tensors of the dtype in which they meet."""
-    x = x.item() if isinstance(x, np.generic) else x
-    y = y.item() if isinstance(y, np.generic) else y
+    x = x.item() if isinstance(x, _OF_NUMPY) else x
+    y = y.item() if isinstance(y, _OF_NUMPY) else y
     if isinstance(y, NUMBERS) and not isinstance(x, NUMBERS):
         x = tensor(x, name)
         dtype = _beside(x.dtype, y)

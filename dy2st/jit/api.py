@@ -21,6 +21,7 @@ def to_static(
     full_graph: bool = False,
     checkpoint: Policy | None = None,
     strict: bool = False,
+    max_programs: int | None = None,
     **keywords: Any,
 ) -> Any:
     """Turn a function, a method, a Layer or a Layer class into one whose calls run as a Program.
@@ -29,7 +30,8 @@ def to_static(
     warning, or raises with `full_graph=True`. `checkpoint` says what gradients keep of the turns of loops, as in
     `autograd.checkpoint_policy`. `strict=True` (or `build_strategy.strict`) makes native code that gives the same bits
     on every CPU and for every number of threads, and functions that are right to one unit in the last place; it is
-    slower. Nothing else of `build_strategy`, and nothing of `backend`, changes anything.
+    slower. A function keeps `max_programs` Programs at most, 64 where it is None; those that were not called lately
+    are dropped for others. Nothing else of `build_strategy`, and nothing of `backend`, changes anything.
 
     >>> import dy2st as paddle
     >>> @paddle.jit.to_static
@@ -44,7 +46,11 @@ def to_static(
     if checkpoint is not None:
         valid_policy(checkpoint)
     strict = strict or bool(getattr(build_strategy, "strict", False))
-    options: dict[str, Any] = {"full_graph": full_graph, "checkpoint": checkpoint, "strict": strict}
+    if max_programs is not None and (not isinstance(max_programs, int) or max_programs < 1):
+        raise ValueError(f"max_programs is an int of at least 1, not {max_programs!r}")
+    options: dict[str, Any] = {
+        "full_graph": full_graph, "checkpoint": checkpoint, "strict": strict, "max_programs": max_programs
+    }  # fmt: skip
     if function is None:
         return lambda f: to_static(f, input_spec, **options)
     if isinstance(function, StaticFunction):

@@ -15,7 +15,7 @@ from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.guards import Guard, StateSlot
 from dy2st.jit.outputs import restore
 from dy2st.jit.same_results import Known
-from dy2st.jit.signature import Branch, Fixed, Flattened, meet
+from dy2st.jit.signature import NUMPY_NUMBERS, Branch, Fixed, Flattened, meet
 from dy2st.jit.trace import Traced
 from dy2st.jit.write_back import are_bare, write_arrays, write_back
 from dy2st.runtime.compiled import Compiled
@@ -249,7 +249,7 @@ def _wrapped(value: Any) -> Any:
 
 def _fixed_numbers(made: Flattened) -> dict[str, Any]:
     """Return the Python numbers among the arguments of which the value is fixed, by place."""
-    return {name: x for name, x in fixed_values(made).items() if type(x) in (int, float)}
+    return {name: x for name, x in fixed_values(made).items() if type(x) in (int, float, *NUMPY_NUMBERS)}
 
 
 def fixed_values(made: Flattened) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import SIMPLE, Guard
 from dy2st.jit.signature import Branch, Fixed, Flattened, Leaf, rebuild
@@ -34,10 +36,19 @@ class History:
     eager: int = 0
     once: int = 0
     """Calls with a Program of their own."""
+    dropped: int = 0
+    """Programs that were dropped, because there were too many."""
+    calls_of_dropped: int = 0
 
     def calls(self, programs: list[ConcreteProgram]) -> int:
         """Return how many calls there were."""
-        return sum(p.calls for p in programs) + self.eager + self.once
+        return sum(p.calls for p in programs) + self.eager + self.once + self.calls_of_dropped
+
+    def drop(self, at: int, program: ConcreteProgram) -> None:
+        """Note that a Program, at this place among them, was dropped."""
+        del self.traced[at]
+        self.dropped += 1
+        self.calls_of_dropped += program.calls
 
     def fall_back(self, reason: str) -> None:
         """Note why something runs eagerly."""
@@ -58,6 +69,7 @@ class Explanation:
     def __init__(self, name: str, history: History, programs: list[ConcreteProgram]):
         self.name, self.programs = name, programs
         self.traced, self.events, self.fallbacks = list(history.traced), list(history.events), list(history.fallbacks)
+        self.dropped = history.dropped
         self.calls, self.eager_calls = history.calls(programs), history.eager
         self.specialised = [list(specialised(p)) for p in programs]
         self.runs = [list(p.compiled.reports()) for p in programs]
@@ -73,6 +85,10 @@ class Explanation:
                 lines.append(f"    only where {', '.join(fixed[:MOST_SHOWN])}{more}")
             lines += [f"    {role + ': ' if role else ''}{report}" for role, report in runs]
         lines += [f"  {event}" for event in self.events]
+        if self.dropped:
+            lines.append(
+                f"  {_counted(self.dropped, 'program')} beyond {len(self.programs)} dropped, not called lately"
+            )
         if self.eager_calls:
             lines.append(f"  {_counted(self.eager_calls, 'call')} ran eagerly")
         lines += [f"  fallback: {f}" for f in self.fallbacks] or ["  no fallback"]
@@ -87,7 +103,8 @@ def _counted(number: int, noun: str) -> str:
 
 def signature_text(made: Flattened) -> str:
     """Return the inputs of a call in words."""
-    shown = [f"{name}: {_kind(x)}" for x, name in zip(made.leaves, made.names, strict=True)]
+    leaves = [made.numpy.get(i, x) for i, x in enumerate(made.leaves)]
+    shown = [f"{name}: {_kind(x)}" for x, name in zip(leaves, made.names, strict=True)]
     return "(" + "; ".join(shown) + ")"
 
 
@@ -105,7 +122,7 @@ def described(made: Flattened, grad: bool) -> dict[str, str]:
 
 def _places(tree: Any, name: str, made: Flattened, seen: set[int]) -> Iterator[tuple[str, str]]:
     if isinstance(tree, Leaf):
-        x = made.leaves[tree.index]
+        x = made.numpy.get(tree.index, made.leaves[tree.index])
         needs = isinstance(x, Tensor) and not x.stop_gradient
         yield name, _kind(x) + (", needs a gradient" if needs else "")
     elif isinstance(tree, Fixed):
@@ -119,7 +136,7 @@ def _places(tree: Any, name: str, made: Flattened, seen: set[int]) -> Iterator[t
 
 
 def _shown(x: Any) -> str:
-    if isinstance(x, VALUES):
+    if isinstance(x, (*VALUES, np.generic)):
         return f"{x!r:.60}"
     named = getattr(x, "__qualname__", None)
     return f"this object of {type(x).__name__}" if named is None else f"the {type(x).__name__} {named}"
@@ -145,4 +162,5 @@ def specialised(program: ConcreteProgram) -> Iterator[str]:
 def rebuild_values(made: Flattened) -> dict[str, Any]:
     """Return the arguments of a call again."""
     containers = dict(enumerate(made.containers))
-    return {name: rebuild(tree, made.leaves, containers, made.iterators) for name, tree in made.tree.items()}
+    leaves = [made.numpy.get(i, x) for i, x in enumerate(made.leaves)]
+    return {name: rebuild(tree, leaves, containers, made.iterators) for name, tree in made.tree.items()}

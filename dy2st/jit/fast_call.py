@@ -65,7 +65,7 @@ from dy2st.jit.known_run import (
     unknown,
     wrapping,
 )
-from dy2st.jit.signature import Flattened, bound_places, meet, shares_memory
+from dy2st.jit.signature import NUMPY_NUMBERS, Flattened, bound_places, meet, shares_memory
 from dy2st.jit.watch import Watch
 from dy2st.jit.watch import unknown as unwatched
 from dy2st.nn.layer import Layer
@@ -239,6 +239,11 @@ class _Writer:
             self.refuse(f"type({v}) is not {kind.__name__}")
             self.leaves.append(v)
             self.inputs.plain(v)
+        elif kind in NUMPY_NUMBERS and name in self.open:
+            v = self.variable(text)
+            self.refuse(f"type({v}) is not {self.constant(kind)}")
+            self.leaves.append(self.variable(f"{v}.item()"))
+            self.inputs.plain(self.leaves[-1])
         elif x is None or kind in PLAIN:
             self.value(text, x, kind)
         elif kind in (tuple, list, dict, OrderedDict) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):

@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.dtypes import DType
+from dy2st.jit.value_keys import key_of
 from dy2st.records import record
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
@@ -17,11 +18,13 @@ NUMBERS = (int, float)
 
 
 def same(now: Any, before: Any) -> bool:
-    """Say whether a value is what it was: the same object, or an equal value of a simple type."""
+    """Say whether a value is what it was: the same object, an equal value of a simple type, or the same function."""
     if now is before:
         return True
     if type(now) is not type(before):
         return False
+    if type(before) is FunctionType:  # the same `def`, run again
+        return key_of(now) == key_of(before)
     if isinstance(before, tuple):
         return len(now) == len(before) and all(map(same, now, before))
     return isinstance(before, SIMPLE) and bool(now == before)

@@ -46,6 +46,9 @@ WRITTEN: dict[str, Callable[..., Any]] = {"format": format_, "join": join}
 class Helper:
     """What `_dy` is; it has no state: the trace is the one that is current."""
 
+    has_no_state = True
+    """So functions that differ in nothing else are the same (value_keys.py)."""
+
     # ---- control flow ----------------------------------------------------------------------------------------------
     def if_(self, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
             names: Sequence[str]) -> None:  # fmt: skip

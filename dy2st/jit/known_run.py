@@ -21,6 +21,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context
 from dy2st.jit.write_back import write_array
 from dy2st.records import field, record
@@ -43,6 +44,18 @@ def note_like(function: Any, context: Context, count: int, recognise: Callable[.
     if is_loaded():
         static_calls.install(type(function), "_like", "_last", UNSEEN)
         function._like = *map(context.__getattribute__, static_calls.MODES), count, recognise, program
+
+
+def modes_of(context: Context) -> Any:
+    """Return what is in force that makes another Program of the same call; None for what mostly is."""
+    if context.amp is None and context.checkpoint == KEEP_ALL:
+        return None
+    return repr(context.amp), context.checkpoint
+
+
+def kind_of_call(context: Context, args: Any, keywords: Any) -> Any:
+    """Return what calls have in common that one function may recognise."""
+    return (len(args), context.grad, context.amp, context.checkpoint, *keywords)
 
 
 def unknown(*_: Any) -> Any:

@@ -58,6 +58,8 @@ class OutsideReads(Leaves):
         self.guards: dict[Any, Any] = {}
         self.external: dict[int, Any] = {}
         self.arguments: dict[int, ArgumentSlot] = {}
+        self.lent: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        """Attributes that real objects have while this is traced, and what they had before."""
 
     def state(self, t: Tensor) -> Value:
         if id(t) in self.slots:
@@ -130,6 +132,21 @@ class OutsideReads(Leaves):
     def write_attribute(self, owner: Any, name: str, value: Any) -> None:
         """Write an attribute in the log, for library code."""
         self.log.set(("attr", id(owner), name), owner, value)
+
+    def lend_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Write an attribute in the log, and let library code read it from the real object while this is traced."""
+        self.write_attribute(owner, name, value)
+        self.lent.setdefault((id(owner), name), (owner, name, vars(owner).get(name, MISSING)))
+        vars(owner)[name] = value
+
+    def take_back(self) -> None:
+        """Give objects back what they had in the place of what they were lent."""
+        for owner, name, before in self.lent.values():
+            if before is MISSING:
+                del vars(owner)[name]
+            else:
+                vars(owner)[name] = before
+        self.lent.clear()
 
     def behaviour(self) -> BehaviourGuard:
         """Return the guard of what the objects and functions that the trace meets do."""

@@ -43,6 +43,23 @@ class Rebound:
         twin.__dict__.update(made.__dict__)
         return twin
 
+    def is_from_outside(self, function: types.FunctionType) -> bool:
+        """Say whether a function was there before: one that the trace made has globals of the trace."""
+        return all(function.__globals__ is not ours for _, ours, _ in self.globals.values())
+
+    def outside(self, function: types.FunctionType) -> types.FunctionType:
+        """Return a function that the trace made as it is outside: with the real cells and globals."""
+        real = next((real for real, ours, _ in self.globals.values() if ours is function.__globals__), None)
+        if real is None:
+            return function
+        cells = {id(made): cell for cell, made, _ in self.cells.values()}
+        closure = tuple(cells.get(id(cell), cell) for cell in function.__closure__ or ())
+        made = types.FunctionType(function.__code__, real, function.__name__, function.__defaults__, closure)
+        made.__kwdefaults__ = function.__kwdefaults__
+        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+        made.__dict__.update(function.__dict__)
+        return made
+
     def _note_global(self, scope: dict[str, Any], name: str, value: Any) -> Any:
         if isinstance(value, PLAIN) or name.startswith("__"):
             self.trace.note_plain_global(GlobalGuard(scope, name, value))

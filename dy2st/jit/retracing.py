@@ -15,11 +15,15 @@ class RetraceWarning(UserWarning):
     """A function was traced very often; the text says what changed from call to call."""
 
 
-def warn_of_tracing(function: Any, why: str) -> None:
-    """Warn at the user's line that calls of `function` do not find a Program; `why` is the last reason."""
+def warn_of_tracing(function: Any, why: str, most: int) -> None:
+    """Warn at the user's line that calls of `function` do not find a Program; `why` is the last reason.
+
+    It keeps so many Programs at `most`.
+    """
     warnings.warn(
         f"{named_place(function)} was traced {MANY} times, the last time because {why}\n"
-        "Pass what changes as an argument that is a tensor or a number; explain() lists every reason.",
+        "Pass what changes as an argument that is a tensor or a number; explain() lists every reason. "
+        f"Of more than {most} Programs those are dropped that were not called lately.",
         RetraceWarning,
         stacklevel=stacklevel(),
     )

@@ -70,7 +70,8 @@ def settings_of(x: Any) -> dict[str, Any]:
     """Return the attributes of an object that no trace sees read."""
     if not isinstance(x, RegisteredAttributes):
         return x.settings_now()
-    simple = {name: value for name, value in vars(x).items() if isinstance(value, _OF_LAYERS) and name != "_training"}
+    without = {"_training", *vars(x).get("_computed", ())}
+    simple = {name: value for name, value in vars(x).items() if isinstance(value, _OF_LAYERS) and name not in without}
     return {name: value for name, value in simple.items() if is_read_here(x, name)}
 
 

@@ -25,6 +25,19 @@ from dy2st.runtime.traced_iterator import Pulled, is_own
 from dy2st.shapes import Extent, symbol
 
 CONTAINERS = (list, dict, OrderedDict, set, deque)
+NUMPY_NUMBERS = (
+    np.float16,
+    np.float32,
+    np.float64,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+)
+"""The NumPy scalars that may be left open: a Program takes the number, which Python's own types hold exactly."""
 
 
 class Flattened:
@@ -38,6 +51,7 @@ class Flattened:
         "leaves",
         "names",
         "numbers",
+        "numpy",
         "objects",
         "opened",
         "sharing",
@@ -52,6 +66,8 @@ class Flattened:
         self.names: list[str] = []
         self.numbers: list[int] = []
         """The leaves that are Python numbers of which the value was left open."""
+        self.numpy: dict[int, Any] = {}
+        """The leaves among these that are NumPy scalars: the leaf is the number, this is the scalar itself."""
         self.objects: dict[str, Any] = {}
         """Objects that are told apart by identity, by place, and that could be taken apart."""
         self.opened: list[str] = []
@@ -97,6 +113,11 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
         keys.append(("number", kind))
         made.numbers.append(len(made.leaves))
         return _leaf(x, name, made)
+    if kind in NUMPY_NUMBERS and name in opened:
+        keys.append(("number", kind))
+        made.numbers.append(len(made.leaves))
+        made.numpy[len(made.leaves)] = x
+        return _leaf(x.item(), name, made)
     if kind is tuple:
         keys.append((tuple, len(x)))
         items = [_flatten(v, f"{name}_{i}", made, seen, keys, opened) for i, v in enumerate(x)]

@@ -10,7 +10,6 @@ from typing import Any
 
 from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
 from dy2st.forks import Locked
-from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
 from dy2st.jit.arbiter import Undecided, decide
@@ -23,7 +22,7 @@ from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
 from dy2st.jit.kept_conversions import convert
-from dy2st.jit.known_run import note_like
+from dy2st.jit.known_run import kind_of_call, modes_of, note_like
 from dy2st.jit.named_calls import named_after, named_call
 from dy2st.jit.openness import Openness
 from dy2st.jit.program_cache import ProgramCache
@@ -74,6 +73,7 @@ class StaticFunction(Locked):
         instance: Any = None,
         checkpoint: Policy | None = None,
         strict: bool = False,
+        max_programs: int | None = None,
     ):
         self._function = function
         self._input_spec = input_spec
@@ -85,7 +85,7 @@ class StaticFunction(Locked):
         """Whether native code is strict: the same bits on every CPU."""
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
         self._defaults = Defaults(function)
-        self._cache = ProgramCache()
+        self._cache = ProgramCache(max_programs)
         Locked.__init__(self)
         self._open = Openness()
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
@@ -113,7 +113,7 @@ class StaticFunction(Locked):
 
     def _bound_to(self, instance: Any) -> StaticFunction:
         return StaticFunction(
-            self._function, self._input_spec, self._full_graph, instance, self.checkpoint, self.strict
+            self._function, self._input_spec, self._full_graph, instance, self.checkpoint, self.strict, self._cache.most
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
@@ -160,7 +160,7 @@ class StaticFunction(Locked):
                     program, made, undecided = None, found.made, found
                 if program is not None:
                     if program.pays():
-                        self._remember(_kind(context, args, keywords), program, args, keywords, made)
+                        self._remember(kind_of_call(context, args, keywords), program, args, keywords, made)
                     program.calls += 1
                     found = self._named(program.run, made.leaves, made.containers)
                     memory = self._memory
@@ -181,7 +181,7 @@ class StaticFunction(Locked):
 
     def _alike(self, context: Context, args: Any, keywords: Any) -> _Seen:
         """Return what may recognise a call: the kinds with as many arguments that were seen in the same modes."""
-        key = _kind(context, args, keywords)
+        key = kind_of_call(context, args, keywords)
         seen = self._seen.get(key, ())
         if seen and not keywords and context.layer is None and context.saved is None:
             self._latest = context, context.process, len(args), seen
@@ -225,7 +225,7 @@ class StaticFunction(Locked):
         if specs:
             check_specs(specs, made)
         context = current()
-        key = (made.key, context.grad, _modes(context))
+        key = (made.key, context.grad, modes_of(context))
         program = self._cache.find(key)
         if program is not None and program.fits(made.leaves):
             self._last = program
@@ -277,17 +277,31 @@ class StaticFunction(Locked):
             self._history.events.append(f"call {number} was traced for itself alone: {what}")
             self._count(what)
             return program, made
-        at = f" at call {number}" if len(self._cache) else ""
-        self._history.traced.append(f"program {len(self._cache)} was traced for {signature_text(made)}{at}: {why}")
+        at = f" at call {number}" if self._cache.traced else ""
+        self._history.traced.append(f"program {self._cache.traced} was traced for {signature_text(made)}{at}: {why}")
         self._kinds.append(described(made, current().grad))
         self._cache.add(key, program)
+        self._drop()
         self._count(why)
         return program, made
 
+    def _drop(self) -> None:
+        """Forget a Program where there are too many."""
+        found = self._cache.drop()
+        if found is None:
+            return
+        at, dropped = found
+        del self._kinds[at]
+        self._history.drop(at, dropped)
+        self._latest, self._like = _NOTHING, None
+        self._last = None if self._last is dropped else self._last
+        kept = {key: tuple(pair for pair in seen if pair[0] is not dropped) for key, seen in self._seen.items()}
+        self._seen = {key: seen for key, seen in kept.items() if seen}
+
     def _count(self, why: str) -> None:
         """Warn once where calls are traced again and again."""
-        if len(self._cache) + self._history.once == MANY:
-            warn_of_tracing(self._function, why)
+        if self._cache.traced + self._history.once == MANY:
+            warn_of_tracing(self._function, why, self._cache.most)
 
     def _traced(self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None) -> ConcreteProgram:
         made_trace = Trace(frozenset(self._open.state), notes)
@@ -370,7 +384,7 @@ class StaticFunction(Locked):
     def _program_from(self, made: Flattened, values: dict[str, Any]) -> ConcreteProgram | None:
         specs = {n: x for n, x in values.items() if isinstance(x, InputSpec)}
         context = current()
-        key = (made.key, context.grad, _modes(context))
+        key = (made.key, context.grad, modes_of(context))
         with self._lock:
             program = self._cache.find(key) or self._trace(key, made, {**self._specs(), **specs})[0]
             self._last = program
@@ -390,15 +404,3 @@ class StaticFunction(Locked):
 
     def __repr__(self) -> str:
         return f"<StaticFunction {self._function.__qualname__}, {len(self._cache)} programs>"
-
-
-def _modes(context: Context) -> Any:
-    """Return what is in force that makes another Program of the same call; None for what mostly is."""
-    if context.amp is None and context.checkpoint == KEEP_ALL:
-        return None
-    return repr(context.amp), context.checkpoint
-
-
-def _kind(context: Context, args: Any, keywords: Any) -> Any:
-    """Return what calls have in common that one function may recognise."""
-    return (len(args), context.grad, context.amp, context.checkpoint, *keywords)

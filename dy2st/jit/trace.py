@@ -228,8 +228,11 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         inner = getattr(function, "__dy2st_function__", None)
         if inner is not None:
             return self.convert(inner)
-        if not isinstance(function, types.FunctionType) or is_converted_code(function.__code__):
+        if not isinstance(function, types.FunctionType):
             return function
+        if is_converted_code(function.__code__):  # this trace made it, or an earlier one
+            is_old = self.rebound.is_from_outside(function)
+            return self.rebound.of_trace(function, function) if is_old else function
         if getattr(function, "__dy2st_not_to_static__", False):
             return function
         if (function.__module__ or "").startswith("dy2st.") and not getattr(function, "__dy2st_convert__", False):
@@ -342,6 +345,7 @@ def trace(
                 raise
             return made.finish(inputs, None, error)
         finally:
+            made.take_back()
             made.outermost = made.bottom = None
             made.callers = None, None, ()
         return made.finish(inputs, output)

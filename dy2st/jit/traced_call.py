@@ -13,7 +13,7 @@ from dy2st.jit.outside import mark
 from dy2st.jit.signature import Flattened, call_arguments, rebuild, type_of_leaf
 from dy2st.jit.trace import Trace, Traced, trace
 from dy2st.runtime.input_spec import InputSpec
-from dy2st.runtime.scalar import Scalar
+from dy2st.runtime.scalar import NumPyNumber, Scalar
 from dy2st.runtime.tensor import Tensor
 
 
@@ -26,10 +26,11 @@ def trace_call(
     def make_inputs(t: Trace) -> tuple[list[Value], Any, Any]:
         inputs: list[Value] = []
         leaves: list[Any] = []
-        for x, name in zip(made.leaves, made.names, strict=True):
+        for i, (x, name) in enumerate(zip(made.leaves, made.names, strict=True)):
             value = t.root.argument(type_of_leaf(x, name, specs.get(name)), name)
             inputs.append(value)
-            leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else Scalar(value))
+            number = Scalar(value) if i not in made.numpy else NumPyNumber(Scalar(value))
+            leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else number)
         containers: dict[int, Any] = {}
         iterators = [t.iterator(x) for x in made.iterators]
         values = {name: rebuild(tree, leaves, containers, iterators) for name, tree in made.tree.items()}

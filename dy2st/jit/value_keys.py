@@ -74,7 +74,7 @@ def _function_key(f: Any) -> Any:
     except ValueError:  # not assigned yet
         return "object", Same(f)
     more = [*captured, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    if not all(isinstance(x, VALUES) for x in more):
+    if not all(isinstance(x, VALUES) or getattr(type(x), "has_no_state", False) for x in more):
         return "object", Same(f)
     return "function", Same(f.__code__), Same(f.__globals__), tuple(map(key_of, more))
 

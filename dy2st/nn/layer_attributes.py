@@ -30,6 +30,17 @@ def _names(kind: type) -> frozenset[str]:
     return frozenset(name for f in methods for name in f.__code__.co_names)
 
 
+def set_anew(layer: Any, name: str, value: Any) -> None:
+    """Set an attribute that each call of a layer computes before anything reads it, so that it is no setting."""
+    computed = layer.__dict__.setdefault("_computed", set())
+    computed.add(name)
+    trace = current().trace
+    if trace is not None and hasattr(trace, "lend_attribute"):
+        trace.lend_attribute(layer, name, value)
+    else:
+        setattr(layer, name, value)
+
+
 class RegisteredAttributes:
     """Base of Layer: reads, sets and deletes attributes where the registries have them."""
 

@@ -15,6 +15,7 @@ from dy2st.functions.random import standard_normal
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.norm import normalize
 from dy2st.nn.layer import Layer
+from dy2st.nn.layer_attributes import set_anew
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.tensor import Tensor
 
@@ -116,7 +117,7 @@ class _WeightNorm:
         return v * reshape(g / math.maximum(_norms(v, self.axis), 1e-12), shape)
 
     def __call__(self, layer: Layer, inputs: Any) -> None:
-        setattr(layer, self.name, self.weight(layer))
+        set_anew(layer, self.name, self.weight(layer))
 
 
 class _SpectralNorm:
@@ -137,7 +138,7 @@ class _SpectralNorm:
         return weight / linear_algebra.dot(u, linear_algebra.mv(matrix, v))
 
     def __call__(self, layer: Layer, inputs: Any) -> None:
-        setattr(layer, self.name, self.weight(layer))
+        set_anew(layer, self.name, self.weight(layer))
 
 
 def _improved(matrix: Tensor, u: Tensor, v: Tensor, iterations: int, eps: float) -> tuple[Tensor, Tensor]:

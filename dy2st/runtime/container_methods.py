@@ -69,6 +69,12 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
     if outside and name in ("append", "extend") and kind is list:
         return _append_outside(trace, obj, name, args)
+    if outside and name == "clear":  # what was there is not read
+        emptied = obj.copy()
+        emptied.clear()
+        trace.found_keys.forget(obj)
+        trace.store(obj, emptied)
+        return None
     if isinstance(trace.content(obj), Variant):
         return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:

@@ -148,6 +148,45 @@ def binary(name: str, a: Any, b: Any) -> Any:
     return Scalar(trace.emit(name, [trace.scalar(a), trace.scalar(b)]))
 
 
+class NumPyNumber(Scalar):
+    """A NumPy scalar inside a Program: what the run knows of it is the number, so it can only meet tensors.
+
+    There it counts as the Python number that it holds, as in eager code. Whatever asks for anything else (NumPy's
+    arithmetic, its dtype, its text) raises NeedsPythonValue.
+    """
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: Scalar):
+        self._number = number
+        self.choices = None
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        """Raise NeedsPythonValue."""
+        raise needs_value("a NumPy scalar that changes from call to call was needed as an object of NumPy")
+
+    @property
+    def kind(self) -> str:
+        """What Python calls the number's type: int or float."""
+        return self._number.kind
+
+    @property
+    def python_type(self) -> type:
+        """Raise NeedsPythonValue."""
+        return type(self.value)
+
+    def item(self) -> Scalar:
+        """Return the number as one of Python's."""
+        return self._number
+
+    def __getattr__(self, name: str) -> Any:
+        raise needs_value(f".{name} of a NumPy scalar that changes from call to call was needed")
+
+    def __repr__(self) -> str:
+        return f"NumPyNumber({self._number!r})"
+
+
 def _forward(name: str) -> Callable[[Scalar, Any], Any]:
     def method(self: Scalar, other: Any, *modulus: Any) -> Any:
         if modulus:

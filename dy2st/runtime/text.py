@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
 from dy2st.runtime.scalar import Scalar
@@ -111,6 +113,9 @@ def fstring(trace: Any, *parts: Any) -> Any:
             template.append(part)
             continue
         value, conversion, spec = part
+        if isinstance(value, np.generic) and not conversion:  # its `format` is not its `str`
+            template.append(format(value, spec or ""))
+            continue
         if isinstance(value, Text) and not conversion and not spec:
             template += value.template
             operands += value.operands

@@ -85,7 +85,7 @@ class NativePlan(Locked):
         notes, self._arrays = product.notes, product.arrays
         self._notes = [CallNote(*note) for note in notes["calls"]]
         self._direct: bool = notes["direct"]
-        self._code = load(product.binary)
+        self._code = load(product.binary, of_one=True)
         self._run_rows = self._row_function()
         self._renews = bool(program.renewed)
         self._arguments, self._results = program.argument_types, program.result_types
@@ -138,7 +138,7 @@ class NativePlan(Locked):
             return
         self.is_quick, self._haste = False, "none"
         product, _ = self._product(beside=True)
-        self._code = load(product.binary)
+        self._code = load(product.binary, of_one=True)
         self._library[: len(product.notes["library"])] = self._kernels(product.notes)
         self._run_rows = self._row_function()
         if self._direct:
@@ -176,12 +176,14 @@ class NativePlan(Locked):
 
     def _function(self) -> Any:
         """Return the builtin function; it finds a context that is free on the plate."""
-        return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate)
+        return python_api.builtin_function(self._code.address("dy2st.call"), "dy2st", self._plate, self._code.owner)
 
     def _row_function(self) -> Any:
         """Return the Program's function, from rows of components to a row of components."""
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        return kind(self._code.address(f"dy2st.f.{self.program.entry}"))
+        made: Any = kind(self._code.address(f"dy2st.f.{self.program.entry}"))
+        made.owner = self._code.owner  # who calls it holds the code then
+        return made
 
     def _context(self) -> Context:
         context = Context(_Calls(self), self._constants.ctypes.data, self._library.ctypes.data)

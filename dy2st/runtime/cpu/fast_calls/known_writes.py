@@ -13,6 +13,7 @@ The plate has, behind what other plates have (entry.py):
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,7 +42,13 @@ def known_writes(writes: Sequence[tuple[Tensor, int]], shared: Callable[[Tensor,
     where = [id(shared), at["_payload"], at["_version"], at["_grad"], len(writes)]
     lines = [word for t, number in writes for word in (id(t), number)]
     plate = np.array([0, 0, *api.addresses(), *where, *lines], np.int64)
-    return api.builtin_function(load(product().binary).address("dy2st.written"), "dy2st", plate, (shared, writes))
+    return api.builtin_function(_address(), "dy2st", plate, (shared, writes))
+
+
+@functools.cache
+def _address() -> int:
+    """Return where the code stands, which is loaded once."""
+    return load(product().binary).address("dy2st.written")
 
 
 def product() -> Product:

@@ -1,7 +1,7 @@
 """LLVM IR text to machine code in this process.
 
 A module is compiled to the bytes of an object file, which are kept by the hash of the text, and then loaded. Several
-threads may compile at once (compiler.py). Loaded code is never freed: it may be running in another thread.
+threads may compile at once (compiler.py). What is loaded stays, but for the code of single Programs (loading.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dy2st.runtime.cpu.kept import cache
 from dy2st.runtime.cpu.kept.image import Binary, Image, NotLinkable
 from dy2st.runtime.cpu.kept.products import Product, made, named_recipe
 from dy2st.runtime.cpu.machine_code.compiler import compiled, version
-from dy2st.runtime.cpu.machine_code.loading import libc_address, load_image
+from dy2st.runtime.cpu.machine_code.loading import Owner, libc_address, load_image
 from dy2st.runtime.cpu.machine_code.target import Target, current_target
 from dy2st.runtime.cpu.machine_code.together import Once
 
@@ -33,6 +33,8 @@ class Code:
     """Loaded code: `address(name)` is where a function of it stands."""
 
     _find: Callable[[str], int] = field(repr=False)
+    owner: Owner | None = field(default=None, repr=False)
+    """What whoever calls a function of this code must hold, where its memory is given back."""
 
     def address(self, name: str) -> int:
         """Return the address of a function; KeyError where the code has none of that name."""
@@ -101,11 +103,12 @@ def linked(objects: Sequence[bytes]) -> Binary:
         return list(objects)
 
 
-def load(binary: Binary) -> Code:
-    """Bring code into this process."""
+def load(binary: Binary, *, of_one: bool = False) -> Code:
+    """Bring code into this process; it stays there, but `of_one` Program, whose code goes with its owner."""
     with _lock:
         if isinstance(binary, Image):
-            return Code(load_image(binary, outside).__getitem__)
+            owner = Owner() if of_one else None
+            return Code(load_image(binary, outside, owner).__getitem__, owner)
         return Code(_by_llvm(binary))
 
 

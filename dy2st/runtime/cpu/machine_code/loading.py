@@ -1,7 +1,10 @@
 """Images of machine code brought into memory, ready to run.
 
-What is loaded stays until the process has ended: another thread may be running it, and arrays that are given back when
-Python itself ends still call it. So the memory belongs to no Python object.
+What many share stays until the process has ended: arrays that are given back when Python itself ends still call it. So
+that memory belongs to no Python object. The code of one Program belongs to an object, which everything holds that may
+run it: the function that Python calls holds it while it runs, on whichever thread, and the pool's workers have left a
+job when the function that gave it to them goes on. Its memory is given back with the object, and not when the process
+ends, which would be work for nothing.
 """
 
 from __future__ import annotations
@@ -11,16 +14,44 @@ import functools
 import mmap
 import os
 import struct
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.records import field, record
 from dy2st.runtime.cpu.kept.image import Image
 
 _ADDRESS = struct.Struct("<Q")
 
 
-def load_image(image: Image, find: Callable[[str], int]) -> dict[str, int]:
+@record
+class Loaded:
+    """How much machine code is in memory, that of LLVM's own loader apart."""
+
+    images: int = 0
+    bytes: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    """May be asked for again while it is held: collecting garbage gives memory back."""
+
+    def add(self, images: int, size: int) -> None:
+        """Count images that come or go."""
+        with self.lock:
+            self.images += images
+            self.bytes += size
+
+
+loaded = Loaded()
+
+
+class Owner:
+    """Holds the memory of an image: it is given back when this is gone."""
+
+
+def load_image(image: Image, find: Callable[[str], int], owner: Owner | None = None) -> dict[str, int]:
     """Bring an image into memory; return where its functions stand. `find` gives addresses of functions of others.
+
+    The memory is given back with its `owner`; without one it stays until the process has ended.
 
     OSError where there is no memory, or where the system lets nobody run what was written.
     """
@@ -33,7 +64,15 @@ def load_image(image: Image, find: Callable[[str], int]) -> dict[str, int]:
     ctypes.memmove(base, (ctypes.c_char * len(content)).from_buffer(content), len(content))
     if image.writable:
         _check(_libc().mprotect(ctypes.c_void_p(base), image.writable, mmap.PROT_READ | mmap.PROT_EXEC))
+    loaded.add(1, len(content))
+    if owner is not None:
+        weakref.finalize(owner, _give_back, base, len(content)).atexit = False
     return {name: base + at for name, at in image.symbols.items()}
+
+
+def _give_back(base: int, size: int) -> None:
+    _check(_libc().munmap(ctypes.c_void_p(base), ctypes.c_size_t(max(1, size))))
+    loaded.add(-1, -size)
 
 
 def _mapped(size: int) -> int:
