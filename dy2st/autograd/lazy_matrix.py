@@ -45,6 +45,9 @@ class LazyMatrix:
         self._width = sum(_count(x, batched) for x in xs)
         self._rows: dict[int, Tensor] = {}
 
+    __array_priority__ = 100.0
+    __hash__ = object.__hash__  # as of a tensor, though `==` compares elements
+
     @property
     def shape(self) -> list[Any]:
         """The extents of the whole matrix."""
@@ -79,6 +82,18 @@ class LazyMatrix:
     def numpy(self) -> Any:
         """Return the whole matrix as a NumPy array."""
         return self[...].numpy()
+
+    def __len__(self) -> int:
+        return len(self[...])
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        return self[...].__array__(*args, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the whole matrix, a tensor, has of this name."""
+        if name.startswith("_"):
+            raise AttributeError(f"a matrix of derivatives has no {name!r}")
+        return getattr(self[...], name)
 
     def _parts(self, index: Any) -> tuple[Any, Any, Any]:
         """Return an index as (batch, row, column)."""
@@ -157,6 +172,24 @@ class LazyMatrix:
             found = _joined([dense(ct, x) for ct, x in zip(cts, self._xs, strict=True)], self._batched)
             self._keep(i, found)
         return found
+
+
+def _operator(name: str) -> Any:
+    """Make an operator that computes the whole matrix and does what the operator of a tensor does."""
+
+    def operate(self: LazyMatrix, *others: Any) -> Any:
+        whole = [other[...] if isinstance(other, LazyMatrix) else other for other in others]
+        return getattr(self[...], name)(*whole)
+
+    operate.__name__ = operate.__qualname__ = name
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    for _form in (f"__{_name}__", f"__r{_name}__"):
+        setattr(LazyMatrix, _form, _operator(_form))
+for _name in ("neg", "pos", "abs", "lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(LazyMatrix, f"__{_name}__", _operator(f"__{_name}__"))
 
 
 def _joined(tensors: list[Tensor], batched: bool) -> Tensor:

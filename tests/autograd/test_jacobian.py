@@ -80,3 +80,22 @@ def test_batched_hessian(rng):
 def test_wrong_arguments(call, kind, message):
     with pytest.raises(kind, match=message):
         call(t(V))
+
+
+def test_operators_take_the_whole_matrix():
+    x = t([1.0, 2.0])
+    jacobian, dense = paddle.autograd.jacobian(x**3, x), np.diag([3.0, 12.0])
+    v = paddle.to_tensor([1.0, -1.0], dtype="float64")
+    for found, wanted in (
+        (jacobian * 2, dense * 2), (2 - jacobian, 2 - dense), (jacobian @ jacobian, dense @ dense),
+        (jacobian @ v, dense @ v.numpy()), (v @ jacobian, v.numpy() @ dense), (-jacobian / 2, -dense / 2),
+        (abs(jacobian), dense), (jacobian**2, dense**2), (jacobian == jacobian, dense == dense),
+        (jacobian > 1, dense > 1), (jacobian.T, dense.T), (jacobian.sum(), dense.sum()),
+        (1 / (jacobian + 1), 1 / (dense + 1)),
+        (np.ones((2, 2)) @ jacobian, np.ones((2, 2)) @ dense),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found.numpy(), wanted)
+    assert (len(jacobian), jacobian.dtype, np.asarray(jacobian).tolist()) == (2, paddle.float64, dense.tolist())
+    assert isinstance(hash(jacobian), int)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        jacobian.nothing

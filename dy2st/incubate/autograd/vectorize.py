@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dy2st.autograd.rules import callable_here
@@ -18,9 +18,9 @@ from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_lanes import over_lanes
 from dy2st.runtime.variant import SymbolicList, Variant
-from dy2st.utils.structures import flatten, pack_sequence_as
+from dy2st.utils.structures import flatten, is_sequence, pack_sequence_as
 
-Axes = int | None | Sequence[int | None]
+Axes = int | None | Mapping[Any, Any] | Sequence[Any]
 
 
 class LanesWarning(UserWarning):
@@ -40,7 +40,8 @@ def vmap(func: Callable[..., Any], in_axes: Axes = 0, out_axes: int | Sequence[i
         Takes tensors, and lists, tuples and dicts of them; returns a tensor or such a structure of tensors.
     in_axes
         For each positional argument the axis of the items in its tensors, None for one that all items share; an int
-        for all arguments. Tensors in keyword arguments have the items first.
+        for all arguments. For an argument that is a dict, list or tuple it may be one too, with an axis for each part;
+        a dict is for the one argument that there is. Tensors in keyword arguments have the items first.
     out_axes
         The axis of the items in each result; an int for all.
 
@@ -49,7 +50,7 @@ def vmap(func: Callable[..., Any], in_axes: Axes = 0, out_axes: int | Sequence[i
     ValueError
         Where no argument has items, or their numbers differ.
     TypeError
-        Where `in_axes` or `out_axes` are no ints.
+        Where axes are no ints, or `in_axes` has a structure that an argument has not.
 
     A function that changes what is not its own (an attribute, a gradient) runs item by item, with a warning.
 
@@ -62,7 +63,7 @@ def vmap(func: Callable[..., Any], in_axes: Axes = 0, out_axes: int | Sequence[i
     >>> slopes(paddle.to_tensor([1.0, 2.0])).tolist()
     [3.0, 12.0]
     """
-    for axes, what in ((in_axes, "in_axes"), (out_axes, "out_axes")):
+    for axes, what in ((flatten(in_axes), "in_axes"), (out_axes, "out_axes")):
         for axis in axes if isinstance(axes, (list, tuple)) else [axes]:
             if isinstance(axis, bool) or not isinstance(axis, int | None) or (axis is None and what == "out_axes"):
                 raise TypeError(f"vmap: {what} must be an int or a sequence of ints, not {axis!r}")
@@ -94,12 +95,14 @@ class Vectorized:
     def _mapped(self, args: Sequence[Any], keywords: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
         """Return the leaves of the arguments, and the axis of the items in each; None where there is none."""
         axes = list(self._in) if isinstance(self._in, (list, tuple)) else [self._in] * len(args)
+        if isinstance(self._in, Mapping) and len(args) != 1:
+            raise ValueError(f"vmap: in_axes is a dict, which is for one argument, not {len(args)}")
         if len(axes) != len(args):
             raise ValueError(f"vmap: in_axes has {len(axes)} entries for {len(args)} arguments")
         leaves: list[Any] = []
         places: list[int | None] = []
-        for x, axis in [*zip(args, axes, strict=True), *((x, 0) for x in keywords.values())]:
-            for leaf in flatten(x):
+        for x, given in [*zip(args, axes, strict=True), *((x, 0) for x in keywords.values())]:
+            for leaf, axis in _with_axes(x, given):
                 leaves.append(leaf)
                 places.append(axis if isinstance(leaf, Tensor) else None)
                 if isinstance(leaf, Tensor) and axis is not None and not -leaf.ndim <= axis < leaf.ndim:
@@ -160,6 +163,21 @@ class Vectorized:
             if len(rows[i]) != len(rows[0]):
                 raise ValueError(f"vmap: item {i} gives {len(rows[i])} results, item 0 gives {len(rows[0])}")
         return self._results(out, [stack(list(items), axis=0) for items in zip(*rows, strict=True)])
+
+
+def _with_axes(x: Any, axes: Any) -> list[tuple[Any, int | None]]:
+    """Return the leaves of an argument, each with the axis that it has in `axes`; one axis is for all below it."""
+    if not is_sequence(axes):
+        return [(leaf, axes) for leaf in flatten(x)]
+    if isinstance(axes, Mapping):
+        if not isinstance(x, Mapping) or set(x) != set(axes):
+            shown = f"the keys {list(x)}" if isinstance(x, Mapping) else f"a {type(x).__name__}"
+            raise TypeError(f"vmap: in_axes has the keys {list(axes)} for {shown}")
+        return [one for key in sorted(x) for one in _with_axes(x[key], axes[key])]
+    if not isinstance(x, (list, tuple)) or len(x) != len(axes):
+        shown = f"a {type(x).__name__}" + (f" of {len(x)}" if isinstance(x, (list, tuple)) else "")
+        raise TypeError(f"vmap: in_axes has {len(axes)} axes for {shown}")
+    return [one for part, axis in zip(x, axes, strict=True) for one in _with_axes(part, axis)]
 
 
 def _front(x: Any, axis: int | None) -> Any:
