@@ -106,7 +106,9 @@ def tile(x: Any, repeat_times: Any, name: str | None = None) -> Tensor:
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     x = tensor(x, "tile")
-    times = integers(repeat_times, "tile")
+    times = integers(repeat_times, "tile: repeat_times")
+    if builtins.any(isinstance(t, int) and t < 0 for t in times):
+        raise ValueError(f"tile: repeat_times must not be negative, but is {repeat_times}")
     shape = x.shape
     times = [1] * (len(shape) - len(times)) + times
     shape = [1] * (len(times) - len(shape)) + shape

@@ -8,6 +8,7 @@ from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions import arithmetic, broadcasting, diagonals, joining, manipulation, math, reduction
 from dy2st.functions.assigning import into as _into
 from dy2st.functions.operands import all_axes, cast_to, floating, one_axis, op, pair, tensor, together
+from dy2st.ir.context import current
 from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
@@ -295,13 +296,24 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | N
 def cross(x: Any, y: Any, axis: int = 9, name: str | None = None) -> Tensor:
     """Return the cross product over an axis of extent 3 (the first such axis when none is given)."""
     x, y = pair(x, y, "cross")
-    if axis == 9:
-        threes = [i for i, e in enumerate(x.shape) if isinstance(e, int) and e == 3]
-        loose = [i for i, e in enumerate(x.shape) if not isinstance(e, int)]
-        if not threes and len(loose) != 1:  # the one that only the run tells must be the one
-            raise ValueError(f"cross needs an axis of extent 3, not {x.shape}")
-        axis = (threes or loose)[0]
-    axis = one_axis(axis, x.ndim, "cross")
+    return _cross_over_first(x, y) if axis == 9 else _cross(x, y, one_axis(axis, x.ndim, "cross"))
+
+
+def _cross_over_first(x: Tensor, y: Tensor, start: int = 0) -> Tensor:
+    """Return the cross product over the first axis of extent 3 from `start` on; the run may tell which that is."""
+    found = [i for i, e in enumerate(x.shape) if i >= start and (not isinstance(e, int) or e == 3)]
+    if not found:
+        raise ValueError(f"cross needs an axis of extent 3, not {x.shape}")
+    first, trace = found[0], current().trace
+    extent = x.shape[first]
+    if isinstance(extent, int) or len(found) == 1:  # the one that only the run tells must be the one
+        return _cross(x, y, first)
+    if trace is None or not trace.of_function:
+        raise ValueError(f"cross: only the run tells which axis of {x.shape} has extent 3; name it by axis=")
+    return trace.if_exp(extent == 3, lambda: _cross(x, y, first), lambda: _cross_over_first(x, y, first + 1))
+
+
+def _cross(x: Tensor, y: Tensor, axis: int) -> Tensor:
     a, b = (joining.unbind(_of_three(t, axis), axis) for t in (x, y))
     if len(a) != 3 or len(b) != 3:
         raise ValueError(f"cross needs an axis of extent 3, not {x.shape} and {y.shape}")

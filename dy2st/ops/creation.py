@@ -56,13 +56,14 @@ class Linspace(Op):
         return TensorType(dtype, (num.extent,))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, start: Any, stop: Any, num: int, *, dtype: DType) -> Any:
-        if num < 1:
-            raise ValueError(f"linspace: num must be at least 1, not {num}")
+        if num < 0:
+            raise ValueError(f"linspace: num must not be negative, but is {num}")
         return xp.linspace(start, stop, num).astype(dtype.numpy, copy=False)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((0, 1.5, 4), {"dtype": float32})
         yield Sample((2, 5, 1), {"dtype": float32})
+        yield Sample((0, 0, 0), {"dtype": float32})
 
 
 class Eye(Op):

@@ -74,10 +74,11 @@ def grad(
     if not only_inputs:
         raise ValueError("only_inputs=False is not supported: gradients are returned for the inputs only")
     _refuse_dump(dump_backward_graph_path)
-    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outs, ins = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
+    if grad_outputs is not None:
+        _tensors(grad_outputs, "grad_outputs", or_none=True)
     seeds = [_conjugate(seed) for seed in _listed(grad_outputs, len(outs))]
-    blocked: list[Tensor] = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
+    blocked = [] if no_grad_vars is None else _tensors(no_grad_vars, "no_grad_vars")
     keep = create_graph if retain_graph is None else retain_graph
     trace = current().trace
     if trace is not None:
@@ -96,6 +97,16 @@ def grad(
             why = _why_none(trace, outs, x)
             raise ValueError(f"input {i} ({x.name}) has no gradient: {why}; allow_unused=True gives None for it")
     return found
+
+
+def _tensors(given: Any, what: str, *, or_none: bool = False) -> list[Tensor]:
+    """Return tensors given as one or several; TypeError, naming the argument, for anything else."""
+    single = isinstance(given, (Tensor, str)) or not hasattr(given, "__iter__")
+    listed = [given] if single else list(given)
+    for one in listed:
+        if not isinstance(one, Tensor) and not (or_none and one is None):
+            raise TypeError(f"grad: {what} must be a Tensor or a list of Tensors, but has a {type(one).__name__}")
+    return listed
 
 
 def _why_none(trace: Any, outs: list[Tensor], x: Tensor) -> str:

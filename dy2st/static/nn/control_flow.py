@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dy2st.autograd.recompute import recompute
 from dy2st.errors import StructureError
 from dy2st.ir.checkpoint import KEEP_ALL, SQRT
@@ -18,6 +20,7 @@ from dy2st.runtime.checkpointing import Policy, valid_policy
 from dy2st.runtime.convert_checks import assert_
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.convert_loop import while_
+from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -182,6 +185,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = Non
     branches = _numbered(branch_fns)
     if default is not None and not callable(default):
         raise TypeError(f"switch_case: default must be a function, not {type(default).__name__}")
+    if not isinstance(branch_index, (Tensor, Scalar, int, np.integer)):
+        raise TypeError(f"switch_case: branch_index must be an integer, not {type(branch_index).__name__}")
     if isinstance(branch_index, Tensor) and not branch_index.dtype.is_integer and not branch_index.dtype.is_bool:
         raise TypeError(f"switch_case: branch_index must be an integer, not {branch_index.dtype.name}")
     return case([(branch_index == i, function) for i, function in branches], default)

@@ -102,7 +102,7 @@ def _places(v: Lanes, first: str, within: DType) -> str:
 
 @rule("linspace")
 def linspace(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write equal steps; the last number is `stop` itself. `eval` refuses to make less than one."""
+    """Write equal steps; the last number is `stop` itself. `eval` makes none, or refuses."""
     f, dtype = w.f, operation.attributes["dtype"]
     kinds = [v.type.kind if isinstance(v.type, ScalarType) else "" for v in operation.operands]
     if not is_native(dtype) or dtype.is_bool or not {*kinds[:2]} <= {"int", "float"} or kinds[2] != "int":
