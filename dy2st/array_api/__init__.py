@@ -1,8 +1,9 @@
 """The array API standard (data-apis.org/array-api, version 2024.12) on tensors: what `x.__array_namespace__()` returns.
 
 Libraries that follow the standard, such as SciPy with SCIPY_ARRAY_API=1, work with tensors through it as far as they
-take shapes that are lists. Names whose arguments are the same here and in the standard are those of `paddle.*`; the
-others are thin faces that translate them. docs/peers/array_api.md says what is otherwise here than in the standard.
+take shapes that are lists: from the import of this module on, `x.shape` equals tuples and is added to them. Names whose
+arguments are the same here and in the standard are those of `paddle.*`; the others are thin faces that translate them.
+docs/peers/array_api.md says what is otherwise here than in the standard.
 
 >>> import dy2st as paddle
 >>> x = paddle.to_tensor([[3.0, 4.0], [5.0, 12.0]])

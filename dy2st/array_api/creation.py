@@ -9,7 +9,10 @@ from dy2st.functions.aliases import asarray as _asarray
 from dy2st.functions.assigning import clone
 from dy2st.functions.broadcasting import meshgrid as _meshgrid
 from dy2st.functions.placement import to
+from dy2st.runtime.extents import as_tuples
 from dy2st.runtime.tensor import Tensor
+
+as_tuples()  # the standard has shapes that are tuples
 
 
 def _on(device: Any, made: Tensor) -> Tensor:

@@ -102,7 +102,7 @@ def grad(
 def _tensors(given: Any, what: str, *, or_none: bool = False) -> list[Tensor]:
     """Return tensors given as one or several; TypeError, naming the argument, for anything else."""
     single = isinstance(given, (Tensor, str)) or not hasattr(given, "__iter__")
-    listed = [given] if single else list(given)
+    listed: list[Any] = [given] if single else list(given)
     for one in listed:
         if not isinstance(one, Tensor) and not (or_none and one is None):
             raise TypeError(f"grad: {what} must be a Tensor or a list of Tensors, but has a {type(one).__name__}")

@@ -11,6 +11,7 @@ from dy2st.ir.types import TensorType
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
+from dy2st.runtime.extents import Extents
 from dy2st.runtime.keys import is_among, is_open
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, sequence_of
@@ -98,6 +99,9 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
     for x in (a, b):
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
             return trace.on_content(x, switch, lambda: compare_one(trace, a, op, b))
+    if isinstance(a, Extents) or isinstance(b, Extents):
+        kind = tuple if isinstance(a, tuple) or isinstance(b, tuple) else list
+        a, b = (kind(x) if isinstance(x, Extents) else x for x in (a, b))
     if op in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple):
         return _equal_items(trace, a, b, op == "!=")
     return COMPARISONS[op](a, b)

@@ -25,6 +25,7 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime import places
+from dy2st.runtime.extents import extents
 from dy2st.runtime.tensor_methods import TensorMethods
 from dy2st.runtime.version import Version
 
@@ -76,11 +77,14 @@ class Tensor(TensorMethods):
 
     @property
     def shape(self) -> list[Any]:
-        """The extents, as a list; inside a trace an unknown extent is a symbolic int."""
+        """The extents, as a list; inside a trace an unknown extent is a symbolic int.
+
+        Once the array namespace is used, the list equals the tuple of its elements too.
+        """
         payload, trace = self._payload, current().trace
         if isinstance(payload, Value):
-            return trace.shape_of(self) if trace is not None else _declared_shape(payload)
-        return list(payload.shape) if trace is None else trace.shape_outside(self)
+            return extents(trace.shape_of(self) if trace is not None else _declared_shape(payload))
+        return extents(payload.shape if trace is None else trace.shape_outside(self))
 
     @property
     def ndim(self) -> int:

@@ -4,8 +4,7 @@ Their files stay outside of this repository. In an environment with dy2st's depe
 and pytest-json-report: `PYTHONPATH=. python tests/peers/array_api.py CHECKOUT [more arguments for pytest]`, where
 CHECKOUT is one of array-api-tests with its submodule `array-api`. What array_api_exceptions.txt names may fail.
 
-As a module this is the namespace under test. Tests of the standard compare shapes with tuples, and a shape of Paddle is
-a list: they, and they alone, are given tuples.
+As a module this is the namespace under test.
 """
 
 from __future__ import annotations
@@ -39,15 +38,5 @@ if __name__ == "__main__":
 
 from dy2st import array_api  # noqa: E402  (only as a module: the tests import this file as the namespace)
 from dy2st.array_api import *  # noqa: E402, F403
-from dy2st.runtime.tensor import Tensor  # noqa: E402
 
 globals().update({name: value for name, value in vars(array_api).items() if name != "__name__"})
-_shape = Tensor.shape.fget
-
-
-def _shape_for_tests(x: Tensor) -> object:
-    caller = sys._getframe(1).f_globals.get("__name__", "")
-    return _shape(x) if caller.startswith("dy2st") else tuple(_shape(x))
-
-
-Tensor.shape = property(_shape_for_tests)  # type: ignore[assignment]
