@@ -62,7 +62,7 @@ class Round(_Rounding):
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield from super().samples(rng)
-        yield Sample((np.array([-2.5, -0.5, 0.5, 1.5, np.nan, np.inf, -np.inf]),))
+        yield Sample((np.array([-2.5, -0.5, 0.5, 1.5, np.nan, np.inf, -np.inf]),), differentiate=False)
 
 
 class Trunc(_Rounding):
