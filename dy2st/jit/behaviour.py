@@ -189,7 +189,6 @@ def _same_items(now: dict[str, Any], before: dict[str, Any]) -> bool:
     return all(now.get(name, MISSING) is x for name, x in before.items())
 
 
-@functools.lru_cache(maxsize=4096)
 def _is_watched(kind: type) -> bool:
     """Say whether a class may be changed: the user's may, and layers."""
     return not is_plain_module(kind.__module__) or issubclass(kind, Layer)

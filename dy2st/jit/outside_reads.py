@@ -185,6 +185,8 @@ class OutsideReads(Leaves):
         if type(value) in (types.FunctionType, functools.partial) and _is_made_anew(owner, name):
             return value
         if isinstance(owner, types.ModuleType) and (is_plain_module(owner.__name__) or isinstance(value, PLAIN)):
+            if not is_plain_module(owner.__name__):
+                self.note_plain_global(Guard(owner, name, value))
             return value
         return self.note_outside(StateSlot(owner, name), Guard(owner, name, value), value)
 

@@ -243,6 +243,31 @@ def test_mock_patch_of_a_global_function_a_class_and_a_method() -> None:
     both(make)
 
 
+def test_mock_patch_of_a_class_that_is_read_through_its_module() -> None:
+    def make(wrap: Wrap) -> Made:
+        kind = mock.patch.object(HERE, "Doubling", return_value=lambda x: x * 60)
+        return wrap(lambda x: HERE.Doubling()(x)), [kind.start, kind.stop]
+
+    both(make)
+
+
+def test_what_is_nested_bound_or_kept_in_a_container() -> None:
+    def make(wrap: Wrap) -> Made:
+        class B:
+            class Inner:
+                k = 2.0
+
+            def go(self, x: Any) -> Any:
+                return x * type(self).Inner.k
+
+        b = B()
+        kept = [b.go]
+        changes = [setting(B.Inner, "k", 50.0), setting(B, "Inner", mock.Mock(k=60.0))]
+        return wrap(lambda x: b.go(x) + kept[0](x)), [*changes, setting(B, "go", lambda self, x: x * 70)]
+
+    both(make)
+
+
 def replaced_code(x: Any) -> Any:
     return x * 50
 
