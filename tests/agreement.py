@@ -4,6 +4,12 @@ Integers, booleans, Python numbers that come of integers, and floats of Programs
 multiply and divide are equal to the bit. What elementary functions, sums of many terms or random normal numbers have
 gone into may differ by the rounding of another order, in relation to the largest element of the result, or of the
 inputs up to 1: what cancels leaves the rounding of its terms.
+
+A zero has the sign that the interpreter gives it, but for two kinds: the larger or the smaller of zeros of both signs
+(max, min, sort, relu), which NumPy chooses by where elements lie in memory; and sums that are zero. A product of many
+floats is made in the order of the elements; over axes that are apart, or of an input that lies otherwise, the order is
+another one, and so may be what overflows on the way. Eigenvectors (eigh) have the sign that each tier's LAPACK or
+iteration gives them, and of equal eigenvalues any basis.
 """
 
 import re

@@ -41,7 +41,8 @@ class AdaptiveAvgPool(Op):
     def eval(self, xp: Any, x: Any, *, output: Ints) -> Any:
         _refuse(self.name, x.shape, output)
         for axis, count in enumerate(output, 2):
-            x = _along(xp, _averages(xp, x.shape[axis], count, x.dtype), x, axis)
+            cells = [x[(slice(None),) * axis + (cell,)] for cell in _cells(x.shape[axis], count)]
+            x = xp.stack([cell.mean(axis=axis) for cell in cells], axis=axis)  # a NaN stays in its cells
         return x
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.dtypes import DType, float16, float32
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
@@ -42,15 +43,22 @@ class LayerNorm(Op):
         _refuse(self.name, x, x.shape[x.ndim - rank :], scale=scale, bias=bias)
         axis = tuple(range(x.ndim - rank, x.ndim))
         mean, variance = _moments(xp, x, axis)
-        return _normalised(xp, x, mean, variance, scale, bias, epsilon), mean, variance
+        out = _normalised(xp, x, mean, variance, scale, bias, epsilon)
+        return out, _narrow(xp, mean, x), _narrow(xp, variance, x)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             *, rank: int, epsilon: float) -> Any:  # fmt: skip
         (x, scale, _), (dx, dscale, dbias), (_, mean, variance) = primals, tangents, outs
         total = tensor_type(x).rank
-        dmean, dvariance = _moment_tangents(b, x, mean, dx, tuple(range(total - rank, total)))
+        axis = tuple(range(total - rank, total))
+        if tensor_type(x).dtype is float16:  # its variance may have overflowed
+            x, scale, dx, dscale, dbias = (_cast(b, v, float32) for v in (x, scale, dx, dscale, dbias))
+            mean = b.mean(x, axis=axis, keepdim=True)
+            variance = b.mean(b.square(b.sub(x, mean)), axis=axis, keepdim=True)
+        dmean, dvariance = _moment_tangents(b, x, mean, dx, axis)
         parts = [x, mean, variance, scale], [dx, dmean, dvariance, dscale, dbias]
-        return [_tangent(b, *parts, epsilon), dmean, dvariance]
+        made = [_tangent(b, *parts, epsilon), dmean, dvariance]
+        return [_cast(b, v, tensor_type(primals[0]).dtype) for v in made]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         for rank, shape in ((1, (3, 4)), (2, (2, 3, 4))):
@@ -80,7 +88,7 @@ class BatchNormTrain(Op):
         _refuse(self.name, x, x.shape[axis : axis + 1], scale=scale, bias=bias)
         mean, variance = _moments(xp, x, _others(x.ndim, axis))
         out = _normalised(xp, x, mean, variance, scale.reshape(mean.shape), bias.reshape(mean.shape), epsilon)
-        return out, mean.reshape(-1), variance.reshape(-1)
+        return out, _narrow(xp, mean, x).reshape(-1), _narrow(xp, variance, x).reshape(-1)
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             *, axis: int, epsilon: float) -> Any:  # fmt: skip
@@ -134,6 +142,11 @@ class BatchNormInfer(Op):
             yield Sample((rng.normal(size=shape), *parts, variance), {"axis": axis, "epsilon": 1e-5})
 
 
+def _cast(b: Builder, v: Any, dtype: DType) -> Any:
+    """Emit a value as one of another dtype; None stands for zeros."""
+    return v if v is None or tensor_type(v).dtype is dtype else b.cast(v, dtype=dtype)
+
+
 def _others(rank: int, axis: int) -> tuple[int, ...]:
     return tuple(i for i in range(rank) if i != axis)
 
@@ -144,7 +157,7 @@ def _channels(b: Builder, values: Sequence[Value | None], rank: int, axis: int) 
 
 
 def _moments(xp: Any, x: Any, axis: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return mean and variance with extents of 1; float16 is accumulated in float32."""
+    """Return mean and variance with extents of 1; those of float16 as float32, where large ones do not overflow."""
     wide = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
     count = 1
     for a in axis:
@@ -152,7 +165,12 @@ def _moments(xp: Any, x: Any, axis: tuple[int, ...]) -> tuple[Any, Any]:
     mean = x.sum(axis=axis, keepdims=True, dtype=wide) / wide.type(count)
     off = x - mean
     variance = (off * off).sum(axis=axis, keepdims=True, dtype=wide) / wide.type(count)
-    return xp.asarray(mean).astype(x.dtype, copy=False), xp.asarray(variance).astype(x.dtype, copy=False)
+    return xp.asarray(mean), xp.asarray(variance)
+
+
+def _narrow(xp: Any, moment: Any, x: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return moment.astype(x.dtype, copy=False)
 
 
 def _normalised(xp: Any, x: Any, mean: Any, variance: Any, scale: Any, bias: Any, epsilon: float) -> Any:
@@ -160,7 +178,7 @@ def _normalised(xp: Any, x: Any, mean: Any, variance: Any, scale: Any, bias: Any
     out *= 1 / xp.sqrt(variance + variance.dtype.type(epsilon))
     out *= scale
     out += bias
-    return out
+    return out.astype(x.dtype, copy=False)
 
 
 def _moment_tangents(b: Builder, x: Value, mean: Value, dx: Value | None, axis: tuple[int, ...]) -> tuple[Any, Any]:

@@ -76,7 +76,11 @@ def _wide(operation: Operation) -> DType | None:
 def _widened(b: Builder, operation: Operation) -> Sequence[Value]:
     """Write casts around an operation that computes in a wider dtype, as its `eval` has them."""
     wide = [b.cast(v, dtype=_wide(operation)) for v in operation.operands]
-    made = b.operation(operation.op, wide, operation.attributes)
+    attributes = operation.attributes
+    if operation.op.name == "prod" and not attributes["keepdim"] and attributes["axis"]:  # no number of float16 alone
+        made = b.cast(b.prod(wide[0], axis=attributes["axis"], keepdim=True), dtype=float16)
+        return [b.squeeze(made, axes=attributes["axis"])]
+    made = b.operation(operation.op, wide, attributes)
     for value, old in zip(made.results, operation.results, strict=True):
         b.retype(value, TensorType(tensor_type(value).dtype, tensor_type(old).shape))
     return [b.cast(v, dtype=tensor_type(operation.operands[0]).dtype) for v in made.results]
@@ -153,11 +157,13 @@ def _layer_norm(b: Builder, operation: Operation) -> Sequence[Value] | None:
     if any(tensor_type(v).dtype is not t.dtype for v in (scale, bias)):
         return None
     axis = tuple(range(t.rank - rank, t.rank))
-    mean = _over(b, "mean", x, axis)
-    off = b.sub(x, mean)
+    wide, scale, bias = (_wide_of(b, v) for v in (x, scale, bias))  # squares of float16 overflow past 255
+    mean = _over(b, "mean", wide, axis)
+    off = b.sub(wide, mean)
     variance = _over(b, "mean", b.mul(off, off), axis)
     slope = b.reciprocal(b.sqrt(b.add(variance, operation.attributes["epsilon"])))
-    return [b.add(b.mul(b.mul(off, slope), scale), bias), mean, variance]
+    made = b.add(b.mul(b.mul(off, slope), scale), bias)
+    return [_back(b, v, x) for v in (made, mean, variance)]
 
 
 def _fits_channels(operation: Operation) -> bool:

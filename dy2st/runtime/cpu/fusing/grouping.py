@@ -245,6 +245,8 @@ def _fusible(operation: Operation) -> bool:
         return False
     if name in REDUCTIONS:
         source = operation.operands[0].type
+        if name == "prod" and made.dtype.is_floating:  # one part of it may overflow where another one is 0
+            return False
         return is_native(made.dtype) and (
             isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
         )

@@ -12,6 +12,7 @@ from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.glue.writer import Writer, host_rule
+from dy2st.runtime.cpu.registers.elements import load_element
 from dy2st.runtime.cpu.registers.elementwise import converted
 from dy2st.runtime.cpu.registers.lanes import Lanes
 from dy2st.runtime.cpu.registers.reductions import combined, identity
@@ -37,9 +38,11 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return host_rule(w, operation, operands)
     if in_register(t):
         return [(converted(Lanes(f, w.module, 1), operands[0][0], t.dtype, made.dtype),)]
+    shape = extents(value, operands[0])
+    if in_register(made) and name == "prod":
+        return [(_product_of_all(w, t.dtype, made.dtype, operands[0][1], product(w, shape)),)]
     if in_register(made):
         return host_rule(w, operation, operands)
-    shape = extents(value, operands[0])
     axes = sorted({a % t.rank for a in operation.attributes["axis"]})
     kept = _left(operation, shape, axes)
 
@@ -51,10 +54,7 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
             for i in run:
                 left[i] = "1"
             result = allocate(w, made.dtype, left)
-            step = partial(_step, name, dtype, made.dtype)
-            scan = Scan((dtype,), (made.dtype,), (identity(name, made.dtype),), step, (made.dtype,), at_end=True,
-                        finish=_mean if name == "mean" else None)  # fmt: skip
-            run_scan(w, scan, f"{name}.{dtype.name}.{made.dtype.name}", [components[1]], [result[1]], sizes)
+            _run_reduction(w, name, dtype, made.dtype, (components[1], result[1]), sizes)
             f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
             dtype, components, block = made.dtype, result, result[0]
         return [(*components[:2], *kept)]
@@ -63,6 +63,20 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         return fast()
     fine = all_of(f, "true", *(compare(f, "sgt", shape[i], 0) for i in axes))
     return w.guarded(operation, operands, fine, fast)
+
+
+def _run_reduction(w: Writer, name: str, source: DType, made: DType, places: tuple[str, str], sizes: list[str]) -> None:
+    """Write a reduction of one run of axes, in the order of the elements, between two places in memory."""
+    step, finish = partial(_step, name, source, made), _mean if name == "mean" else None
+    scan = Scan((source,), (made,), (identity(name, made),), step, (made,), at_end=True, finish=finish)
+    run_scan(w, scan, f"{name}.{source.name}.{made.name}", places[:1], places[1:], sizes)
+
+
+def _product_of_all(w: Writer, source: DType, made: DType, data: str, count: str) -> str:
+    """Write the product of so many elements, one after the other: in another order it may be another infinity or 0."""
+    room = w.f.slot("i64")
+    _run_reduction(w, "prod", source, made, (data, room), ["1", count, "1"])
+    return load_element(w.f, made, room)
 
 
 def _left(operation: Operation, shape: Sequence[str], axes: Sequence[int]) -> list[str]:

@@ -146,10 +146,10 @@ def cumulative(w: Writer, operation: Operation, operands: list[Components]) -> M
 
     def step(v: Lanes, kept: list[str], read: list[str], _: str) -> tuple[list[str], list[str]]:
         total = combined(v, name, made, kept[0], converted(v, read[0], source, made))
-        return [total], [kept[0] if exclusive else total]
+        return [total, total], [kept[1] if exclusive else total]
 
-    start = 0 if name == "sum" else 1
-    scan = Scan((source,), (made,), (start,), step, (made,), operation.attributes["reverse"])
+    start = 1 if name == "prod" else -0.0 if made.is_floating else 0  # -0.0 changes no sum, 0.0 that of -0.0
+    scan = Scan((source,), (made, made), (start, abs(start)), step, (made,), operation.attributes["reverse"])
     return _running(w, scan, operation, operands)
 
 

@@ -118,6 +118,7 @@ def gradients(w: Writer, operation: Operation, operands: list[Components]) -> Ma
     counts, fine = _counts(w, x[2:], filters[2:], attributes)
     groups = attributes["groups"]
     pairs = [*zip(counts, c[2:], strict=True), (x[0], c[0]), (filters[0], c[1])]
+    pairs.append((f.value(f"srem i64 {filters[0]}, {groups}"), "0"))
     for a, b in [*pairs, (x[1], f.value(f"mul i64 {filters[1]}, {groups}"))]:
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {a}, {b}')}")
 

@@ -118,6 +118,7 @@ def test_a_reduction_of_all_that_rows_are_computed_for_is_one_of_rows_first(name
         "return %3",
         arguments=f"%x: {dtype}[N, K, M]",
     )
-    assert groups(p) == [["max", "broadcast", "sub", name], [name]]
+    in_order = name == "prod" and made != "int64"  # a part may overflow where another one is 0
+    assert groups(p) == ([["max", "broadcast", "sub"]] if in_order else [["max", "broadcast", "sub", name], [name]])
     for shape in ((3, 2, 20), (1, 1, 1), (2, 3, 70)):
         compare(p, (rng.normal(size=shape) * 3).astype(dtype))
