@@ -24,7 +24,12 @@ NO_SPECIAL = {
     **dict.fromkeys(("svd", "eig", "eigh"), "LAPACK's iterations never end where they meet an infinity"),
 }
 """Ops that are not looked at with NaN and infinities, and why."""
-LEFT_OUT = {"eigh": "samples that are made larger have equal eigenvalues, whose vectors are not unique"}
+LEFT_OUT = {
+    "eigh": "samples that are made larger have equal eigenvalues, whose vectors are not unique",
+    "complex": "there is none of float16",
+}
+SHORT = {"attention_grad": "over a thousand equal keys the terms cancel"}
+"""Ops that are not looked at with large sizes, and why."""
 SHARE = 12
 """One in so many samples is in each run, the others are in slow tests."""
 
@@ -51,6 +56,7 @@ def other_zeros(found, wanted):
 
 def check(op, sample, dtype, sizes=SIZES):
     """Compare all sizes, and all layouts for a few of them."""
+    sizes = tuple(n for n in sizes if n < 1000) if op.name in SHORT else sizes
     if op.name in LEFT_OUT or (dtype != "float64" and not has_floats(sample)):
         return
     sample = as_dtype(sample, dtype)
