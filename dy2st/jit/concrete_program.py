@@ -13,8 +13,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
 from dy2st.jit.as_eager import note_unwritten
 from dy2st.jit.guards import Guard, StateSlot
-from dy2st.jit.outputs import restore
-from dy2st.jit.same_results import Known
+from dy2st.jit.outputs import Shared, restore
 from dy2st.jit.signature import NUMPY_NUMBERS, Branch, Fixed, Flattened, meet
 from dy2st.jit.trace import Traced
 from dy2st.jit.write_back import are_bare, write_arrays, write_back
@@ -43,6 +42,7 @@ class ConcreteProgram:
         self.compiled = Compiled(traced.program, whole=True, strict=strict)
         self.written = sorted(traced.written_leaves), traced.written_state
         """What a run writes in place: which arguments, and which of the state."""
+        self.changed_outside, self.changed_containers = traced.changed_outside, traced.changed_containers
         self.names = list(made.names)
         self.tree = made.tree
         self.objects = made.objects
@@ -116,6 +116,12 @@ class ConcreteProgram:
         state = [slot.fetch() if isinstance(slot, StateSlot) else None for slot, _ in self.traced.state]
         return meet([state[i] for i in outside], leaves) or meet([leaves[i] for i in arguments], state)
 
+    def meets_objects(self, containers: Sequence[Any]) -> bool:
+        """Say whether a list, dict or object is both an argument and met outside, and a run changes it."""
+        if self.changed_outside and not self.changed_outside.isdisjoint(map(id, containers)):
+            return True
+        return any(id(containers[i]) in self.traced.outside for i in self.changed_containers)
+
     def changed(self) -> str:
         """Say what is no longer as it was when this Program was traced."""
         for guard in self.traced.guards:
@@ -153,7 +159,7 @@ class ConcreteProgram:
     def run_on(self, inputs: list[Any], leaves: Sequence[Any], containers: Sequence[Any], xp: Any) -> Any:
         """Run on everything that the Program takes: the leaves of a call, and the state."""
         traced = self.traced
-        thrown, results = None, []
+        thrown, results, shared = None, [], Shared(containers)
         try:
             results = self._results(self._kept(inputs), xp)
         except Exception as error:
@@ -168,17 +174,20 @@ class ConcreteProgram:
                 error = self._raised_again(error, inputs, xp)
             thrown = found.of_run(error, operands, _wrapped).with_traceback(error.__traceback__)
             left = [_wrapped(v) for v in operands[len(found.operands) :]]
-            write_back(found.writes, left, leaves, containers)
+            write_back(found.writes, left, leaves, containers, shared)
             _act(found.actions)
         if thrown is not None:
             raise thrown
         if traced.views:
             shown = {view.result: view.of(inputs, results) for view in traced.views}
             results = [shown.get(i, x) for i, x in enumerate(results)]
-        output = restore(iter(results[: traced.outputs]), traced.returned or traced.output, Known(containers))
+        output = restore(iter(results[: traced.outputs]), traced.output, shared)
         if traced.writes:
-            write = write_arrays if self._bare else write_back
-            write(traced.writes, results[traced.outputs :], leaves, containers)
+            left = results[traced.outputs :]
+            if self._bare:
+                write_arrays(traced.writes, left, leaves, containers)
+            else:
+                write_back(traced.writes, left, leaves, containers, shared)
         _act(traced.actions)
         if traced.failed is not None:
             raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)

@@ -168,6 +168,12 @@ class _Writer:
         leaves = {i: v for i, v in enumerate(self.leaves) if isinstance(self.made.leaves[i], Tensor)}
         tensors = [v for v, (_, t) in zip(state, self.program.traced.state, strict=True) if t is not None]
         self.names["meet"] = meet
+        changed = [self.containers[i] for i in self.program.changed_containers]
+        groups = (self.containers, self.program.changed_outside), (changed, frozenset(self.program.traced.outside))
+        for given, ids in groups:
+            if given and ids:
+                known = self.constant(ids)
+                self.refuse(" or ".join(f"id({v}) in {known}" for v in given))
         for some, others in ((leaves.values(), [state[i] for i in outside]), ([leaves[i] for i in arguments], tensors)):
             if some and others:
                 views = " or ".join(f"{v}._version is not None" for v in some)  # or it has views

@@ -20,18 +20,17 @@ from typing import Any
 
 from dy2st.jit.concrete_program import ConcreteProgram
 from dy2st.jit.guards import ArgumentSlot, StateSlot
-from dy2st.jit.outputs import restore
+from dy2st.jit.outputs import Shared, restore
 from dy2st.jit.result_views import FromRun, ResultView, view_of
-from dy2st.jit.same_results import Handed, Known, Repeated, skip
 from dy2st.jit.write_back import commit, target, write_array
 from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.cpu.fast_calls.known_writes import NO_GRADIENT
 from dy2st.runtime.tape import freed, wrap
-from dy2st.runtime.templates import Const, Items, NewList, Number, Template, TensorLike
+from dy2st.runtime.templates import Again, Const, Given, Items, Made, NewList, Number, Template, TensorLike
 from dy2st.runtime.tensor import Tensor
 
 NAMES = {
-    "Known": Known, "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed,
+    "Shared": Shared, "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed,
     "restore": restore, "target": target, "view_of": view_of, "wrap": wrap, "write_array": write_array,
 }  # fmt: skip
 """What the lines name beside constants."""
@@ -53,11 +52,10 @@ def finishing(
     traced = program.traced
     made = {i: f"results[{i}]" for i in tensors} | {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
     views = _views(traced.views, inputs, made, constant)
-    returned = traced.returned or traced.output
-    output = _Words(made, containers).of(returned)
+    output = _Words(made, containers).of(traced.output)
     if output is None:
         values = ", ".join(made.get(i, f"wrap(Tensor, results[{i}])") for i in range(traced.outputs))
-        output = f"restore(iter([{values}]), {constant(returned)}, Known([{', '.join(containers)}]))"
+        output = f"restore(iter([{values}]), {constant(traced.output)}, Shared([{', '.join(containers)}]))"
     if not traced.writes:
         return [*views, f"return {output}"]
     numbers = itertools.count(traced.outputs)
@@ -89,7 +87,7 @@ def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:
     """Return the numbers of results that every call makes tensors of; None where one is all that there is to a call."""
     traced = program.traced
     words = _Words({})
-    if words.of(traced.returned or traced.output) is None:
+    if words.of(traced.output) is None:
         return ()
     other = {*traced.freed, *(view.result for view in traced.views)}
     if isinstance(traced.output, TensorLike) and not (traced.writes or traced.views or other):
@@ -148,7 +146,7 @@ class _Words:
         self.made, self.containers = made, containers
         self.tensors: list[int] = []
         self._numbers = itertools.count()
-        self._repeated = set[int]()
+        self._made = set[int]()
 
     def of(self, template: Template) -> str | None:
         """Return the expression of an object of this template; None where there are no words."""
@@ -160,11 +158,14 @@ class _Words:
             return f"results[{next(self._numbers)}]"
         if isinstance(template, NewList):
             return self.of(template.content)
-        if isinstance(template, Handed):
-            skip(self._numbers, template.content)
+        if isinstance(template, Given):
             return "" if self.containers is None else self.containers[template.index]
-        if isinstance(template, Repeated):
-            return self._named(template)
+        if isinstance(template, Again):
+            return f"same{template.number}" if template.number in self._made else None
+        if isinstance(template, Made):
+            text = self.of(template.content)
+            self._made.add(template.number)  # not before: what is in it may not lead to it
+            return None if text is None else f"(same{template.number} := {text})"
         if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
             return None
         items = [self.of(item) for item in template.items]
@@ -176,13 +177,3 @@ class _Words:
         else:
             return None
         return None if None in items else text
-
-    def _named(self, template: Repeated) -> str | None:
-        """Return the expression of what stands at several places: it has a name."""
-        name = f"same{template.number}"
-        if template.number in self._repeated:
-            skip(self._numbers, template.content)
-            return name
-        self._repeated.add(template.number)
-        text = self.of(template.content)
-        return None if text is None else f"({name} := {text})"

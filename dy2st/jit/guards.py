@@ -10,6 +10,7 @@ from typing import Any
 from dy2st.dtypes import DType
 from dy2st.jit.value_keys import key_of
 from dy2st.records import record
+from dy2st.runtime.attributes import attributes
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
 
@@ -131,6 +132,15 @@ class Guard:
         if isinstance(self.owner, (type, FunctionType)):
             return f"{self.owner.__qualname__}.{self.name}"
         return f".{self.name} of a {type(self.owner).__name__}"
+
+
+@record(frozen=True)
+class OwnGuard(Guard):
+    """An attribute that an object has itself, whatever its class has under that name."""
+
+    def now(self) -> Any:
+        """Return what stands there now."""
+        return attributes(self.owner).get(self.name, MISSING)
 
 
 @record(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import gc
 import types
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterator
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,21 +18,24 @@ from dy2st.formatting import render
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
-from dy2st.jit.same_results import Handed, Known, Repeated, made_of_values, skip
+from dy2st.jit.sharing import Sharing
 from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
-from dy2st.runtime.log import MISSING
 from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import names
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable
 from dy2st.runtime.tape import call, freed
 from dy2st.runtime.templates import (
+    After,
+    Again,
     Const,
+    Given,
     Items,
     ListOf,
+    Made,
     NewList,
     NewObject,
     Number,
@@ -53,28 +56,41 @@ MAPPINGS = (OrderedDict, Counter, defaultdict)
 PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
 
 
-def output_template(trace: Any, x: Any) -> Template:
-    """Return the template of something that leaves the Program: containers made in the trace are taken apart."""
+def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Template:
+    """Return the template of something that leaves the Program: containers made in the trace are taken apart.
+
+    What `sharing` has met before is that object again.
+    """
     if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable, Pushed)):
         raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
-    if type(x) in CONTAINERS and id(x) not in trace.external:
-        content = trace.content(x)
-        if isinstance(content, (SymbolicList, Variant)):
-            return template_of(trace, content)
-        if isinstance(content, dict):
-            return Items(dict, tuple(output_template(trace, i) for i in content.values()), tuple(content))
-        return Items(type(x), tuple(output_template(trace, i) for i in content))
+    inner = functools.partial(output_template, trace, sharing=sharing)
     if isinstance(x, tuple):
-        return Items(type(x), tuple(output_template(trace, i) for i in x))
-    if isinstance(x, dict) and type(x) in MAPPINGS and id(x) not in trace.external:
-        content = trace.content(x)
-        kind: Any = functools.partial(defaultdict, x.default_factory) if isinstance(x, defaultdict) else type(x)
-        return Items(kind, tuple(output_template(trace, i) for i in content.values()), tuple(content))
-    if id(x) in trace.stand_in_objects:
+        return Items(type(x), tuple(map(inner, x)))
+    if sharing is None and id(x) in trace.stand_in_objects:
         raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
-    if id(x) in trace.made_objects:
+    if sharing is not None and (found := sharing.known(x)) is not None:
+        return found
+    number = None if sharing is None or not sharing.is_made(x) else sharing.number(x)
+    if isinstance(x, CONTAINERS) and (type(x) in CONTAINERS or type(x) in MAPPINGS) and id(x) not in trace.external:
+        content, kind = trace.content(x), cast("Any", type(x))
+        if not isinstance(content, CONTAINERS):
+            made = written_template(trace, content, sharing)
+        elif isinstance(content, dict):
+            kind = cast("Any", functools.partial(kind, x.default_factory)) if isinstance(x, defaultdict) else kind
+            made = Items(kind, tuple(map(inner, content.values())), tuple(content))
+        else:
+            made = Items(kind, tuple(map(inner, content)))
+    elif id(x) in trace.made_objects:
         found = trace.attributes_of(x)
-        return NewObject(type(x), tuple(found), tuple(output_template(trace, i) for i in found.values()))
+        made = NewObject(type(x), tuple(found), tuple(map(inner, found.values())))
+    else:
+        made = _constant(trace, x)
+        if sharing is not None and number is None:
+            return sharing.after(made, inner)
+    return made if number is None else Made(number, made)
+
+
+def _constant(trace: Any, x: Any) -> Template:
     found = template_of(trace, x)
     names(found, lambda thing: _refuse_symbolic(trace, thing))
     return found
@@ -82,7 +98,8 @@ def output_template(trace: Any, x: Any) -> Template:
 
 def _refuse_symbolic(trace: Any, x: Any) -> bool:
     """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
-    if id(x) not in trace.external and _holds_symbolic(x):
+    known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made_objects
+    if not known and type(x) not in CONTAINERS and _holds_symbolic(x):
         raise StructureError(
             f"a {type(x).__name__} that holds tensors of the Program leaves the function",
             hint="return the tensors, and make it of them outside",
@@ -90,14 +107,17 @@ def _refuse_symbolic(trace: Any, x: Any) -> bool:
     return False
 
 
-def written_template(trace: Any, content: Any) -> Template:
-    """Return the template of what a container from outside holds in the end, or of elements written in place."""
+def written_template(trace: Any, content: Any, sharing: Sharing | None = None) -> Template:
+    """Return the template of what a container holds in the end, or of elements written in place."""
+    inner = functools.partial(output_template, trace, sharing=sharing)
     if isinstance(content, dict):
-        return Items(dict, tuple(output_template(trace, i) for i in content.values()), tuple(content))
+        return Items(dict, tuple(map(inner, content.values())), tuple(content))
     if isinstance(content, CONTAINERS):
-        kind = next(k for k in CONTAINERS if isinstance(content, k))
-        return Items(kind, tuple(output_template(trace, i) for i in content))
-    return template_of(trace, content)
+        return Items(next(k for k in CONTAINERS if isinstance(content, k)), tuple(map(inner, content)))
+    found = template_of(trace, content)
+    if sharing is None or not isinstance(content, (SymbolicList, Variant)):
+        return found
+    return sharing.after(found, inner)
 
 
 def _holds_symbolic(x: Any) -> bool:
@@ -120,17 +140,21 @@ def _is_of_trace(x: Any) -> bool:
     return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x._payload, Value))
 
 
-def restore(values: Iterator[Any], t: Template, known: Known | None = None) -> Any:
-    """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs.
+class Shared:
+    """What one call makes under a number, and the containers that it was given."""
 
-    `known` has what the call took and, in the end, the objects that stand in the output several times.
-    """
-    if known is not None and isinstance(t, (Handed, Repeated)):
-        found = known.found(t)
-        if found is MISSING:
-            return known.keep(t, restore(values, t.content, known))
-        skip(values, t.content)
-        return found
+    __slots__ = ("containers", "made")
+
+    def __init__(self, containers: Sequence[Any] = ()):
+        self.containers = containers
+        self.made: dict[int, Any] = {}
+
+
+NOTHING = Shared()
+
+
+def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any:
+    """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs."""
     if isinstance(t, Const):
         return t.object
     if isinstance(t, Unset):
@@ -143,62 +167,88 @@ def restore(values: Iterator[Any], t: Template, known: Known | None = None) -> A
     if isinstance(t, Number):
         return next(values)
     if isinstance(t, Items):
-        items = [restore(values, i, known) for i in t.items]
+        items = [restore(values, i, shared) for i in t.items]
         if t.keys is not None:
             pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
             return pairs if t.kind is dict else t.kind(pairs)
         return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
     if isinstance(t, NewList):
-        return restore(values, t.content)
+        return restore(values, t.content, shared)
     if isinstance(t, NewObject):
-        again = object.__new__(t.kind)
-        found = zip(t.names, [restore(values, i, known) for i in t.items], strict=True)
-        for name, x in found:
-            if not isinstance(x, Undefined):
-                put_attribute(again, name, x)
-        return again
+        return _fill(object.__new__(t.kind), t, values, shared)
     if isinstance(t, TextOf):
         operands = [next(values) for _ in t.items]
         return "".join(render(t.parts, tuple(getattr(v, "_payload", v) for v in operands)))
     if isinstance(t, ListOf):
-        return _restore_list(next(values), t)
-    assert isinstance(t, OneOf)
-    return _restore_variant(next(values), t, known)
+        return _restore_list(next(values), t, shared)
+    if isinstance(t, OneOf):
+        return _restore_variant(next(values), t, shared)
+    return _restore_shared(values, t, shared)
 
 
-def _restore_list(made: Tensor, t: ListOf) -> list[Any]:
+def _restore_shared(values: Iterator[Any], t: Template, shared: Shared) -> Any:
+    """Return what the call has as an object that is met at several places."""
+    if isinstance(t, Again):
+        return shared.made[t.number]
+    if isinstance(t, Given):
+        return shared.containers[t.index]
+    if isinstance(t, After):
+        for item in t.items:
+            restore(values, item, shared)
+        return restore(values, t.then, shared)
+    assert isinstance(t, Made)
+    inside = t.content
+    if isinstance(inside, NewObject):  # there before what is in it, which may lead to it
+        shared.made[t.number] = object.__new__(inside.kind)
+        return _fill(shared.made[t.number], inside, values, shared)
+    if isinstance(inside, Items) and inside.kind in (list, dict, set, deque):
+        empty: Any = inside.kind()
+        shared.made[t.number] = empty
+        found = restore(values, inside, shared)
+        empty.update(found) if hasattr(empty, "update") else empty.extend(found)
+        return empty
+    shared.made[t.number] = restore(values, inside, shared)
+    return shared.made[t.number]
+
+
+def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: Shared) -> Any:
+    """Give an object its attributes."""
+    for name, item in zip(t.names, t.items, strict=True):
+        x = restore(values, item, shared)
+        if not isinstance(x, Undefined):
+            put_attribute(made, name, x)
+    return made
+
+
+def _restore_list(made: Tensor, t: ListOf, shared: Shared) -> list[Any]:
     kind = types_of(t)[0]
     assert isinstance(kind, ListType)
     items = made._payload
     if made._node is None:
-        return [_restore_packed(_tensor(x), kind.element, t.element) for x in items]
+        return [_restore_packed(_tensor(x), kind.element, t.element, shared) for x in items]
     if made._node.freed:
-        return [_restore_packed(freed(_tensor(x)), kind.element, t.element) for x in items]
-    return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element)
+        return [_restore_packed(freed(_tensor(x)), kind.element, t.element, shared) for x in items]
+    return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element, shared)
             for i in range(len(items))]  # fmt: skip
 
 
-def _restore_variant(made: Tensor, t: OneOf, known: Known | None = None) -> Any:
-    tag, payload = made._payload
-    chosen = t.alternatives[tag]
-    if known is not None and isinstance(chosen, Handed):
-        return known.found(chosen)
-    t = made_of_values(t)
+def _restore_variant(made: Tensor, t: OneOf, shared: Shared) -> Any:
     kind = types_of(t)[0]
     assert isinstance(kind, VariantType)
+    tag, payload = made._payload
     if payload is None:
-        return restore(iter(()), t.alternatives[tag])
+        return restore(iter(()), t.alternatives[tag], shared)
     inner = _tensor(payload) if made._node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]
-    return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag])
+    return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
 
 
-def _restore_packed(made: Any, kind: Type, t: Template) -> Any:
+def _restore_packed(made: Any, kind: Type, t: Template, shared: Shared) -> Any:
     """Return the object of one packed value: a tuple value is taken apart."""
     if not isinstance(kind, TupleType):
-        return restore(iter([made]), t)
+        return restore(iter([made]), t, shared)
     if made._node is None:
-        return restore(iter([_tensor(x) for x in made._payload.items]), t)
-    return restore(iter(call(Tensor, _splitter(kind), [made], np)), t)
+        return restore(iter([_tensor(x) for x in made._payload.items]), t, shared)
+    return restore(iter(call(Tensor, _splitter(kind), [made], np)), t, shared)
 
 
 def _tensor(value: Any) -> Any:

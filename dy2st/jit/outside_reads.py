@@ -24,6 +24,7 @@ from dy2st.jit.guards import (
     Guard,
     KindGuard,
     LayerGuard,
+    OwnGuard,
     SameGuard,
     StateSlot,
     ViewGuard,
@@ -208,6 +209,10 @@ class OutsideReads(Leaves):
         """Note a global that is a class, a module or a built-in function: it may be another one at the next call."""
         self.note_behaviour(guard.value)
         self.guards.setdefault((id(guard.owner), guard.name), guard)
+
+    def note_absent(self, owner: Any, name: str) -> None:
+        self.log.keep(owner)
+        self.guards.setdefault((id(owner), name, "own"), OwnGuard(owner, name, MISSING))
 
     def note_source(self, t: Tensor, slot: StateSlot) -> None:
         """Note where a tensor is read; one that is read at two places must be the same at both in each call."""

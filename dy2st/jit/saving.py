@@ -114,7 +114,9 @@ class _Saver:
         try:
             with replaced(trace=None, grad=True, **context):
                 fresh = StaticFunction(self.static._function, None, True, self.static._instance, self.static.checkpoint)
-                found = fresh._traced(made, kind.specs)  # a function of its own: the user's stays as it is
+                found = fresh._traced(
+                    made, kind.specs, by_value=True
+                )  # a function of its own: the user's stays as it is
         except (ConversionError, TraceError) as error:
             name = self.static._function.__qualname__
             raise TraceError(f"`{name}` cannot be saved because it cannot become a Program: {error}") from error

@@ -229,7 +229,7 @@ class StaticFunction(Locked):
         program = self._cache.find(key)
         if program is not None and program.fits(made.leaves):
             self._last = program
-            return self._unless_it_meets(key, program, made), made
+            return self._unless_it_meets(key, program, made)
         with self._lock:
             program = self._cache.find(key, again=True)
             if program is None or not program.fits(made.leaves):
@@ -238,16 +238,25 @@ class StaticFunction(Locked):
                 program, made = self._trace(key, made, specs)
             if program is not None:
                 self._last = program
-                program = self._unless_it_meets(key, program, made)
+                return self._unless_it_meets(key, program, made)
             return program, made
 
-    def _unless_it_meets(self, key: Any, program: ConcreteProgram, made: Flattened) -> ConcreteProgram | None:
-        """Return the Program, None for a call that falls back because of what it writes."""
+    def _unless_it_meets(
+        self, key: Any, program: ConcreteProgram, made: Flattened
+    ) -> tuple[ConcreteProgram | None, Flattened]:
+        """Return the Program, None for a call that falls back because of what it writes, and the arguments."""
+        if program.meets_objects(made.containers):
+            if made.opened:
+                self._open.close_arguments(made)
+                return self._program(flatten(rebuild_values(made), self._open.arguments))
+            reason = "a list or dict that is an argument is also reached from outside by the function, which changes it"
+            self._fall_back(key, TraceError(f"{reason}: a Program takes it for two. Use it as the argument alone"))
+            return None, made
         if not program.meets(made.leaves):
-            return program
+            return program, made
         reason = "an argument shares memory with a tensor that the function also reads from outside, and one is written"
         self._fall_back(key, TraceError(f"{reason}, which a Program takes for two tensors: give it a clone"))
-        return None
+        return None, made
 
     def _trace(
         self, key: Any, made: Flattened, specs: dict[str, InputSpec]
@@ -303,8 +312,11 @@ class StaticFunction(Locked):
         if self._cache.traced + self._history.once == MANY:
             warn_of_tracing(self._function, why, self._cache.most)
 
-    def _traced(self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None) -> ConcreteProgram:
+    def _traced(
+        self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None, *, by_value: bool = False
+    ) -> ConcreteProgram:
         made_trace = Trace(frozenset(self._open.state), notes)
+        made_trace.by_value = by_value
         self._memory = memory_ahead.expected(self.__dy2st_function__, made.leaves)
         try:
             with chosen_policy(self.checkpoint):
@@ -316,7 +328,7 @@ class StaticFunction(Locked):
                 self._open.close_state(made_trace.opened)
             elif not made_trace.loop_notes.dropped():
                 raise
-            return self._traced(made, specs, made_trace.loop_notes)
+            return self._traced(made, specs, made_trace.loop_notes, by_value=by_value)
         for note in traced.notes:
             self._history.fall_back(note)
         return ConcreteProgram(traced, made, strict=self.strict)

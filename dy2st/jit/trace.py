@@ -25,9 +25,10 @@ from dy2st.jit.outside_reads import OutsideReads
 from dy2st.jit.rebound import Rebound
 from dy2st.jit.refusals import refuse_generator
 from dy2st.jit.result_views import ResultView, views_among
-from dy2st.jit.same_results import told_apart
+from dy2st.jit.sharing import Sharing
 from dy2st.records import field, record
 from dy2st.runtime import convert_if
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
 from dy2st.runtime.convert_recursion import Active, Recursion
@@ -35,6 +36,7 @@ from dy2st.runtime.convert_try import functions_inside
 from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.histories import Histories
 from dy2st.runtime.log import Key
+from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.settled_loops import Notes
@@ -72,16 +74,33 @@ class Traced:
     """What each call does at its end."""
     views: tuple[ResultView, ...] = ()
     """Results that are an input or a view of one: not a copy of it."""
+    outside: dict[int, Any] = field(default_factory=dict[int, Any])
+    """Containers and objects that were met outside, by id."""
     freed: tuple[int, ...] = ()
     """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
-    returned: Template | None = None
-    """The template of the output in which is told what is one object (same_results.py)."""
 
     @property
     def _written(self) -> list[Any]:
         """The owners of the elements that a run writes."""
         writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
         return [owner for key, owner, _ in writes if key[0] == "data"]
+
+    @property
+    def _changed(self) -> list[Any]:
+        """The containers and objects of which a run writes items or attributes."""
+        writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
+        return [owner for key, owner, _ in writes if key[0] in ("items", "attr", "tail")]
+
+    @property
+    def changed_outside(self) -> frozenset[int]:
+        """The containers and objects from outside, by id, that a run changes."""
+        return frozenset(map(id, self._changed)) & self.outside.keys()
+
+    @property
+    def changed_containers(self) -> tuple[int, ...]:
+        """The containers and objects among the arguments, by number, that a run changes."""
+        changed = {o.index for o in self._changed if isinstance(o, ArgumentSlot) and o.kind == "container"}
+        return tuple(sorted(changed))
 
     @property
     def written_leaves(self) -> set[int]:
@@ -117,6 +136,10 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         """Which view a value was taken of, most lately."""
         self.filters = warnings.filters
         """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
+        self.defaults: set[int] = set()
+        """The defaults of the traced function's parameters, by id."""
+        self.by_value = False
+        """Whether what leaves is told by value alone: a file knows no objects of the caller's."""
         self.root.functions = self.functions
 
     def value_of(self, t: Tensor) -> Value:
@@ -182,11 +205,16 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         with self.log.fork({}):
             self.rebound.write()
             keys = dict.fromkeys(key for overlay in self.log.overlays for key in overlay)
-            raised.writes, values = self.written({key: self.log.get(key) for key in keys})
+            sharing = Sharing(self)
+            sharing.tensors = None
+            writes, values = self.written({key: self.log.get(key) for key in keys}, sharing)
+            raised.writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
             raised.actions = self.actions()
         return values
 
-    def written(self, entries: dict[Key, Any]) -> tuple[list[tuple[Key, Any, Template]], list[Value]]:
+    def written(
+        self, entries: dict[Key, Any], sharing: Sharing | None
+    ) -> tuple[list[tuple[Key, Any, Template]], list[Value]]:
         """Return what a run writes to real objects, and the values that it makes that of."""
         writes: list[tuple[Key, Any, Template]] = []
         values: list[Value] = []
@@ -206,9 +234,9 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             if key[0] == "grad" and key[1] in self.summed:
                 key = ("grad_sum", key[1])
             whole = key[0] in ("attr", "tail", "cell", "global")
-            if whole or isinstance(value, Variant):
+            if sharing is None and (whole or isinstance(value, Variant)):
                 value = leaving(self, value)
-            shape = output_template(self, value) if whole else written_template(self, value)
+            shape = output_template(self, value, sharing) if whole else written_template(self, value, sharing)
             writes.append((key, owner, shape))
             values += encode(self, value, shape)
         return writes, values
@@ -247,17 +275,19 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         """Close the Program over what the function returned (or raised) and what was written."""
         if self.refused is not None:
             raise self.refused
-        settled = self._settled(output)
-        output = leaving(self, settled)
+        sharing = None if self.by_value else Sharing(self)
+        output = self._settled(output)
+        output = leaving(self, output) if sharing is None else output
         self._check_stand_ins()
         self.refuse_passing(self.slots)
         self.rebound.write()
-        template = output_template(self, output)
-        returned = told_apart(self, settled, template)
+        template = output_template(self, output, sharing)
         thrown = None if error is None else Raised.of(self, error)
         results = encode(self, output, template) if thrown is None else thrown[1]
         count = len(results)
-        writes, values = self.written(dict(self.log.overlays[0]))
+        if sharing is not None:
+            sharing.tensors = None
+        writes, values = self.written(dict(self.log.overlays[0]), sharing)
         block = self.root.block
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
@@ -271,6 +301,9 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         seeded = tuple(i for i in flows if i not in shown)
         program = Program({"main": block, **self.functions})
         self._check(program)
+        if sharing is not None:
+            template = sharing.finished(template)
+            writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
         return Traced(
             program,
             [(slot, t) for slot, _, t in self.slots.values()],
@@ -286,9 +319,14 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             None if thrown is None else thrown[0],
             self.actions(),
             views,
+            self._met_outside(),
             tuple(i for i in seeded if histories.is_freed(every[i])),
-            returned,
         )
+
+    def _met_outside(self) -> dict[int, Any]:
+        """Return the containers and objects that were met outside; a default of the function itself is an argument."""
+        found = {i: x for i, x in self.external.items() if isinstance(x, CONTAINERS) or is_plain_object(x)}
+        return {i: x for i, x in found.items() if i not in self.defaults}
 
     def _check(self, program: Program) -> None:
         """Refuse a Program with a `try` in which a value of the first trace of its body was kept somewhere."""
@@ -330,6 +368,9 @@ def trace(
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
     refuse_generator(function)
+    inner = getattr(function, "__func__", function)
+    defaults = [*(getattr(inner, "__defaults__", None) or ()), *(getattr(inner, "__kwdefaults__", None) or {}).values()]
+    made.defaults = set(map(id, defaults))
     inputs, args, keywords = make_inputs(made)
     made.outermost = made.bottom = sys._getframe()
     with replaced(trace=made, grad=current().grad):

@@ -90,7 +90,7 @@ def _assigns_captured(code: types.CodeType) -> bool:
 def is_its_attributes(x: Any) -> bool:
     """Say whether an object (a dataclass, say) is no more than its attributes, so that another may stand for it."""
     kind = type(x)
-    if not is_plain_object(x) or isinstance(x, Layer) or len(vars(x)) > MOST_ATTRIBUTES:
+    if not is_plain_object(x) or not hasattr(x, "__dict__") or isinstance(x, Layer) or len(vars(x)) > MOST_ATTRIBUTES:
         return False
     if any(name in base.__dict__ for base in kind.__mro__ for name in ANSWERS):
         return False

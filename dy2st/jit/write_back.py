@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.jit.guards import ArgumentSlot, StateSlot
-from dy2st.jit.outputs import restore
+from dy2st.jit.outputs import Shared, restore
+from dy2st.runtime.attributes import attributes, drop_attribute
 from dy2st.runtime.backward import accumulate_leaf
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
@@ -46,12 +47,14 @@ def write_arrays(
             commit(key, written, value if isinstance(value, (bool, int, float)) else Tensor(value))
 
 
-def write_back(writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]) -> None:
+def write_back(
+    writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any], shared: Shared
+) -> None:
     """Write what a run left to the real objects."""
     rest = iter(values)
     targets = [target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
     for (key, _, template), written in zip(writes, targets, strict=True):
-        commit(key, written, restore(rest, template))
+        commit(key, written, restore(rest, template, shared))
 
 
 def target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
@@ -65,8 +68,11 @@ def commit(key: Key, owner: Any, value: Any) -> None:
     """Write what a run left under a key of the write log into the real object."""
     kind = key[0]
     if isinstance(value, Undefined):
-        if kind == "attr" and key[2] in getattr(owner, "__dict__", {}) and value.name == key[2]:
-            delattr(owner, key[2])
+        if kind == "attr" and key[2] in attributes(owner):
+            if isinstance(owner, type):
+                delattr(owner, key[2])
+            else:
+                drop_attribute(owner, key[2])
         return
     if kind == "data":
         _write_elements(owner, value)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dy2st.records import record
-from dy2st.runtime.templates import Const, Items, NewList, NewObject, Template
+from dy2st.runtime.templates import Const, Items, ListOf, NewList, NewObject, OneOf, Template
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import Variant
 
@@ -108,10 +108,11 @@ def named_in(t: Template) -> Iterator[Any]:
     """Give the objects that a template names: what changes them is seen through it too."""
     if isinstance(t, Const):
         yield t.object
-    for item in t.items if isinstance(t, (Items, NewObject)) else ():
+    inside = t.items if isinstance(t, (Items, NewObject)) else t.alternatives if isinstance(t, OneOf) else ()
+    for item in inside:
         yield from named_in(item)
-    if isinstance(t, NewList):
-        yield from named_in(t.content)
+    if isinstance(t, (NewList, ListOf)):
+        yield from named_in(t.content if isinstance(t, NewList) else t.element)
 
 
 def _differ(things: list[Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
-from dy2st.runtime.convert_access import attr, set_attr, set_plain_attr, users_method
+from dy2st.runtime.convert_access import attr, del_plain_attr, has_attr, set_as_object, set_attr, users_method
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_iter import enumerate_, filter_, iter_, iterated, list_, map_, must_roll, next_, tuple_, zip_
 from dy2st.runtime.convert_logic import and_, as_bool, or_
@@ -116,21 +116,14 @@ def getattr_(trace: Any, obj: Any, name: str, *default: Any) -> Any:
     """Return `getattr(...)`."""
     if isinstance(name, Variant):
         return switch(trace, name, lambda n: getattr_(trace, obj, n, *default))
-    try:
-        return attr(trace, obj, name)
-    except AttributeError:
-        if not default:
-            raise
-        return default[0]
+    return attr(trace, obj, name, *default)
 
 
 def hasattr_(trace: Any, obj: Any, name: Any) -> Any:
     """Return `hasattr(...)`."""
     if isinstance(name, Variant):
         return switch(trace, name, lambda n: hasattr_(trace, obj, n))
-    if isinstance(getattr(type(obj), name, None), property):
-        return hasattr(obj, name)
-    return getattr_(trace, obj, name, MISSING) is not MISSING
+    return has_attr(trace, obj, name)
 
 
 def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
@@ -265,6 +258,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     abs: abs_, round: round_, list: list_, tuple: _over_list(tuple_), str: str_, enumerate: enumerate_, zip: zip_,
     reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: _over_list(sorted_),
     dict: _over_list(dict_),
-    object.__setattr__: set_plain_attr, vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_,
+    object.__setattr__: set_as_object, object.__delattr__: del_plain_attr,
+    vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_,
     format: format_,
 }  # fmt: skip

@@ -10,7 +10,20 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from dy2st.naming import is_plain_module
-from dy2st.runtime.convert_if import switch
+from dy2st.runtime.absent_attributes import (
+    class_attribute,
+    computed_attribute,
+    is_present,
+    lacking,
+    may_be_absent,
+    of_class,
+    present,
+    real_attribute,
+    users_function,
+    users_getattr,
+)
+from dy2st.runtime.attributes import attributes
+from dy2st.runtime.convert_if import if_exp, switch
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.keys import at_position, is_open, lacks, with_key
 from dy2st.runtime.list_methods import as_symbolic, list_slice
@@ -25,33 +38,69 @@ from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
 
-def attr(trace: Any, obj: Any, name: str) -> Any:
-    """Return `obj.name`."""
+def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
+    """Return `obj.name`; `default` where there is none."""
     if isinstance(obj, Variant):
-        return switch(trace, obj, lambda x: attr(trace, x, name))
+        return switch(trace, obj, lambda x: attr(trace, x, name, *default))
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         if name == "stop_gradient" and trace.mixed:
             refuse_unsettled(trace, obj)
-        return getattr(obj, name)
+        return getattr(obj, name, *default)
     trace.before_read(obj)
     if name == "__dict__":
         return _attributes(trace, obj)
+
+    found = trace.log.get(("attr", id(obj), name))
+
+    def absent() -> Any:
+        if found is MISSING and users_getattr(type(obj)) is None:
+            return getattr(obj, name, *default)  # Python words the error
+        try:
+            return of_class(trace, obj, name)
+        except AttributeError:
+            if not default:
+                raise
+            return default[0]
+
+    if found is not MISSING:
+        return present(trace, found, absent)
+    if (computed := computed_attribute(obj, name)) is not None:
+        trace.note_behaviour(obj)
+        try:
+            return computed(trace, obj)
+        except AttributeError:
+            if (own := users_getattr(type(obj))) is not None:
+                return trace.callable(own)(obj, name)
+            if not default:
+                raise
+            return default[0]
+    if id(obj) in trace.made_objects or trace.came_with(obj, name):
+        value = _of_made(trace, obj, name)
+        if may_be_absent(value):
+            return present(trace, value, absent)
+        return absent() if value is MISSING else value
+    if trace.classes_written and (written := _of_class(trace, obj, name)) is not MISSING:
+        return present(trace, written, absent)
+    value = trace.note_attribute(obj, name, real_attribute(obj, name))
+    return absent() if value is MISSING else value
+
+
+def has_attr(trace: Any, obj: Any, name: str) -> Any:
+    """Return `hasattr(obj, name)`, symbolic where only the run tells."""
+    if isinstance(obj, Variant):
+        return switch(trace, obj, lambda x: has_attr(trace, x, name))
     found = trace.log.get(("attr", id(obj), name))
     if found is MISSING:
-        made = getattr(type(obj), name, None)
-        if isinstance(made, property) and made.fget is not None and not isinstance(obj, type):
-            trace.note_behaviour(obj)
-            return trace.callable(made.fget)(obj)
-        if id(obj) in trace.made_objects or trace.came_with(obj, name):
-            return _of_made(trace, obj, name)
-        if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
-            return checked_attribute(trace, found, obj, name)
-        value = getattr(obj, name, MISSING)
-        if value is MISSING:
-            trace.note_attribute(obj, name, MISSING)
-            return getattr(obj, name)  # Python words the error
-        return trace.note_attribute(obj, name, value)
-    return checked_attribute(trace, found, obj, name)
+        return attr(trace, obj, name, MISSING) is not MISSING
+
+    def absent() -> bool:
+        try:
+            return of_class(trace, obj, name) is not MISSING
+        except AttributeError:
+            return False
+
+    there = is_present(trace, found)
+    return if_exp(trace, there, lambda: True, absent) if trace.is_symbolic(there) else there or absent()
 
 
 def _is_plain(x: Any, name: str) -> bool:
@@ -75,14 +124,17 @@ def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
 
 
 def _of_made(trace: Any, obj: Any, name: str) -> Any:
-    """Return an attribute of an object that the trace made, or that stands for an argument; not so its class."""
+    """Return an attribute of an object that the trace made, or that stands for an argument; not so its class.
+
+    MISSING where there is none.
+    """
     if name in getattr(obj, "__dict__", ()):
-        return getattr(obj, name)
+        return real_attribute(obj, name)
     if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
-        return checked_attribute(trace, found, obj, name)
+        return found
     owner = next((kind for kind in type(obj).__mro__ if name in vars(kind)), None)
     if owner is None or hasattr(type(vars(owner)[name]), "__get__") or is_plain_module(owner.__module__):
-        return getattr(obj, name)  # slots, methods and what else makes something of the object
+        return real_attribute(obj, name)  # slots, methods and what else makes something of the object
     return trace.note_attribute(type(obj), name, vars(owner)[name])
 
 
@@ -93,13 +145,6 @@ def _of_class(trace: Any, obj: Any, name: str) -> Any:
         if found is not MISSING or name in getattr(owner, "__dict__", ()):
             return found
     return MISSING
-
-
-def checked_attribute(trace: Any, found: Any, obj: Any, name: str) -> Any:
-    """Return an attribute that the trace wrote; AttributeError where it was deleted or only another path wrote it."""
-    if isinstance(found, Undefined):
-        raise AttributeError(f"'{type(obj).__name__}' object has no attribute '{name}'")
-    return found
 
 
 def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
@@ -116,14 +161,25 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
             return
         setattr(obj, name, value)
         return
-    if isinstance(getattr(type(obj), name, None), property):
-        trace.callable(getattr(type(obj), name).fset)(obj, value)
-        return
     if (own := _users_setattr(obj)) is not None:
         trace.callable(own)(obj, name, value)
         return
-    if (not hasattr(obj, "__dict__") and not hasattr(type(obj), name)) or _is_frozen(obj):
+    if _is_frozen(obj):
         setattr(obj, name, value)  # Python words the error
+    set_as_object(trace, obj, name, value)
+
+
+def set_as_object(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do what `object.__setattr__` does, or what the descriptor of that name in the class does."""
+    made = class_attribute(type(obj), name)
+    if isinstance(made, property) and made.fset is not None:
+        trace.callable(made.fset)(obj, value)
+        return
+    if (own := users_function(type(made), "__set__")) is not None:
+        trace.callable(own)(made, obj, value)
+        return
+    if not hasattr(obj, "__dict__") and not hasattr(type(obj), name):
+        object.__setattr__(obj, name, value)  # Python words the error
     set_plain_attr(trace, obj, name, value)
 
 
@@ -135,10 +191,7 @@ def set_plain_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
 
 def _users_setattr(obj: Any) -> Callable[..., Any] | None:
     """Return the `__setattr__` that the class of an object has from the user."""
-    own = type(obj).__setattr__
-    if own is object.__setattr__ or not isinstance(own, FunctionType) or _is_frozen(obj):
-        return None
-    return None if is_plain_module(own.__module__) else own
+    return None if _is_frozen(obj) else users_function(type(obj), "__setattr__")
 
 
 def _is_frozen(obj: Any) -> bool:
@@ -149,9 +202,34 @@ def _is_frozen(obj: Any) -> bool:
 
 def del_attr(trace: Any, obj: Any, name: str) -> None:
     """Do `del obj.name`."""
-    if attr(trace, obj, name) is not MISSING:
-        trace.log.set(("attr", id(obj), name), obj, Undefined(name))
-        trace.loans.wrote(obj)
+    if isinstance(obj, Variant):
+        switch(trace, obj, lambda x: del_attr(trace, x, name))
+        return
+    if _is_frozen(obj):
+        delattr(obj, name)  # Python words the error
+    if isinstance(obj, (Tensor, Scalar)) or (own := users_function(type(obj), "__delattr__")) is None:
+        del_plain_attr(trace, obj, name)
+    else:
+        trace.callable(own)(obj, name)
+
+
+def del_plain_attr(trace: Any, obj: Any, name: str) -> None:
+    """Do `object.__delattr__(obj, name)`."""
+    made = class_attribute(type(obj), name)
+    if isinstance(made, property) and made.fdel is not None:
+        trace.callable(made.fdel)(obj)
+        return
+    if (own := users_function(type(made), "__delete__")) is not None:
+        trace.callable(own)(made, obj)
+        return
+    found = trace.log.get(("attr", id(obj), name))
+    if found is MISSING:
+        if name not in attributes(obj) and not isinstance(obj, type):
+            delattr(obj, name)  # Python words the error
+        attr(trace, obj, name)
+    elif may_be_absent(found):
+        present(trace, found, lambda: lacking(obj, name))
+    trace.log_attribute(obj, name, Undefined(name))
 
 
 def item(trace: Any, obj: Any, key: Any) -> Any:

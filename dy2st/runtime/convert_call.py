@@ -14,12 +14,11 @@ from dy2st.runtime.attributes import put_attribute, slots_of
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.checkpointing import under_policy
 from dy2st.runtime.contents import CONTAINERS, is_spliced, refuse_spliced
-from dy2st.runtime.convert_access import set_plain_attr
+from dy2st.runtime.convert_access import del_plain_attr, set_as_object
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_itertools import ITERTOOLS
 from dy2st.runtime.convert_recursion import call_function
 from dy2st.runtime.impure import refuse_debugger, refuse_impure
-from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.math_functions import MATH
 from dy2st.runtime.scalar import Scalar
@@ -28,6 +27,9 @@ from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import Variant
+
+_OF_OBJECT = {"__setattr__": set_as_object, "__delattr__": del_plain_attr}
+"""What `object` does with attributes."""
 
 
 def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
@@ -41,8 +43,8 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
         special = None
     if special is not None:
         return functools.partial(_special, trace, special)
-    if isinstance(f, types.MethodWrapperType) and f.__name__ == "__setattr__" and f.__objclass__ is object:
-        return functools.partial(set_plain_attr, trace, f.__self__)  # from super()
+    if isinstance(f, types.MethodWrapperType) and f.__objclass__ is object and f.__name__ in _OF_OBJECT:
+        return functools.partial(_OF_OBJECT[f.__name__], trace, f.__self__)  # from super()
     trace.note_behaviour(f)
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
@@ -160,6 +162,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
         made = object.__new__(kind)
         trace.constructing.add(id(made))
         try:
+            trace.births[id(made)] = trace.builder
             call_function(trace, init, made, *args, **keywords)
         finally:
             trace.constructing.discard(id(made))
@@ -169,7 +172,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
             if not isinstance(x, Undefined):
                 put_attribute(made, name, x)
     if is_plain_object(made):
-        trace.made_objects[id(made)] = made
+        trace.note_made(made)
     return made
 
 
@@ -222,8 +225,7 @@ def _put(trace: Any, x: Any, old: Any, new: Any) -> Any:
 def plain(trace: Any, x: Any) -> Any:
     """Return a container as it stands in the trace, itself where the trace did not write it."""
     if type(x) in CONTAINERS:
-        found = trace.log.get(("items", id(x)))
-        content = x if found is MISSING else found
+        content = trace.content(x)  # with what was appended outside, and noted as read
         if is_spliced(content):  # Python put it together of lists of unknown length
             content = trace.content(x)
         if isinstance(content, list) and any(type(i) in CONTAINERS for i in content):

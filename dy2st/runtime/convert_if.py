@@ -23,6 +23,7 @@ from dy2st.runtime.faults import refuse_fault
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import (
     either,
+    held_elsewhere,
     is_plain_object,
     made_content,
     made_template,
@@ -98,7 +99,7 @@ class Branch:
 
     def taken_apart(self, x: Any, template: Template, old: set[int]) -> Template:
         """Return the template of a container that was there before by what it holds where the branch ends."""
-        if not isinstance(template, Const) or type(x) not in CONTAINERS:
+        if not isinstance(template, Const) or type(x) not in CONTAINERS or self.trace.is_from_outside(x):
             return template
         with self._inside():
             return NewList(made_content(self.trace, self.trace.content(x), old))
@@ -254,9 +255,9 @@ def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any
         return either(x, y)
     first, second = one.template(key, x, old), two.template(key, y, old)
     if old is not None and _grows(first, second):  # then all that is in it crosses by value, as each branch left it
-        inner = old - {id(part) for i in (x, y) for part in parts_of(trace, i)}
+        inner = old - ({id(part) for i in (x, y) for part in parts_of(trace, i)} - held_elsewhere(trace, key, (x, y)))
         first, second = one.template(key, x, inner), two.template(key, y, inner)
-    if old is not None and (named := _named_by_one(first, second)):
+    if old is not None and (named := _named_by_one(trace, first, second)):
         first, second = one.template(key, x, old - named), two.template(key, y, old - named)
     if isinstance(first, NewList) != isinstance(second, NewList):
         first, second = one.taken_apart(x, first, before), two.taken_apart(y, second, before)
@@ -274,14 +275,15 @@ def _grows(a: Template, b: Template) -> bool:
     return kinds == [list, list] and not same
 
 
-def _named_by_one(a: Template, b: Template) -> set[int]:
+def _named_by_one(trace: Any, a: Template, b: Template) -> set[int]:
     """Return the containers inside that one template names, by id, where the other has one that is made anew."""
     if isinstance(a, Items) and isinstance(b, Items) and a.keys == b.keys and len(a.items) == len(b.items):
-        found = set().union(*(_named_by_one(p, q) for p, q in zip(a.items, b.items, strict=True)))
+        found = set().union(*(_named_by_one(trace, p, q) for p, q in zip(a.items, b.items, strict=True)))
         pairs = [pair for p, q in zip(a.items, b.items, strict=True) for pair in ((p, q), (q, p))]
-        return found | {id(p.object) for p, q in pairs if isinstance(p, Const) and isinstance(q, NewList)}
+        named = [p.object for p, q in pairs if isinstance(p, Const) and isinstance(q, NewList)]
+        return found | {id(x) for x in named if not trace.is_from_outside(x)}
     if isinstance(a, NewList) and isinstance(b, NewList):
-        return _named_by_one(a.content, b.content)
+        return _named_by_one(trace, a.content, b.content)
     return set()
 
 

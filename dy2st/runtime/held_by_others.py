@@ -28,6 +28,10 @@ class HeldByOthers(Contents, Recorder):
         Recorder.__init__(self, builder)
         self.made_objects: dict[int, Any] = {}
         """Objects that exist in the trace only."""
+        self.births: dict[int, Builder] = {}
+        """Where these were made: they are there in that block and all inside of it."""
+        self.remade: set[int] = set()
+        """Those among them that were put together again of values: the run has the object itself elsewhere."""
         self.loans = Loans(self)
 
     def before_read(self, x: Any) -> None:
@@ -56,6 +60,24 @@ class HeldByOthers(Contents, Recorder):
         if id(x) in self.made_objects:
             self.show_attribute(("attr", id(x), name), value)
         self.loans.wrote(x)
+
+    def note_made(self, x: Any) -> None:
+        """Note an object that the trace made here."""
+        self.made_objects[id(x)] = x
+        self.births[id(x)] = self.builder
+
+    def made_around(self) -> set[int]:
+        """Return the ids of the objects that the trace made in this block and in those around it."""
+        around: set[int] = set()
+        builder: Builder | None = self.builder
+        while builder is not None:
+            around.add(id(builder))
+            builder = builder.parent
+        return {i for i, builder in self.births.items() if id(builder) in around}
+
+    def made_once(self) -> set[int]:
+        """Return the ids of the objects that the trace made outside of any branch or loop: one each in every run."""
+        return {i for i, builder in self.births.items() if builder is self.root and i not in self.remade}
 
     def attributes_of(self, x: Any) -> dict[str, Any]:
         """Return the attributes of an object as they stand in the trace."""
@@ -112,6 +134,10 @@ class HeldByOthers(Contents, Recorder):
     def is_argument(self, x: Any) -> bool:
         """Say whether the caller of what is traced holds a tensor."""
         return False
+
+    def is_from_outside(self, x: Any) -> bool:
+        """Say whether a container or object was there before the trace, or is the caller's."""
+        return id(x) in self.external or self.is_argument(x)
 
     def _is_outside(self, x: Any) -> bool:
         if isinstance(x, CONTAINERS):

@@ -9,9 +9,9 @@ from dy2st.errors import StructureError
 from dy2st.ir.types import matches
 from dy2st.runtime.contents import Spliced
 from dy2st.runtime.made_in_branch import made_template
-from dy2st.runtime.meeting import general, meet, place
+from dy2st.runtime.meeting import general, meet, place, same_form
 from dy2st.runtime.structure import pack, unpack
-from dy2st.runtime.templates import ListOf, OneOf, Template, types_of
+from dy2st.runtime.templates import ListOf, OneOf, Template, packed, types_of
 from dy2st.runtime.variant import SymbolicList
 
 
@@ -31,7 +31,7 @@ def as_symbolic(trace: Any, items: list[Any], more: Any = None) -> SymbolicList:
 def element_template(trace: Any, x: Any) -> Template:
     """Return the template of an element: containers and objects are in such a list by value, from now on."""
     trace.lend(x)
-    return made_template(trace, x, set())
+    return made_template(trace, x, trace.made_once())
 
 
 def widened(trace: Any, items: SymbolicList, element: Any) -> SymbolicList:
@@ -44,6 +44,10 @@ def fitted(trace: Any, items: SymbolicList, met: Template) -> SymbolicList:
     if met == items.element:
         return items
     tags, wrap = _retagged(items.element, met)
+    alternatives = items.element.alternatives if isinstance(items.element, OneOf) else (items.element,)
+    pairs = [(a, met.alternatives[k]) for a, k in zip(alternatives, tags, strict=True) if k] if tags else []  # type: ignore[attr-defined]
+    if not all(same_form(packed(a), packed(b)) for a, b in pairs):  # an alternative is made of other values now
+        return trace.rebuilt(items, met)
     if len({t for t in tags if t}) < len([t for t in tags if t]):  # a derivative goes back to the one that it was
         return trace.rebuilt(items, met)
     if not tags:  # the ops that add an element forget extents that differ

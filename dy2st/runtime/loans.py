@@ -138,6 +138,8 @@ class Loans:
         return [owner for loan in found for owner in loan.owners]
 
     def _begin(self, loan: Loan, parts: list[Any]) -> None:
+        itself = self.trace.made_once() if parts else ()  # such objects are held as they are, not by value
+        parts = [p for p in parts if id(p) not in itself]
         if not parts:
             return
         self.parts.update((id(p), (p, loan)) for p in parts)

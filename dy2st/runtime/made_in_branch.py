@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import types
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -63,7 +64,7 @@ class _TakenApart:
     def template(self, x: Any) -> Template:
         if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
             return Items(type(x), tuple(map(self.template, x)))
-        if id(x) in self.old or id(x) in self.trace.external:
+        if id(x) in self.old or self.trace.is_from_outside(x):
             return template_of(self.trace, x)
         if type(x) in CONTAINERS:
             if isinstance(x, deque) and x.maxlen is not None:
@@ -120,7 +121,11 @@ def old_objects(trace: Any) -> set[int]:
     Those are what the functions that the trace runs reach through their variables; what they get from further out
     (arguments, closures, globals, attributes) is known to the trace as it is read.
     """
-    seen: set[int] = {*trace.external, *(key[1] for one in trace.log.overlays for key in one if len(key) > 1)}
+    seen: set[int] = {
+        *trace.external,
+        *trace.made_around(),
+        *(key[1] for one in trace.log.overlays for key in one if len(key) > 1),
+    }
     waiting: list[Any] = [x for key in seen if (x := trace.log.objects.get(key)) is not None]
     waiting += variables(trace)
     visited: set[int] = set()
@@ -128,7 +133,9 @@ def old_objects(trace: Any) -> set[int]:
         x = waiting.pop()
         if id(x) in visited:
             continue
-        if isinstance(x, (*CONTAINERS, tuple)):
+        if isinstance(x, Variant):
+            waiting += [i for t in x.alternatives for i in named_in(t)]
+        elif isinstance(x, (*CONTAINERS, tuple)):
             content = trace.log.get(("items", id(x))) if isinstance(x, CONTAINERS) else x
             content = x if content is MISSING else content
             if isinstance(content, Variant):
@@ -177,7 +184,7 @@ def with_same(trace: Any, t: Template, x: Any, y: Any) -> Template:
 
 def _may_hold(x: Any) -> bool:
     """Say whether `x` can lead to containers or objects of the user's."""
-    return isinstance(x, (*CONTAINERS, tuple)) or is_plain_object(x)
+    return isinstance(x, (*CONTAINERS, tuple, Variant)) or is_plain_object(x)
 
 
 def variables(trace: Any) -> list[Any]:
@@ -191,11 +198,21 @@ def variables(trace: Any) -> list[Any]:
     return found
 
 
-def reached(trace: Any) -> set[int]:
-    """Return the ids of the tensors, variants, containers and objects that the user's running functions can come to."""
-    waiting = [x for overlay in trace.log.overlays for key, x in overlay.items() if key[0] != "data"]
+def held_elsewhere(trace: Any, key: Key | None, left: Sequence[Any]) -> set[int]:
+    """Return the ids of the containers and objects that are held elsewhere than in what branches left under a key."""
+    beside = {id(x) for x in left} | ({key[1]} if key is not None and len(key) > 1 else set())
+    return reached(trace, beside)
+
+
+def reached(trace: Any, beside: Iterable[int] = ()) -> set[int]:
+    """Return the ids of the tensors, variants, containers and objects that the user's running functions can come to.
+
+    The containers and objects with the ids `beside` are not entered.
+    """
+    waiting = [x for overlay in trace.log.overlays for key, x in overlay.items() if key[0] != "data"
+               and (len(key) == 1 or key[1] not in beside)]  # fmt: skip
     waiting += variables(trace)
-    seen: set[int] = set()
+    seen: set[int] = set(beside)
     found: set[int] = set()
     while waiting:
         x = waiting.pop()

@@ -57,7 +57,7 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
             return _list_of([one.element, *other.items], trace)
         if isinstance(one, ListOf) and isinstance(other, ListOf):
             return ListOf(meet(one.element, other.element, trace))
-        if isinstance(one, NewList) and isinstance(other, Const) and type(other.object) is kind_of_content(one):
+        if isinstance(one, NewList) and isinstance(other, Const) and _meets_by_value(one, other.object, trace):
             return NewList(meet(one.content, content_template(trace, trace.content(other.object)), trace))
     if isinstance(a, NewList) and isinstance(b, NewList) and kind_of_content(a) is kind_of_content(b):
         return NewList(meet(a.content, b.content, trace))
@@ -65,10 +65,19 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
         return _meet_objects(a, b, trace)
     if isinstance(a, TextOf) and isinstance(b, TextOf) and alike(a, b):
         return TextOf(a.parts, tuple(meet(p, q, trace) for p, q in zip(a.items, b.items, strict=True)))
-    if isinstance(a, Const) and isinstance(b, Const) and isinstance(a.object, list) and isinstance(b.object, list):
+    if isinstance(a, Const) and isinstance(b, Const) and _are_own_lists(trace, a.object, b.object):
         first, second = (content_template(trace, trace.content(c.object)) for c in (a, b))
         return NewList(meet(first, second, trace))
     return _one_of(a, b, trace)
+
+
+def _meets_by_value(new: NewList, old: Any, trace: Any) -> bool:
+    """Say whether a container that was there before is of the kind of one that is made anew, and the trace's own."""
+    return type(old) is kind_of_content(new) and not trace.is_from_outside(old)
+
+
+def _are_own_lists(trace: Any, *things: Any) -> bool:
+    return all(isinstance(x, list) and not trace.is_from_outside(x) for x in things)
 
 
 def _like(a: Type, b: Type) -> bool:

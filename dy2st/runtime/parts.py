@@ -15,7 +15,7 @@ from dy2st.runtime.variant import Variant
 def parts_of(trace: Any, x: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Give the containers and objects made in the trace, and the variants of such, that `x` is or holds, each once."""
     seen = set() if seen is None else seen
-    if id(x) in seen or id(x) in trace.external:
+    if id(x) in seen or trace.is_from_outside(x):
         return
     seen.add(id(x))
     if isinstance(x, Variant):

@@ -19,9 +19,13 @@ from dy2st.ir.types import (
 from dy2st.runtime.meeting import place, same_form
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import (
+    After,
+    Again,
     Const,
+    Given,
     Items,
     ListOf,
+    Made,
     NewList,
     NewObject,
     Number,
@@ -47,8 +51,13 @@ from dy2st.runtime.variant import SymbolicList, Variant
 def encode(trace: Any, x: Any, t: Template) -> list[Value]:
     """Return the values of `x` seen as `t`, emitted where the builder stands."""
     b = trace.builder
-    if isinstance(t, (Const, Unset)):
+    if isinstance(t, (Const, Unset, Again, Given)):
         return []
+    if isinstance(t, Made):
+        return encode(trace, x, t.content)
+    if isinstance(t, After):
+        pairs = [*zip(t.objects, t.items, strict=True), (x, t.then)]
+        return [v for part, item in pairs for v in encode(trace, part, item)]
     if isinstance(t, TensorLike):
         return [b.use(trace.value_of(x))]
     if isinstance(t, Number):
@@ -135,12 +144,14 @@ def _place_of_template(trace: Any, a: Template, t: OneOf) -> int:
 
 def _place_of(trace: Any, x: Any, t: OneOf) -> int:
     """Return the number of the alternative of `t` that fits an object."""
+    for i, one in enumerate(t.alternatives):  # what was there before is itself
+        if isinstance(one, Const) and one.object is x and not isinstance(x, (bool, int, float, str)):
+            return i
     for i, one in enumerate(t.alternatives):  # what a branch made is known by its type alone
         if isinstance(one, NewObject) and type(x) is one.kind:
             return i
         if isinstance(one, NewList) and type(x) is kind_of_content(one):
-            exact = [k for k, c in enumerate(t.alternatives) if isinstance(c, Const) and c.object is x]
-            return exact[0] if exact else i
+            return i
     kinds = [list if isinstance(a, ListOf) else a.kind for a in t.alternatives if isinstance(a, (Items, ListOf))]
     is_content = not isinstance(x, tuple) and any(isinstance(x, kind) for kind in kinds)
     return place(content_template(trace, trace.content(x)) if is_content else template_of(trace, x), t)
@@ -192,7 +203,7 @@ def unpack(trace: Any, value: Value, t: Template) -> Any:
 def alternative(trace: Any, variant: Variant, tag: int) -> Any:
     """Return what a variant is under `tag`; a run in which it is something else raises there."""
     template = variant.alternatives[tag]
-    if not types_of(template):
+    if not types_of(template) and not holds_objects(template):
         return decode(trace, iter(()), template)
     name = getattr(variant.alternatives[0], "name", "")
     message = f"cannot access local variable '{name}' where it is not associated with a value"

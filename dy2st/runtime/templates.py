@@ -46,6 +46,39 @@ class Template:
 
 
 @record(frozen=True)
+class Made(Template):
+    """What leaves a Program and is met again there: the object with this number."""
+
+    number: int
+    content: Template
+
+
+@record(frozen=True)
+class Again(Template):
+    """The object of this type that was made under this number."""
+
+    number: int
+    kind: str
+
+
+@record(frozen=True)
+class Given(Template):
+    """The list, dict or object of this type that is this container among the arguments of a call."""
+
+    index: int
+    kind: str
+
+
+@record(frozen=True)
+class After(Template):
+    """Something that may be one of these objects, which are made before it."""
+
+    objects: tuple[Any, ...]
+    items: tuple[Template, ...]
+    then: Template
+
+
+@record(frozen=True)
 class Const(Template):
     """One Python object, the same every time."""
 
@@ -200,8 +233,12 @@ def content_template(trace: Any, content: Any) -> Template:
 
 def types_of(t: Template) -> list[Type]:
     """Return the types of the values that an object of this template is made of."""
-    if isinstance(t, (Const, Unset)):
+    if isinstance(t, (Const, Unset, Again, Given)):
         return []
+    if isinstance(t, Made):
+        return types_of(t.content)
+    if isinstance(t, After):
+        return [x for i in (*t.items, t.then) for x in types_of(i)]
     if isinstance(t, TensorLike):
         return [t.type]
     if isinstance(t, Number):
@@ -211,13 +248,15 @@ def types_of(t: Template) -> list[Type]:
     if isinstance(t, NewList):
         return types_of(t.content)
     if isinstance(t, ListOf):
-        return [ListType(TupleType(()) if isinstance(t.element, Const) else packed(t.element))]
+        return [ListType(TupleType(()) if isinstance(t.element, (Const, Again, Given)) else packed(t.element))]
     assert isinstance(t, OneOf)
     return [VariantType((UNSET, *(packed(a) for a in t.alternatives[1:])))]
 
 
 def packed(t: Template) -> Type:
     """Return the one type of an alternative or a list element."""
+    if isinstance(t, (Again, Given)):
+        return ConstType(f"<{t.kind}>")
     if isinstance(t, Const):
         simple = t.object is None or isinstance(t.object, (bool, int, float, str))
         return ConstType(t.object) if simple else ConstType(f"<{type(t.object).__name__}>")

@@ -15,6 +15,8 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Value
 from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
+from dy2st.runtime.absent_attributes import of_class_alone, real_attribute
+from dy2st.runtime.attributes import attributes
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
@@ -185,12 +187,17 @@ class Tracer(HeldByOthers):
 
     def real_attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a real object, the placeholder when it has none."""
-        try:
-            value = getattr(owner, name)
-        except AttributeError:
-            return Undefined(name)
         known = id(owner) in self.made_objects or self.came_with(owner, name)
-        return value if known else self.note_attribute(owner, name, value)
+        if name not in attributes(owner) and of_class_alone(owner, name):
+            if not known:
+                self.note_absent(owner, name)
+            return Undefined(name)
+        value = real_attribute(owner, name)
+        value = value if known else self.note_attribute(owner, name, value)
+        return Undefined(name) if value is MISSING else value
+
+    def note_absent(self, owner: Any, name: str) -> None:
+        """Note that a trace depends on a real object having no attribute of its own where its class has one."""
 
     def came_with(self, owner: Any, name: str) -> bool:
         """Say whether an attribute is part of an argument: an object that was taken apart."""
@@ -260,7 +267,8 @@ class Tracer(HeldByOthers):
                 continue
             self.log.set(("attr", id(made), name), made, value)
             self.show_attribute(("attr", id(made), name), value)
-        self.made_objects[id(made)] = made
+        self.note_made(made)
+        self.remade.add(id(made))
         return made
 
     @contextmanager

@@ -1,5 +1,7 @@
 """Writes in place to what may be an argument: the caller sees them, or the function runs eagerly."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,41 @@ def test_what_both_branches_make_anew_is_no_argument():
     x = paddle.ones([2])
     np.testing.assert_array_equal(static(x, x).numpy(), [3.0, 3.0])
     np.testing.assert_array_equal(x.numpy(), [1.0, 1.0])
+
+
+OUTSIDE = [1.0]
+
+
+def grows_what_it_also_reads_outside(x, items):
+    items.append(x)
+    return len(OUTSIDE) + x
+
+
+class Kept:
+    def __init__(self, v):
+        self.v = v
+
+
+KEPT = Kept(1.0)
+
+
+def writes_what_it_also_reads_outside(x, one):
+    one.v = x
+    return KEPT.v + x
+
+
+def test_a_list_that_is_an_argument_and_outside_is_one_list():
+    static = paddle.jit.to_static(grows_what_it_also_reads_outside)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it runs eagerly where they are one
+        for given in ([], [2.0], [2.0], OUTSIDE, [2.0], OUTSIDE):
+            before, own = len(OUTSIDE), given is OUTSIDE
+            assert float(static(paddle.to_tensor(0.0), given)) == before + own
+
+
+def test_an_object_that_is_an_argument_and_outside_is_one_object():
+    static = paddle.jit.to_static(writes_what_it_also_reads_outside, full_graph=True)
+    KEPT.v = 1.0
+    for i, given in enumerate((Kept(0), Kept(0), Kept(0), KEPT, Kept(0), KEPT, Kept(0)), 2):
+        expected = float(i) if given is KEPT else float(KEPT.v)
+        assert float(static(paddle.to_tensor(float(i)), given)) == expected + i

@@ -1,0 +1,195 @@
+"""Which results of a call are one object, and which are objects of the caller's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dy2st as paddle
+
+
+class A:
+    def __init__(self, v: Any):
+        self.v = v
+
+
+def run(f: Any, *makes: Any) -> Any:
+    """Give the results of four calls of a static function, with the arguments of each call."""
+    static = paddle.jit.to_static(f, full_graph=True)
+    for x in (1.0, -1.0, 2.0, -2.0):
+        arguments = [make() for make in makes]
+        yield x, static(paddle.to_tensor(x), *arguments), arguments
+
+
+def test_an_object_that_is_returned_twice_is_one():
+    def f(x):
+        a = A(x)
+        return a, [a], {"a": a}
+
+    for _, (a, (b,), found), _ in run(f):
+        assert a is b is found["a"]
+
+
+def test_an_object_that_is_kept_outside_and_returned_is_one():
+    def f(x, kept):
+        a = A(x)
+        kept.append(a)
+        return a
+
+    for _, a, (kept,) in run(f, list):
+        assert kept[0] is a
+
+
+@pytest.mark.parametrize("make", [list, dict, lambda: A(1)])
+def test_an_argument_that_is_returned_is_the_callers_own(make):
+    for _, (found,), (given,) in run(lambda x, given: [given], make):
+        assert found is given
+
+
+def test_one_of_several_arguments_is_the_callers_own():
+    def f(x, a, b):
+        if x > 0:
+            a, b = b, a
+        a.v = 9
+        return a
+
+    for x, found, (a, b) in run(f, lambda: A(1), lambda: A(2)):
+        assert found is (b if x > 0 else a)
+        assert (a.v, b.v) == ((1, 9) if x > 0 else (9, 2))
+
+
+def test_a_list_of_the_callers_gets_the_objects_of_that_call():
+    def f(x, items):
+        if x > 0:
+            items[0], items[1] = items[1], items[0]
+
+    for x, _, (items,) in run(f, lambda: [A(1), A(2)]):
+        assert [a.v for a in items] == ([2, 1] if x > 0 else [1, 2])
+
+
+def test_an_object_that_leads_to_itself_leaves():
+    def f(x):
+        a = A(x)
+        a.me = a
+        items = [a]
+        items.append(items)
+        return a, items
+
+    for _, (a, items), _ in run(f):
+        assert a.me is a
+        assert items[0] is a
+        assert items[1] is items
+
+
+def test_what_may_be_an_object_is_that_object():
+    def f(x):
+        a, b = A(1), A(2)
+        c = a if x > 0 else b
+        return c, a, b
+
+    for x, (c, a, b), _ in run(f):
+        assert c is (a if x > 0 else b)
+
+
+def test_an_object_made_before_a_branch_is_not_one_made_inside():
+    def f(x):
+        a = A(1)
+        if x > 0:
+            a = A(5)
+        return a.v
+
+    for x, v, _ in run(f):
+        assert int(v) == (5 if x > 0 else 1)
+
+
+def test_a_write_to_one_of_two_objects_leaves_the_other_alone():
+    def f(x):
+        a = b = A(1)
+        if x > 0:
+            a = A(5)
+        a.v = 9
+        return a.v, b.v, a
+
+    for x, (v, w, a), _ in run(f):
+        assert (int(v), int(w), a.v) == (9, 1 if x > 0 else 9, 9)
+
+
+def test_an_error_leaves_the_callers_objects():
+    def f(x, items, a):
+        items.append(a)
+        a.v = x
+        if x > 0:
+            raise ValueError("positive")
+        return a
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    for x in (1.0, 2.0, -1.0, 3.0):
+        items: list[Any] = []
+        a = A(0)
+        if x > 0:
+            with pytest.raises(ValueError, match="positive"):
+                static(paddle.to_tensor(x), items, a)
+        else:
+            assert static(paddle.to_tensor(x), items, a) is a
+        assert items[0] is a
+        assert float(a.v) == x
+
+
+def test_a_list_outside_is_kept_where_a_branch_makes_another():
+    class Holder:
+        items: list[Any]
+
+    holder = Holder()
+
+    @paddle.jit.to_static(full_graph=True)
+    def f(x):
+        if x > 0:
+            holder.items = []
+        holder.items.append(x)
+        return len(holder.items)
+
+    kept = holder.items = []
+    for x, length in ((-1.0, 1), (-2.0, 2), (1.0, 1), (-1.0, 2)):
+        assert f(paddle.to_tensor(x)) == length
+    assert [float(x) for x in kept] == [-1.0, -2.0]
+    assert holder.items is not kept
+
+
+def test_a_library_call_sees_what_was_appended_outside():
+    cache = [paddle.to_tensor([0.0])]
+
+    @paddle.jit.to_static(full_graph=True)
+    def f(x):
+        cache.append(x)
+        return paddle.concat(cache)
+
+    for i in range(1, 5):
+        assert f(paddle.to_tensor([float(i)])).tolist() == [float(k) for k in range(i + 1)]
+
+
+def test_objects_in_a_list_that_grew_in_a_branch_are_the_same_objects():
+    def f(x, items):
+        a = A(1)
+        if x > 0:
+            items.append(a)
+        items.append(a)
+        a.v = 5
+        return a
+
+    for x, a, (items,) in run(f, list):
+        assert len(items) == (2 if x > 0 else 1)
+        assert all(i is a for i in items)
+        assert a.v == 5
+
+
+def test_an_object_in_a_list_gets_an_attribute_of_another_kind():
+    def f(x, items):
+        if x > 0:
+            items.append(A(1.0))
+        items.insert(0, A(x * 2))
+        return items[-1].v
+
+    for x, v, (items,) in run(f, lambda: [A(7)]):
+        assert float(v) == (1.0 if x > 0 else 7.0)
+        assert float(items[0].v) == x * 2
