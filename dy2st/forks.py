@@ -7,34 +7,40 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 import weakref
 
 
-class ForkLock:
-    """A lock that a thread may take again, and that a fork takes; of two, the one of the lower level is taken first."""
+class ForkLock(_thread.RLock):
+    """A lock that a thread may take again, and that a fork takes; of two, the one of the lower level is taken first.
+
+    `with` takes it in C: in a method written in Python a signal may come between taking it and saying so.
+    """
 
     def __init__(self, level: int):
         self.level = level
-        self._lock = threading.RLock()
         _waited_for.append(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    def close(self) -> None:
+        """Take it, for a fork."""
+        self.acquire()
 
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-    close, open = __enter__, __exit__
+    def open(self) -> None:
+        """Give it back."""
+        self.release()
 
     def renew(self) -> None:
         """Begin anew, in a new process."""
-        self._lock = threading.RLock()
+        self._at_fork_reinit()  # pyright: ignore[reportAttributeAccessIssue]  as `threading` does
 
 
 class Gate:
-    """What any number of threads may be behind, but not while a fork goes on."""
+    """What any number of threads may be behind, but not while a fork goes on.
+
+    A thread that forks does not wait for itself: a signal may have taken it out on the way in, uncounted.
+    """
 
     def __init__(self, level: int):
         self.level = level
@@ -42,30 +48,38 @@ class Gate:
         _waited_for.append(self)
 
     def __enter__(self) -> None:
-        with self._changed:
+        me = threading.get_ident()
+        with self._lock:  # not `self._changed`, whose own `with` is written in Python
             self._changed.wait_for(lambda: not self._closed)
-            self._inside += 1
+            self._inside[me] = self._inside.get(me, 0) + 1
 
     def __exit__(self, *error: object) -> None:
-        with self._changed:
-            self._inside -= 1
+        me = threading.get_ident()
+        with self._lock:
+            self._inside[me] -= 1
+            if not self._inside[me]:
+                del self._inside[me]
             self._changed.notify_all()
 
     def close(self) -> None:
         """Let nobody in, and wait until all are out."""
-        with self._changed:
+        with self._lock:
             self._closed = True
+            self._inside.pop(threading.get_ident(), None)
             self._changed.wait_for(lambda: not self._inside)
 
     def open(self) -> None:
         """Let threads in again."""
-        with self._changed:
+        with self._lock:
             self._closed = False
             self._changed.notify_all()
 
     def renew(self) -> None:
         """Begin anew, in a new process."""
-        self._changed, self._inside, self._closed = threading.Condition(), 0, False
+        self._lock = threading.RLock()
+        self._changed, self._closed = threading.Condition(self._lock), False
+        self._inside: dict[int, int] = {}
+        """How often each thread is behind it."""
 
 
 class Locked:

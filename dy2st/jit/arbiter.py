@@ -23,6 +23,10 @@ class Undecided(Exception):
         self.key, self.made, self.error = key, made, error
 
 
+Outcome = tuple[Any, Flattened | None, Undecided | None]
+"""What a call gives; or its arguments, where it is to run eagerly, and what that run decides."""
+
+
 def decide(
     found: Undecided, lock: AbstractContextManager[Any], open_ones: Openness,
     fall_back: Callable[[Any, Dy2stError], None],

@@ -16,13 +16,15 @@ from dy2st.ir.context import current, replaced
 from dy2st.records import replace
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.generator import default_generator
+from dy2st.runtime.interruptions import comes_from_handler
 
 _UNWRITTEN = "__dy2st_unwritten__"
 
 
 def note_unwritten(error: Exception) -> None:
     """Note that a Program that writes has raised `error` before it wrote."""
-    setattr(error, _UNWRITTEN, True)
+    if not comes_from_handler(error):  # eager mode need not raise it again
+        setattr(error, _UNWRITTEN, True)
 
 
 def leave_as_eager(function: Callable[..., Any], error: Exception, args: Any, keywords: dict[str, Any]) -> None:

@@ -6,8 +6,8 @@
             if type(a1) is not int or a1 != c6: return UNSEEN
             v1 = c7._parameters.get('w', MISSING)
             ...
-        except Exception:
-            return UNSEEN
+        except Exception as error:
+            return unseen(error)
         try:
             direct = c8.direct
             results = known(direct.call, a0, v1)            # machine code (known_calls.py): looks, runs, makes tensors
@@ -19,8 +19,8 @@
                     if a0.stop_gradient is not True: return UNSEEN
                     p0 = a0._payload
                     ...
-                except Exception:
-                    return UNSEEN
+                except Exception as error:
+                    return unseen(error)
                 run = direct.call
                 results = run(p0, p1)                       # native code, which looks at arrays itself
                 ...                                         # p0.dtype is not c9 ..., then the way for all inputs
@@ -63,6 +63,7 @@ from dy2st.jit.known_run import (
     one_is_another,
     running,
     unknown,
+    unseen,
     wrapping,
 )
 from dy2st.jit.signature import NUMPY_NUMBERS, Flattened, bound_places, meet, shares_memory
@@ -110,10 +111,10 @@ class _Writer:
 
     def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec], failed: Failed):
         self.made, self.program, self.specs = made, program, specs
-        self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "note_unwritten": note_unwritten,
-                                      "program": program, "same": same, "shares_memory": shares_memory,
-                                      "Handed": Handed, "known": unknown, "written": None,
-                                      "watched": unwatched, "failed": failed}  # fmt: skip
+        self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "unseen": unseen,
+                                      "note_unwritten": note_unwritten, "program": program, "same": same,
+                                      "shares_memory": shares_memory, "Handed": Handed, "known": unknown,
+                                      "written": None, "watched": unwatched, "failed": failed}  # fmt: skip
         self.lines: list[str] = []
         self.inputs = Inputs()
         self.leaves: list[str] = []

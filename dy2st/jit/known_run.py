@@ -30,6 +30,7 @@ from dy2st.runtime.cpu.fast_calls import static_calls
 from dy2st.runtime.cpu.fast_calls.grad_switch import install
 from dy2st.runtime.cpu.fast_calls.known_calls import Input, is_loaded, known_call
 from dy2st.runtime.cpu.fast_calls.known_writes import known_writes
+from dy2st.runtime.interruptions import comes_from_handler
 from dy2st.runtime.llvm import NoLlvm
 from dy2st.runtime.tensor import Tensor
 
@@ -174,7 +175,14 @@ def wrapping(results: Sequence[int] | None) -> list[str]:
 
 def guarded(lines: Sequence[str]) -> list[str]:
     """Return lines of which what raises means another call."""
-    return ["try:", *inside(lines), "except Exception:", "    return UNSEEN"] if lines else []
+    return ["try:", *inside(lines), "except Exception as error:", "    return unseen(error)"] if lines else []
+
+
+def unseen(error: Exception) -> object:
+    """Return that a call is another one; what a handler of a signal has raised in between goes on its way."""
+    if comes_from_handler(error):
+        raise error
+    return UNSEEN
 
 
 def inside(lines: Iterable[str]) -> list[str]:

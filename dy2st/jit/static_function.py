@@ -12,7 +12,7 @@ from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
 from dy2st.forks import Locked
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
-from dy2st.jit.arbiter import Undecided, decide
+from dy2st.jit.arbiter import Outcome, Undecided, decide
 from dy2st.jit.as_eager import Failed, leave_as_eager
 from dy2st.jit.bound_functions import bound_function
 from dy2st.jit.concrete_program import ConcreteProgram
@@ -27,15 +27,7 @@ from dy2st.jit.named_calls import named_after, named_call
 from dy2st.jit.openness import Openness
 from dy2st.jit.program_cache import ProgramCache
 from dy2st.jit.retracing import MANY, warn_of_tracing
-from dy2st.jit.signature import (
-    Defaults,
-    Flattened,
-    bind,
-    call_arguments,
-    check_specs,
-    flatten,
-    signature_of,
-)
+from dy2st.jit.signature import Defaults, Flattened, bind, call_arguments, check_specs, flatten, signature_of
 from dy2st.jit.trace import Trace
 from dy2st.jit.traced_call import trace_call
 from dy2st.runtime.checkpointing import Policy, chosen_policy
@@ -44,6 +36,7 @@ from dy2st.runtime.cpu.calls import memory_ahead
 from dy2st.runtime.errors import user_traceback
 from dy2st.runtime.faults import placed
 from dy2st.runtime.input_spec import InputSpec
+from dy2st.runtime.interruptions import delivered, go_on
 from dy2st.runtime.settled_loops import Notes
 
 MOST_KINDS = 4
@@ -147,26 +140,13 @@ class StaticFunction(Locked):
         if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
             return self.dygraph_function(*args, **keywords)
         self._latest, self._like = _NOTHING, None
-        undecided: Undecided | None = None
         try:
             values = self._bound(args, keywords)
             if values is None:  # Python words it: the call raises before the function begins
                 return self.dygraph_function(*args, **keywords)
-            with rarely():
-                made = flatten(values, self._open.arguments)
-                try:
-                    program, made = self._program(made)
-                except Undecided as found:
-                    program, made, undecided = None, found.made, found
-                if program is not None:
-                    if program.pays():
-                        self._remember(kind_of_call(context, args, keywords), program, args, keywords, made)
-                    program.calls += 1
-                    found = self._named(program.run, made.leaves, made.containers)
-                    memory = self._memory
-                    if memory is not None and memory.is_settled():
-                        self._memory = None
-                    return found
+            result, made, undecided = delivered(self._by_program, context, values, args, keywords)
+            if made is None:
+                return result
             self._history.eager += 1
             if made.iterators:  # some items may have been pulled
                 args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
@@ -178,6 +158,24 @@ class StaticFunction(Locked):
             leave_as_eager(self.dygraph_function, error, args, keywords)
             error.__traceback__ = user_traceback(error.__traceback__)
             raise
+
+    def _by_program(self, context: Context, values: dict[str, Any], args: Any, keywords: Any) -> Outcome:
+        """Return what a call gives; or else its arguments, for a run of the function, and what that decides."""
+        with rarely():
+            made = flatten(values, self._open.arguments)
+            try:
+                program, made = self._program(made)
+            except Undecided as found:
+                return None, found.made, found
+            if program is None:
+                return None, made, None
+            if program.pays():
+                self._remember(kind_of_call(context, args, keywords), program, args, keywords, made)
+            program.calls += 1
+            result = self._named(program.run, made.leaves, made.containers)
+            if (memory := self._memory) is not None and memory.is_settled():
+                self._memory = None
+            return result, None, None
 
     def _alike(self, context: Context, args: Any, keywords: Any) -> _Seen:
         """Return what may recognise a call: the kinds with as many arguments that were seen in the same modes."""
@@ -279,6 +277,7 @@ class StaticFunction(Locked):
             if self._full_graph:
                 raise
             raise Undecided(key, made, error) from None
+        go_on()
         number = self._history.calls(self._cache.order) + 1
         if program.traced.failed is not None or made.iterators:
             self._history.once += 1

@@ -30,6 +30,7 @@ from dy2st.runtime.cpu.machine_code.together import Once
 from dy2st.runtime.cpu.machine_code.usable import usable_cpus
 from dy2st.runtime.interpreted_memory import peak
 from dy2st.runtime.interpreted_time import bindings, seconds
+from dy2st.runtime.interruptions import delivered, go_on
 from dy2st.runtime.llvm import NoLlvm, do_without
 from dy2st.runtime.plan import Plan, compile_plan
 from dy2st.runtime.report import Report
@@ -160,7 +161,7 @@ class Automatic(Locked):
         chosen = self._chosen
         if chosen is None:
             with self._lock:
-                chosen = self._next(inputs)
+                chosen = delivered(self._next, inputs)
             if self._chosen is not None:
                 self.run = chosen.run  # from now on there is nothing to choose
         results = chosen.run(inputs)
@@ -235,7 +236,9 @@ class Automatic(Locked):
                         self._making = self._maker(inputs)
                     return kept
         with apart(), rarely():
-            return (self._making or self._maker(inputs))()
+            made = (self._making or self._maker(inputs))()
+        go_on()
+        return made
 
     def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.
         """Say whether the interpreter is likely to run longer than it takes to make native code."""
@@ -260,7 +263,7 @@ class Automatic(Locked):
 
     def _begin(self, function: Callable[[], object]) -> None:
         with contextlib.suppress(RuntimeError):  # the process ends, or may have no more threads
-            self._job = Job(function)
+            self._job = delivered(Job, function)
 
     def _interpreted(self, inputs: Sequence[Any]) -> Plan:
         if self._plan is None:

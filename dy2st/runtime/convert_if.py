@@ -20,6 +20,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.chosen_view import choose_view
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.faults import refuse_fault
+from dy2st.runtime.interruptions import Interrupted
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import (
     either,
@@ -70,7 +71,7 @@ class Branch:
                 self.result = body()
             except Diverged:
                 self.diverged = True
-            except (Dy2stError, RecursionError, KeyboardInterrupt):
+            except (Dy2stError, RecursionError, KeyboardInterrupt, Interrupted):
                 raise
             except BaseException as error:  # eager would raise it too, but only where this branch is taken
                 refuse_fault(error)

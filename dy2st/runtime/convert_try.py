@@ -26,6 +26,7 @@ from dy2st.runtime.caught import RunError, guarded, kinds_raised
 from dy2st.runtime.convert_checks import Raised
 from dy2st.runtime.convert_if import Diverged, if_, join_blocks, seen_template
 from dy2st.runtime.faults import refuse_fault
+from dy2st.runtime.interruptions import Interrupted
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import is_plain_object, made_content, made_template, old_objects
 from dy2st.runtime.structure import decode, encode
@@ -143,7 +144,7 @@ def plain(body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thu
         try:
             body()
         except BaseException as error:
-            if handler is None:
+            if handler is None or isinstance(error, Interrupted):
                 raise
             handler(error)
         else:
@@ -201,7 +202,7 @@ def with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | Non
             body()
         except Diverged:
             diverged = True
-        except (Dy2stError, RecursionError):
+        except (Dy2stError, RecursionError, Interrupted):
             raise
         except BaseException as found:
             refuse_fault(found)

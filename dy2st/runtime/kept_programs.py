@@ -19,6 +19,7 @@ from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.packed import CannotPack, LateProgram, Places, numbered, pack, places_of, unpack
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.cpu.kept import cache, identity
+from dy2st.runtime.interruptions import delivered, go_on
 
 Derived = tuple[Sequence[Program], Sequence[int]]
 _LEAST = 24
@@ -46,12 +47,19 @@ def may_be_kept(source: Program, how: str) -> bool:
 
 def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
     """Return the Programs that `make` makes of `source`, with numbers that belong to them, as `derived` does."""
+    return delivered(_derivation, source, how, make)
+
+
+def _derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
     key = _key(source, how) if cache.folder() is not None else None
     if key is None:
-        return make()
+        made = make()
+        go_on()
+        return made
     places = _places_of(source)
     kept = _read(key, places)
     made = make() if kept is None else kept
+    go_on()
     for number, program in enumerate(made[0]):
         program.made_as = f"{key} {number}" if program is not source else None
     if kept is not None:

@@ -21,6 +21,7 @@ from dy2st.runtime.checkpointing import Policy, loop_attributes
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import if_, predicate, seen_template
 from dy2st.runtime.faults import refuse_fault
+from dy2st.runtime.interruptions import Interrupted
 from dy2st.runtime.log import Key
 from dy2st.runtime.made_in_branch import made_content, made_template, old_objects, was_there
 from dy2st.runtime.meeting import meet
@@ -266,7 +267,7 @@ class Loop:
             try:
                 with trace.carrying(self.get), trace.loans.turn(child.parent):
                     after = turn()
-            except (Dy2stError, KeyboardInterrupt):
+            except (Dy2stError, KeyboardInterrupt, Interrupted):
                 raise
             except BaseException as error:
                 refuse_fault(error)

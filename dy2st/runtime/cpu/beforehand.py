@@ -63,9 +63,9 @@ def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterato
         with often():
             yield
     finally:
+        _state.works = False
         ended.set()
         thread.join()
-        _state.works = False
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import stat
 import time
 
 from dy2st.runtime.cpu.kept import trust
+from dy2st.runtime.interruptions import go_on
 
 _DIGEST = 32
 _SUFFIX, _PART = ".o", ".part"
@@ -82,6 +83,7 @@ def read(key: str) -> bytes | None:
 
 def write(key: str, content: bytes) -> None:
     """Keep content under a key. A folder that cannot be written to keeps nothing: the cache only saves time."""
+    go_on()
     if len(content) + _DIGEST > trust.MOST_BYTES:
         return
     with contextlib.suppress(OSError):

@@ -1,0 +1,189 @@
+"""Signals in first calls: what the handler raises arrives at the caller, and nothing stays half done."""
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+import dy2st as paddle
+from dy2st.forks import Gate
+from dy2st.ir.context import current
+from dy2st.jit import trace as tracing
+from dy2st.jit.known_run import UNSEEN, guarded, unseen
+from dy2st.runtime import interruptions
+from dy2st.runtime.interruptions import Interrupted, comes_from_handler, delivered, go_on
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+
+
+@pytest.fixture
+def handler():
+    """Return what sets a handler of SIGALRM for a test."""
+    before = signal.getsignal(signal.SIGALRM)
+    yield lambda handle: signal.signal(signal.SIGALRM, handle)
+    signal.signal(signal.SIGALRM, before)
+
+
+def raising(*_: Any) -> None:
+    raise TimeoutError("over time")
+
+
+class Handler:
+    """A handler that is an object."""
+
+    def __call__(self, *_: Any) -> None:
+        raise TimeoutError("over time")
+
+    def method(self, *_: Any) -> None:
+        raise TimeoutError("over time")
+
+
+HANDLERS = [raising, functools.partial(raising, 1), Handler(), Handler().method, lambda *_: raising()]
+
+
+# ---- at random moments ---------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("TimeoutError", 12),
+        ("KeyboardInterrupt", 12),
+        pytest.param("TimeoutError", 150, marks=pytest.mark.soak),
+        pytest.param("KeyError", 150, marks=pytest.mark.soak),
+        pytest.param("KeyboardInterrupt", 150, marks=pytest.mark.soak),
+    ],
+)
+def test_a_signal_at_any_moment_arrives_and_leaves_nothing_half_done(kind: str, count: int, backend: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.jit.interrupted_calls", kind, str(count), "7"],
+        env={**os.environ, "DY2ST_BACKEND": backend, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]
+
+
+# ---- at chosen moments ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("caught", [OSError, TimeoutError, Exception])
+@pytest.mark.parametrize("handle", HANDLERS, ids=["function", "partial", "object", "method", "lambda"])
+def test_what_catches_such_errors_does_not_catch_it(handler: Any, handle: Any, caught: type[Exception]) -> None:
+    def work() -> str:
+        try:
+            signal.raise_signal(signal.SIGALRM)
+        except caught:
+            return "caught"
+        return "went on"
+
+    handler(handle)
+    with pytest.raises(TimeoutError, match="over time") as found:
+        delivered(work)
+    assert comes_from_handler(found.value)
+    assert signal.getsignal(signal.SIGALRM) == handle
+
+
+def test_what_drops_it_does_not_keep_it_from_arriving(handler: Any) -> None:
+    done: list[str] = []
+
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGALRM)
+        except Interrupted:
+            pass
+        done.append("dropped")
+        go_on()
+        done.append("went on")
+
+    handler(raising)
+    with pytest.raises(TimeoutError, match="over time"):
+        delivered(work)
+    assert done == ["dropped"]
+    go_on()
+
+
+def test_a_handler_that_raises_nothing_changes_nothing(handler: Any) -> None:
+    seen: list[int] = []
+    handler(lambda number, frame: seen.append(number))
+    assert delivered(lambda: signal.raise_signal(signal.SIGALRM) or 3) == 3
+    assert seen == [signal.SIGALRM]
+
+
+def test_a_handler_that_is_set_meanwhile_stays(handler: Any) -> None:
+    kept: list[Any] = []
+    handler(raising)
+    delivered(lambda: kept.append(signal.signal(signal.SIGALRM, signal.SIG_IGN)))
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+    signal.signal(signal.SIGALRM, kept[0])  # as the user's function does at its end, outside
+    with pytest.raises(TimeoutError, match="over time"):
+        signal.raise_signal(signal.SIGALRM)
+
+
+def test_errors_of_the_work_itself_are_its_own(handler: Any) -> None:
+    handler(raising)
+    with pytest.raises(KeyError, match="its own") as found:
+        delivered(lambda: {}["its own"])
+    assert not comes_from_handler(found.value)
+    assert not interruptions._State.is_inside
+
+
+def test_other_threads_leave_handlers_alone(handler: Any) -> None:
+    handler(raising)
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: delivered(lambda: found.append(signal.getsignal(signal.SIGALRM))))
+    thread.start()
+    thread.join()
+    assert found == [raising]
+
+
+def test_a_signal_while_a_function_is_traced_arrives(handler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Net(paddle.nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = self.create_parameter([2])
+
+        @paddle.jit.to_static
+        def forward(self, x: Any) -> Any:
+            if x.sum() > 0:
+                x = x * 2
+            return x * self.w
+
+    def interrupted(*given: Any) -> Any:
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGALRM)
+
+    handler(raising)
+    net, x = Net(), paddle.ones([2])
+    before = net.w.numpy().copy()
+    monkeypatch.setattr(tracing, "output_template", interrupted)
+    with pytest.raises(TimeoutError, match="over time"):
+        net(x)
+    assert current().trace is None
+    assert (net.w.numpy() == before).all()
+    for _ in range(4):
+        assert net(x).tolist() == (2 * before).tolist()
+    assert len(net.forward.program_cache) == 1
+
+
+def test_a_signal_where_a_call_is_recognised_arrives(handler: Any) -> None:
+    handler(raising)
+    scope: dict[str, Any] = {"unseen": unseen, "UNSEEN": UNSEEN, "arrive": signal.raise_signal}
+    look = "\n    ".join(["def look(number):", *guarded(["arrive(number)", "{}['gone']"])])
+    exec(look, scope)
+    with pytest.raises(TimeoutError, match="over time"):
+        scope["look"](signal.SIGALRM)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    assert scope["look"](signal.SIGALRM) is UNSEEN
+
+
+# ---- locks ---------------------------------------------------------------------------------------------------------
+def test_a_fork_does_not_wait_for_a_gate_that_a_signal_left_shut() -> None:
+    gate = Gate(level=9)
+    gate.__enter__()  # and never out of it again
+    gate.close()
+    gate.open()
+    with gate:
+        pass
