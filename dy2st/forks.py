@@ -13,7 +13,7 @@ import threading
 import weakref
 
 
-class ForkLock(_thread.RLock):
+class ForkLock(_thread.RLock):  # pyright: ignore[reportGeneralTypeIssues]  typeshed says final, CPython does not
     """A lock that a thread may take again, and that a fork takes; of two, the one of the lower level is taken first.
 
     `with` takes it in C: in a method written in Python a signal may come between taking it and saying so.

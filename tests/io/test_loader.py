@@ -193,3 +193,35 @@ def test_streams_refuse_order_and_workers():
 def test_samples_that_make_no_batch_are_named(samples, kind, text):
     with pytest.raises(kind, match=text):
         list(DataLoader(samples, batch_size=2))
+
+
+class Tensors(Squares):
+    def __getitem__(self, i):
+        return paddle.tanh(paddle.full([8], i)).numpy(), np.float32(i)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("backend", ["native", "auto"])
+def test_workers_beside_a_training_whose_code_is_being_made(monkeypatch, tmp_path, backend):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
+    for width in (16, 17, 18):  # a Program each
+        network = paddle.nn.Sequential(paddle.nn.Linear(8, width), paddle.nn.Tanh(), paddle.nn.Linear(width, 1))
+        optimizer = paddle.optimizer.Adam(0.01, parameters=network.parameters())
+
+        @paddle.jit.to_static
+        def step(x, y, network=network, optimizer=optimizer):
+            loss = ((network(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        losses = []
+        for x, y in DataLoader(Tensors(24), batch_size=4, num_workers=2, timeout=60):
+            losses.append(float(step(x, y.reshape([-1, 1]))))
+            if len(losses) == 2:
+                assert len(list(DataLoader(Tensors(8), batch_size=4, num_workers=2, timeout=60))) == 2
+        assert len(losses) == 6
+        assert np.isfinite(losses).all()

@@ -45,18 +45,20 @@ def deep(x, n):
     return deep(parts * 0.1 + paddle.tanh(x @ x), n - 1) * 0.99
 
 
-@pytest.mark.parametrize("depth", [50, 3000])
-def test_recursion_on_a_small_stack(depth):
+@pytest.mark.parametrize("size", [192, 256, 512, 1024])
+@pytest.mark.parametrize("depth", [50, 880, 3000])
+def test_recursion_on_a_small_stack(depth, size):
     function, found = static(deep), []
     x = paddle.ones([4])
 
     def work():
         try:
-            found.append(function(x, paddle.to_tensor(depth)).numpy())
+            for _ in range(3):
+                found.append(function(x, paddle.to_tensor(depth)).numpy())
         except RecursionError as error:
             found.append(error)
 
-    old = threading.stack_size(1024 * 1024)
+    old = threading.stack_size(size * 1024)
     try:
         thread = threading.Thread(target=work)
         thread.start()
@@ -64,6 +66,8 @@ def test_recursion_on_a_small_stack(depth):
     finally:
         threading.stack_size(old)
     if depth == 50:
-        np.testing.assert_allclose(found[0], deep(x, paddle.to_tensor(depth)).numpy(), rtol=1e-4)
-    else:
+        want = deep(x, paddle.to_tensor(depth)).numpy()
+        for one in found:
+            np.testing.assert_allclose(one, want, rtol=1e-4)
+    elif depth == 3000 or isinstance(found[0], RecursionError):
         assert "called too deeply" in str(found[0])

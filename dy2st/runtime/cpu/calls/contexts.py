@@ -7,6 +7,7 @@ import functools
 import weakref
 from collections.abc import Callable
 
+from dy2st.runtime.cpu.calls import stacks as stacks  # native code finds what it provides
 from dy2st.runtime.cpu.calls import support
 from dy2st.runtime.cpu.calls.host import Calls, Run, entry_address
 from dy2st.runtime.cpu.calls.signals import Kept

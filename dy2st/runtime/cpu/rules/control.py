@@ -23,8 +23,6 @@ from dy2st.runtime.errors import too_deep
 
 DEEPEST = 900
 """How many calls of functions of a Program may be in progress; Python's own functions may nest about as deeply."""
-MOST_STACK = 256 * 1024
-"""How many bytes of stack calls may use: half of what threads have where they have little."""
 Made = Sequence[Components]
 
 
@@ -200,10 +198,10 @@ def _keep_to_the_stack(w: Writer, place: str, deeper: str) -> None:
     """Write that the interpreter takes over where calls have used their share of the thread's stack."""
     f, field = w.f, w.f.offset("%context", STACK)
     here = f.value(f"ptrtoint ptr {place} to i64")
-    first = f.value(f"icmp eq i64 {deeper}, 1")
-    f.store("i64", f.value(f"select i1 {first}, i64 {here}, i64 {f.load('i64', field)}"), field)
-    used = f.value(f"sub i64 {f.load('i64', field)}, {here}")
-    w.demand(f.value(f"icmp slt i64 {used}, {MOST_STACK}"))
+    with f.when(f.value(f"icmp eq i64 {deeper}, 1"), "first"):
+        w.module.add("dy2st.lowest", "declare i64 @dy2st.lowest(i64)")
+        f.store("i64", f.call("i64", "@dy2st.lowest", f"i64 {here}"), field)
+    w.demand(f.value(f"icmp sgt i64 {here}, {f.load('i64', field)}"))
 
 
 def _deep(operation: Operation, name: str) -> HostCall:
