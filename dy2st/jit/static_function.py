@@ -274,7 +274,7 @@ class StaticFunction(Locked):
             self._fall_back(key, error)
             return None, made
         except Exception as error:
-            if self._full_graph:
+            if self._full_graph or isinstance(error, RecursionError):
                 raise
             raise Undecided(key, made, error) from None
         go_on()

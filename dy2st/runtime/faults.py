@@ -28,7 +28,9 @@ HANDS_ON = dis.opmap["CALL_FUNCTION_EX"]
 
 
 def refuse_fault(error: BaseException) -> None:
-    """Raise TraceError where `error` is a fault of the converter."""
+    """Raise TraceError where `error` is a fault of the converter; a RecursionError is the caller's."""
+    if isinstance(error, RecursionError):
+        raise error
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
