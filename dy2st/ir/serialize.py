@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeGuard
 
 from dy2st.dtypes import DType
 from dy2st.errors import FileFormatError, InvalidProgram, ProgramSyntaxError, located
+from dy2st.ir.checker.check import check
 from dy2st.ir.literals import Array, is_array, parse_inline, write_inline
 from dy2st.ir.location import Location
 from dy2st.ir.opdef import REGISTRY
@@ -37,6 +38,7 @@ MAX_TYPE_TEXT = 20_000
 MAX_RANK = 64
 MAX_TERMS = 4096
 """How many terms the product of a type's extents may have: a few extents of many terms could take forever."""
+_MOST_REASON = 700
 _BASE_NAME = re.compile(r"[^\\/]*$")
 
 Json = Any
@@ -53,15 +55,20 @@ def to_json(program: Program) -> tuple[dict[str, Json], dict[str, Array]]:
     return {"entry": program.entry, "functions": functions}, writer.arrays
 
 
-def from_json(data: Json, arrays: Mapping[str, Array]) -> Program:
-    """Return the Program that `to_json` wrote; FileFormatError says where the data are not one."""
+def from_json(data: Json, arrays: Mapping[str, Array], called: Collection[str] | None = None) -> Program:
+    """Return the Program that `to_json` wrote; FileFormatError says where the data are not one.
+
+    Nothing in it is taken for true: `ir/checker` types it anew. `called` are the functions that something outside of
+    the Program may call; all of them where it is None.
+    """
     reader = _Reader(arrays)
     try:
         program = reader.program(data)
         verify(program)
+        check(program, called)
     except InvalidProgram as error:
         reason = "; ".join(line.strip() for line in str(error).splitlines())
-        raise FileFormatError(f"the Program in the file breaks a rule: {reason}") from error
+        raise FileFormatError(f"the Program in the file breaks a rule: {reason:.{_MOST_REASON}}") from error
     except RecursionError as error:
         raise FileFormatError("the Program in the file is nested too deeply") from error
     return program

@@ -11,7 +11,7 @@ import numpy as np
 
 from dy2st.files import generations, plain_safetensors, program_file, regular, state_files, state_reading
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
-from dy2st.jit.saved_program import from_metadata, to_metadata
+from dy2st.jit.saved_program import called_functions, from_metadata, to_metadata
 from dy2st.jit.saving import saved_layer
 from dy2st.jit.translated_layer import TranslatedLayer, now, reserved
 from dy2st.runtime import places
@@ -68,7 +68,8 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     metadata, data, arrays = program_file.read(target, private=True)
     with regular.errors_of(target):
         constants = {name: _read_only(array) for name, array in arrays.items() if name.startswith(CONSTANT)}
-        return TranslatedLayer(from_metadata(metadata, from_json(data, constants), arrays))
+        program = from_json(data, constants, called_functions(metadata))
+        return TranslatedLayer(from_metadata(metadata, program, arrays))
 
 
 def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:

@@ -149,6 +149,14 @@ def from_metadata(data: Json, program: Program, arrays: Mapping[str, np.ndarray]
     return SavedLayer(program, made, state, training)
 
 
+def called_functions(metadata: Json) -> list[str]:
+    """Return the functions of a Program that the methods of a file call, as far as it says: `from_metadata` checks."""
+    methods = metadata.get("methods") if type(metadata) is dict else None
+    found = [m.get("programs") for m in (methods.values() if type(methods) is dict else ()) if type(m) is dict]
+    calls = [c.get("function") for p in found if type(p) is list for c in p if type(c) is dict]
+    return [name for name in calls if type(name) is str]
+
+
 def _state(data: Json, arrays: Mapping[str, np.ndarray]) -> dict[str, StateTensor]:
     found: dict[str, StateTensor] = {}
     for said in _list(data, "the state"):

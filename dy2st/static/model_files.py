@@ -81,7 +81,7 @@ def load_inference_model(
     metadata, data, arrays = program_file.read(target, private=True)
     with regular.errors_of(target):
         constants = {name: array for name, array in arrays.items() if name.startswith(CONSTANT)}
-        made = from_json(data, constants)
+        made = from_json(data, constants, ())
         arguments, results = _checked(metadata, made, arrays)
     block = made.block
     recorder = ProgramRecorder(Builder(block))

@@ -61,7 +61,7 @@ def loops() -> Program:
     cx, cn = body.argument(MATRIX, "x"), body.argument(INT, "n")
     turn = body.child()
     i, tx = turn.argument(INT, "i"), turn.argument(MATRIX, "x")
-    turn.emit("print", [i, tx], {"template": ("turn", None, None), "sep": " ", "end": "\n"})
+    turn.emit("print", [i, tx], {"template": ("turn", ("", "", ""), ("Tensor:True", "", "")), "sep": " ", "end": "\n"})
     turn.block.results = [turn.mul(tx, tx)]
     inner = body.emit("counted_while", [cn, cx], {"carried": 1, "reverse": True}, [turn.block])
     rest = body.scalar_sub(cn, 1)

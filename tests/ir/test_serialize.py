@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from dy2st.errors import FileFormatError, InvalidProgram
 from dy2st.ir.builder import Builder
+from dy2st.ir.checker.check import check
+from dy2st.ir.clone import clone_program
 from dy2st.ir.equality import structurally_equal
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Program, Value
@@ -30,7 +32,9 @@ def through_json(program: Program) -> Program:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_round_trip(name: str) -> None:
-    assert structurally_equal(through_json(EVERY[name]), EVERY[name], names=True)
+    typed = clone_program(EVERY[name])
+    check(typed)
+    assert structurally_equal(through_json(EVERY[name]), typed, names=True)
 
 
 @given(st.integers(0, 2**32))

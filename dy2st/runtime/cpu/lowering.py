@@ -36,7 +36,7 @@ from dy2st.runtime.cpu.rules.small import small
 from dy2st.runtime.cpu.rules.tensors import unfilled
 from dy2st.runtime.cpu.runs.joint_runs import run_groups
 from dy2st.runtime.cpu.text.emit import Function
-from dy2st.runtime.cpu.text.representation import kinds
+from dy2st.runtime.cpu.text.representation import function_name, kinds
 
 
 def prepared(program: Program, strict: bool = False) -> Program:
@@ -65,14 +65,14 @@ def lower(program: Program, target: Target) -> Unit:
     for name, text in ({**GUARDED, **OLD} if are_guarded() else FUNCTIONS).items():
         unit.kernels.add(name, text)
     for name, block in program.functions.items():
-        unit.module.add(f"dy2st.f.{name}", _function(unit, name, block))
+        unit.module.add(function_name(name), _function(unit, name, block))
     return unit
 
 
 def _function(unit: Unit, name: str, block: Block) -> str:
     entry = name == unit.program.entry
     f = Function(
-        f"dy2st.f.{name}", [("ptr", "%context"), ("ptr", "%operands"), ("ptr", "%results")], "i32",
+        function_name(name), [("ptr", "%context"), ("ptr", "%operands"), ("ptr", "%results")], "i32",
         linkage="" if entry else "internal", also="nounwind",
     )  # fmt: skip
     writer = Writer(unit, f)

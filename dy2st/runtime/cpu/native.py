@@ -23,7 +23,7 @@ from dy2st.runtime.cpu.hurry import Haste
 from dy2st.runtime.cpu.kept.products import Product, kept, made, note_program
 from dy2st.runtime.cpu.machine_code.engine import load
 from dy2st.runtime.cpu.memory.blocks import INTERRUPTED, OK
-from dy2st.runtime.cpu.text.representation import in_registers, kinds
+from dy2st.runtime.cpu.text.representation import function_name, in_registers, kinds
 from dy2st.runtime.cpu.threads import pool as pool  # code that was kept finds what it provides
 from dy2st.runtime.handed import Handed
 from dy2st.runtime.kept_programs import fingerprint_of
@@ -181,7 +181,7 @@ class NativePlan(Locked):
     def _row_function(self) -> Any:
         """Return the Program's function, from rows of components to a row of components."""
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        made: Any = kind(self._code.address(f"dy2st.f.{self.program.entry}"))
+        made: Any = kind(self._code.address(function_name(self.program.entry)))
         made.owner = self._code.owner  # who calls it holds the code then
         return made
 

@@ -21,7 +21,7 @@ from dy2st.runtime.cpu.calls.entry_lists import Lists, Taken, is_made, is_read
 from dy2st.runtime.cpu.calls.entry_tables import Line, known_function, lines_of, made_function, table
 from dy2st.runtime.cpu.memory.blocks import INTERRUPTED, OBJECTS, OK, PLATE, RUN, TURN
 from dy2st.runtime.cpu.text.emit import Function, Module
-from dy2st.runtime.cpu.text.representation import kinds
+from dy2st.runtime.cpu.text.representation import function_name, kinds
 from dy2st.shapes import Dim
 
 FREE_COUNT, FREE_CONTEXTS = 0, 8
@@ -58,7 +58,7 @@ class Entry(Lists):
         self._note_objects(context)
         turn = f.offset(context, TURN)
         f.store("i64", f.value(f"add i64 {f.load('i64', turn)}, 1"), turn)
-        status = f.call("i32", f"@dy2st.f.{self.program.entry}", f"ptr {context}", f"ptr {given}", f"ptr {made}")
+        status = f.call("i32", f"@{function_name(self.program.entry)}", f"ptr {context}", f"ptr {given}", f"ptr {made}")
         if self.takes_long:
             self.module.add("dy2st.take_lock", "declare void @dy2st.take_lock()")
             f.call("void", "@dy2st.take_lock")

@@ -18,7 +18,7 @@ from dy2st.runtime.cpu.rules.polling import polling
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.shared_loops import shared_loop
 from dy2st.runtime.cpu.rules.weights import hand_on_packed, packed_once
-from dy2st.runtime.cpu.text.representation import Components, element_kind, in_registers, is_small, kinds
+from dy2st.runtime.cpu.text.representation import Components, element_kind, function_name, in_registers, is_small, kinds
 from dy2st.runtime.errors import too_deep
 
 DEEPEST = 900
@@ -179,7 +179,7 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         w.host(_deep(operation, name), [])
     _keep_to_the_stack(w, given, deeper)
     f.store("i64", deeper, depth)
-    status = f.call("i32", f"@dy2st.f.{name}", "ptr %context", f"ptr {given}", f"ptr {made}")
+    status = f.call("i32", f"@{function_name(name)}", "ptr %context", f"ptr {given}", f"ptr {made}")
     f.store("i64", f.value(f"sub i64 {f.load('i64', depth)}, 1"), depth)
     with w.unlikely(f.value(f"icmp eq i32 {status}, {RAISED}"), "raised"):
         w.host(HostCall(_again, (), (), operation.location, calling=True), [])

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterator, Sequence
 
 from dy2st.dtypes import DType, float16
@@ -68,6 +69,18 @@ class Strided(tuple[str, ...]):
         made = Strided(components)
         made.strides = tuple(strides)
         return made
+
+
+_PLAIN = re.compile(r"(?!hex\.)[A-Za-z0-9_.]+")
+
+
+def function_name(name: str) -> str:
+    """Return what a function of a Program is called in LLVM IR: a file may give it any name, which is no IR.
+
+    >>> function_name("forward"), function_name("f(")
+    ('dy2st.f.forward', 'dy2st.f.hex.6628')
+    """
+    return f"dy2st.f.{name if _PLAIN.fullmatch(name) else 'hex.' + name.encode(errors='surrogatepass').hex()}"
 
 
 def is_native(dtype: DType) -> bool:

@@ -1,0 +1,195 @@
+"""Type rules of ops that go element by element, and of numbers: tables of what they take and give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int64
+from dy2st.ir.checker.given import RULES, Given, rule
+from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType, Type
+from dy2st.shapes import broadcast
+
+_PART = {complex64: float32, complex128: float64}
+_WHOLE = {float32: complex64, float64: complex128}
+
+# operands, kinds of elements, result (= that of the operands, ? bool, | the real part's): ops
+_TABLE = """
+1 fc    = acos acosh asin asinh atan atanh cos cosh exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid
+1 fc    = silu log_sigmoid sin sinh sqrt tan tanh erf erfinv i0e i1e lgamma digamma
+1 biufc = square relu sign neg conj round
+1 biuf  = floor ceil trunc
+1 biu   = bitwise_not
+1 biufc | abs
+1 c     | real imag
+1 biufc ? logical_not isnan isinf isfinite
+2 biufc = add sub mul safe_mul pow maximum minimum fmax fmin
+2 fc    = div
+2 f     = atan2 hypot nextafter
+2 biuf  = floordiv mod fmod
+2 biu   = bitwise_and bitwise_or bitwise_xor
+2 iu    = shift_left shift_right gcd lcm
+2 biufc ? eq ne lt le gt ge logical_and logical_or logical_xor
+"""
+
+
+def _entered(count: int, kinds: str, result: str, names: Sequence[str]) -> None:
+    def check(g: Given) -> Sequence[Type]:
+        g.count(count)
+        first = g.tensors(0, kinds)[0]
+        for i in range(1, count):
+            g.same_shape(i)
+        dtype = {"=": first.dtype, "?": bool_, "|": _PART.get(first.dtype, first.dtype)}[result]
+        return (TensorType(dtype, first.shape),)
+
+    for name in names:
+        RULES[name] = check
+
+
+for _line in _TABLE.strip().splitlines():
+    _count, _kinds, _result, *_names = _line.split()
+    _entered(int(_count), _kinds, _result, _names)
+
+
+@rule("where")
+def _where(g: Given) -> Sequence[Type]:
+    g.count(3)
+    g.tensor(0, "b")
+    x, _ = g.tensors(1)
+    g.same_shape(1)
+    g.same_shape(2)
+    return (TensorType(x.dtype, g.tensor(0).shape),)
+
+
+@rule("complex")
+def _complex_(g: Given) -> Sequence[Type]:
+    g.count(2)
+    x, _ = g.tensors(0, "f")
+    g.require(x.dtype in _WHOLE, f"operands are {x.dtype.name}")
+    g.same_shape(1)
+    return (TensorType(_WHOLE[x.dtype], x.shape),)
+
+
+@rule("polygamma")
+def _polygamma(g: Given) -> Sequence[Type]:
+    g.count(1)
+    g.whole("n", 0, 1000)
+    return (g.tensor(0, "f"),)
+
+
+@rule("softplus")
+def _softplus(g: Given) -> Sequence[Type]:
+    g.count(1)
+    g.real("beta")
+    g.real("threshold")
+    return (g.tensor(0, "fc"),)
+
+
+@rule("gelu")
+def _gelu(g: Given) -> Sequence[Type]:
+    g.count(1)
+    g.flag("approximate")
+    return (g.tensor(0, "fc"),)
+
+
+@rule("cast")
+def _cast(g: Given) -> Sequence[Type]:
+    g.count(1)
+    return (TensorType(g.dtype(), g.tensor(0).shape),)
+
+
+@rule("ones_like")
+def _ones_like(g: Given) -> Sequence[Type]:
+    g.count(1)
+    return (g.tensor(0),)
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------------
+_NUMBERS = ("int", "float", "bool")
+_EXACT = ("scalar_add", "scalar_sub", "scalar_mul")
+
+
+@rule("scalar_constant")
+def _constant(g: Given) -> Sequence[Type]:
+    g.count(0)
+    value = g.attribute("value")
+    if type(value) is int:
+        return (ScalarType("int", value),)
+    return (BOOL if type(value) is bool else FLOAT if type(value) is float else g.refuse(f"value is {value!r:.40}"),)
+
+
+@rule("scalar_add scalar_sub scalar_mul scalar_floordiv scalar_mod scalar_min scalar_max scalar_pow")
+def _arithmetic(g: Given) -> Sequence[Type]:
+    g.count(2)
+    a, b = g.number(0, *_NUMBERS), g.number(1, *_NUMBERS)
+    if g.name in ("scalar_min", "scalar_max") and a.kind == b.kind == "bool":
+        return (BOOL,)
+    if "float" in (a.kind, b.kind):
+        return (FLOAT,)
+    if g.name in _EXACT and a.extent is not None and b.extent is not None:
+        p, q = a.extent, b.extent
+        return (ScalarType("int", p + q if g.name == "scalar_add" else p - q if g.name == "scalar_sub" else p * q),)
+    return (INT,)
+
+
+@rule("scalar_and scalar_or scalar_xor")
+def _bitwise(g: Given) -> Sequence[Type]:
+    g.count(2)
+    a, b = g.number(0, "int", "bool"), g.number(1, "int", "bool")
+    return (BOOL if a.kind == b.kind == "bool" else INT,)
+
+
+@rule("scalar_truediv")
+def _divided(g: Given) -> Sequence[Type]:
+    g.count(2)
+    g.numbers(0, 2, *_NUMBERS)
+    return (FLOAT,)
+
+
+@rule("scalar_lt scalar_le scalar_eq scalar_ne scalar_gt scalar_ge")
+def _compared(g: Given) -> Sequence[Type]:
+    g.count(2)
+    g.numbers(0, 2, *_NUMBERS)
+    return (BOOL,)
+
+
+@rule("scalar_neg scalar_abs scalar_not scalar_bool scalar_int scalar_float scalar_round")
+def _unary(g: Given) -> Sequence[Type]:
+    g.count(1)
+    kind = g.number(0, *_NUMBERS).kind
+    if g.name == "scalar_round":
+        digits = g.attribute("digits")
+        g.require(digits is None or g.small(digits, "digits", -400, 400) == digits, "digits")
+        return (FLOAT if kind == "float" and digits is not None else INT,)
+    fixed = {"scalar_not": BOOL, "scalar_bool": BOOL, "scalar_int": INT, "scalar_float": FLOAT}
+    return (fixed.get(g.name) or (FLOAT if kind == "float" else INT),)
+
+
+@rule("scalar_to_tensor")
+def _to_tensor(g: Given) -> Sequence[Type]:
+    g.count(1)
+    g.number(0, *_NUMBERS)
+    return (TensorType(g.dtype(), ()),)
+
+
+@rule("item")
+def _item(g: Given) -> Sequence[Type]:
+    g.count(1)
+    kind = g.tensor(0, "biuf").dtype.kind
+    return (BOOL if kind == "b" else INT if kind in "iu" else FLOAT,)
+
+
+@rule("broadcast_extent")
+def _broadcast_extent(g: Given) -> Sequence[Type]:
+    g.count(2)
+    a, b = g.number(0).extent, g.number(1).extent
+    if a is not None and b is not None:
+        if isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b):
+            return (INT,)  # the run raises
+        return (ScalarType("int", broadcast(a, b)),)
+    known = b if a is None else a
+    return (ScalarType("int", known if isinstance(known, int) and known != 1 else None),)
+
+
+def accumulated(t: TensorType) -> TensorType:
+    """Return the type in which elements are added up, or multiplied."""
+    return TensorType(int64, t.shape) if t.dtype.kind in "biu" else t

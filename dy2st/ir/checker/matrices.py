@@ -1,0 +1,300 @@
+"""Type rules of ops on axes, matrices and windows: reductions, scans, products, norms, convolution and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
+from dy2st.ir.checker.elementwise import accumulated
+from dy2st.ir.checker.given import Given, Place, rule
+from dy2st.ir.checker.joining import Known
+from dy2st.ir.checker.shapes import typed
+from dy2st.ir.types import TensorType, Type
+from dy2st.shapes import Extent
+
+_MOST = 2**31
+
+
+# ---- along axes ----------------------------------------------------------------------------------------------------
+def _without(shape: Sequence[Known], axes: Sequence[int], keep: bool) -> list[Known]:
+    return [1 if i in axes else e for i, e in enumerate(shape) if keep or i not in axes]
+
+
+@rule("sum mean prod max top min all any logsumexp")
+def _reduction(g: Given) -> Sequence[Type]:
+    g.count(1)
+    x = g.tensor(0)
+    dtype = x.dtype
+    if g.name in ("sum", "prod"):
+        dtype = accumulated(x).dtype
+    elif g.name in ("all", "any"):
+        dtype = bool_
+    elif g.name == "mean":
+        dtype = float32 if x.dtype.kind in "biu" else x.dtype
+    return (typed(dtype, _without(x.shape, g.axes("axis", x.rank), g.flag("keepdim"))),)
+
+
+@rule("argmax argmin")
+def _extreme_place(g: Given) -> Sequence[Type]:
+    g.count(1)
+    x = g.tensor(0)
+    axes = tuple(range(x.rank)) if g.attribute("axis") is None else (g.axis("axis", x.rank),)
+    return (typed(int64, _without(x.shape, axes, g.flag("keepdim"))),)
+
+
+@rule("cumsum cumprod cummax cummin linear_scan softmax log_softmax sort argsort fft")
+def _along(g: Given) -> Sequence[Type]:
+    name = g.name
+    g.count(2 if name == "linear_scan" else 1)
+    kinds = {"softmax": "f", "log_softmax": "f", "fft": "c", "linear_scan": "fc"}
+    x = g.tensor(0, kinds.get(name, "biufc"))
+    g.require(x.rank > 0 or g.attribute("axis") in (0, -1) or g.axis("axis", x.rank) < 0, "axis")
+    if x.rank:
+        g.axis("axis", x.rank)
+    for flag in ("reverse", "exclusive", "descending", "inverse"):
+        if flag in g.attributes:
+            g.flag(flag)
+    if name == "fft":
+        g.text("norm", "backward", "ortho", "forward")
+    if name == "linear_scan":
+        g.like(1, x.dtype)
+        g.same_shape(1)
+    if name in ("cummax", "cummin"):
+        return (x, TensorType(int64, x.shape))
+    return (
+        TensorType(int64, x.shape) if name == "argsort" else accumulated(x) if name in ("cumsum", "cumprod") else x,
+    )
+
+
+@rule("topk")
+def _topk(g: Given) -> Sequence[Type]:
+    g.count(1)
+    x = g.tensor(0, least=1)
+    axis, k = g.axis("axis", x.rank), g.whole("k", 0, _MOST)
+    g.flag("largest")
+    g.flag("sorted")
+    extent = x.shape[axis]
+    g.require(not isinstance(extent, int) or k <= extent, f"{k} of {extent}")
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return (TensorType(x.dtype, shape), TensorType(int64, shape))
+
+
+@rule("softmax_cross_entropy")
+def _cross_entropy(g: Given) -> Sequence[Type]:
+    g.count(2)
+    x, labels = g.tensor(0, "f", least=1), g.tensor(1, "iu")
+    axis = g.axis("axis", x.rank)
+    g.whole("ignore_index")
+    g.require(labels.rank == x.rank, f"labels of rank {labels.rank}")
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    for a, b in zip(labels.shape, shape, strict=True):
+        g.equal(a, b)
+    return (TensorType(x.dtype, shape),)
+
+
+@rule("layer_norm batch_norm_train batch_norm_infer")
+def _norm(g: Given) -> Sequence[Type]:
+    g.count(5 if g.name == "batch_norm_infer" else 3)
+    x = g.tensor(0, "f", least=1)
+    g.real("epsilon")
+    if g.name == "layer_norm":
+        first = x.rank - g.whole("rank", 0, x.rank)
+        axes = tuple(range(first, x.rank))
+        small = TensorType(x.dtype, (*x.shape[:first], *(1,) * len(axes)))
+    else:
+        axes = (g.axis("axis", x.rank),)
+        small = TensorType(x.dtype, (x.shape[axes[0]],))
+    for i in range(1, len(g.types)):
+        part = g.like(i, x.dtype, len(axes))
+        for a, axis in zip(part.shape, axes, strict=True):
+            g.equal(a, x.shape[axis])
+    return (x,) if g.name == "batch_norm_infer" else (x, small, small)
+
+
+# ---- matrices ------------------------------------------------------------------------------------------------------
+@rule("matmul matmul_add")
+def _matmul(g: Given) -> Sequence[Type]:
+    adds = g.name == "matmul_add"
+    g.count(3 if adds else 2)
+    x, y = g.tensor(0, least=2), g.tensor(1, least=2)
+    made = _product(g, 0, 1, x, y, g.flag("transpose_x"), g.flag("transpose_y"))
+    if not adds:
+        return (made,)
+    z = g.like(2, x.dtype, x.rank)
+    for a, b in zip(z.shape, made.shape, strict=True):
+        g.equal(a, b)
+    return (z,)
+
+
+def _product(g: Given, i: int, j: int, x: TensorType, y: TensorType, left: bool, right: bool) -> TensorType:
+    """Return the type of a product; `i` and `j` are the operands that tell the extents of batches, -1 for none."""
+    g.require(x.dtype is y.dtype and x.rank == y.rank >= 2, f"{x} and {y}")
+    rows, inner = (x.shape[-1], x.shape[-2]) if left else (x.shape[-2], x.shape[-1])
+    other, columns = (y.shape[-1], y.shape[-2]) if right else (y.shape[-2], y.shape[-1])
+    g.equal(inner, other, "inner extents")
+    if x.shape[:-2] != y.shape[:-2]:
+        g.require(i >= 0 and j >= 0, "batches differ")
+        rank = x.rank
+        batch: list[int | Place] = [(i, a) for a in range(rank - 2)]
+        g.shaped(j, [*batch, (j, rank - 2), (j, rank - 1)])
+    return TensorType(x.dtype, (*x.shape[:-2], rows, columns))
+
+
+@rule("attention attention_grad attention_mask_grad")
+def _attention(g: Given) -> Sequence[Type]:
+    fixed = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}[g.name]
+    q, k, v, *rest = [g.tensor(i, "f", least=2) for i in range(fixed)]
+    g.flag("causal")
+    more = len(g.types) - fixed
+    masks, drops = more % (2 + q.rank), more // (2 + q.rank)
+    g.require(masks < 2 and drops < 2 and (masks == 1 or g.name != "attention_mask_grad"), f"{len(g.types)} operands")
+    scores = _product(g, 0, 1, q, k, False, True)
+    if masks:
+        mask = g.like(fixed, q.dtype, q.rank)
+        for a, b in zip(mask.shape, scores.shape, strict=True):
+            if a != 1:
+                g.equal(a, b)
+    for i in range(fixed + masks, len(g.types)):  # seed and draw, what is kept and its factor, extents
+        g.number(i, "float" if i - fixed - masks in (2, 3) else "int")
+    g.same_batch(v, 2)
+    made = _product(g, 0, 2, scores, v, False, False)
+    if not rest:
+        return (made,)
+    ct = rest[0]
+    g.require(ct.dtype is q.dtype and ct.rank == q.rank, f"a cotangent of type {ct}")
+    g.same_batch(ct, 3)
+    for a, b in zip(ct.shape[-2:], made.shape[-2:], strict=True):
+        g.equal(a, b)
+    batch = q.shape[:-2]
+    if g.name == "attention_mask_grad":
+        return (g.tensor(4),)
+    rows, columns = ct.shape[-2], v.shape[-2]
+    return (
+        TensorType(q.dtype, (*batch, rows, k.shape[-1])),
+        TensorType(q.dtype, (*batch, scores.shape[-1], q.shape[-1])),
+        TensorType(q.dtype, (*batch, columns, ct.shape[-1])),
+    )
+
+
+@rule("inverse det slogdet cholesky eigh eig matrix_exp solve matrix_exp_slope lu qr svd")
+def _linear_algebra(g: Given) -> Sequence[Type]:
+    name = g.name
+    g.count(2 if name in ("solve", "matrix_exp_slope") else 1)
+    a = g.tensor(0, "fc", least=2)
+    batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
+    if name in ("lu", "qr", "svd"):
+        least: Known = rows if rows == columns else None
+        if isinstance(rows, int) and isinstance(columns, int):
+            least = min(rows, columns)
+        if name == "lu":
+            return (a, typed(int32, (*batch, least)))
+        left, right = typed(a.dtype, (*batch, rows, least)), typed(a.dtype, (*batch, least, columns))
+        return (left, right) if name == "qr" else (left, typed(a.dtype, (*batch, least)), right)
+    g.equal(rows, columns, "rows and columns")
+    if name in ("det", "slogdet"):
+        return (TensorType(a.dtype, batch),) * (1 if name == "det" else 2)
+    if name == "eigh":
+        return (TensorType(a.dtype, a.shape[:-1]), a)
+    if name == "eig":
+        dtype = complex128 if a.dtype is float64 else complex64
+        return (TensorType(dtype, a.shape[:-1]), TensorType(dtype, a.shape))
+    if name == "solve":
+        y = g.like(1, a.dtype, a.rank)
+        g.equal(y.shape[-2], columns)
+        places: list[int | Place] = [(0, i) for i in range(a.rank - 2)]
+        g.shaped(1, [*places, (1, a.rank - 2), (1, a.rank - 1)])
+        return (typed(a.dtype, (*batch, *y.shape[-2:])),)
+    if name == "matrix_exp_slope":
+        e = g.like(1, a.dtype, a.rank)
+        g.equal(e.shape[-1], e.shape[-2])
+        for p, q in zip(a.shape[:-2], e.shape[:-2], strict=True):
+            g.equal(p, q)
+        return (e,)
+    return (a,)
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------
+def _steps(g: Given, rank: int, *names: str) -> list[tuple[int, ...]]:
+    return [g.wholes(name, 1, _MOST, rank) for name in names]
+
+
+def _windows(extent: Known, kernel: Known, stride: int, padding: tuple[int, int], dilation: int, g: Given) -> Known:
+    if extent is None or kernel is None:
+        return None
+    room: Extent = extent + sum(padding) - ((kernel - 1) * dilation + 1)
+    g.require(not isinstance(room, int) or room >= 0, "a window that does not fit")
+    return (room + stride) // stride
+
+
+@rule("conv conv_input_grad conv_weight_grad")
+def _conv(g: Given) -> Sequence[Type]:
+    plain = g.name == "conv"
+    a, b = g.tensor(0, "biufc", least=3), g.tensor(1, least=3)
+    g.require(a.rank == b.rank <= 5 and a.dtype is b.dtype, f"{a} and {b}")
+    rank = a.rank - 2
+    stride, dilation = _steps(g, rank, "stride", "dilation")
+    padding, groups = g.pairs("padding", rank), g.whole("groups", 1, _MOST)
+    if plain:
+        g.count(2)
+        _channels(g, a.shape, b.shape, groups)
+        axes = zip(a.shape[2:], b.shape[2:], stride, padding, dilation, strict=True)
+        return (typed(a.dtype, (a.shape[0], b.shape[0], *(_windows(n, k, s, p, d, g) for n, k, s, p, d in axes))),)
+    shape = g.shape("shape", 2)
+    g.require(len(shape) == a.rank, "shape of another rank")
+    if g.name == "conv_input_grad":
+        _channels(g, shape, b.shape, groups)
+        g.equal(a.shape[1], b.shape[0])
+    else:
+        _channels(g, a.shape, shape, groups)
+        g.equal(b.shape[1], shape[0])
+    return (typed(a.dtype, shape),)
+
+
+def _channels(g: Given, x: Sequence[Known], w: Sequence[Known], groups: int) -> None:
+    g.require(not isinstance(w[0], int) or w[0] % groups == 0, f"{w[0]} filters in {groups} groups")
+    if isinstance(w[1], int):
+        g.equal(x[1], w[1] * groups, "channels")
+
+
+@rule("max_pool avg_pool avg_pool_grad")
+def _pool(g: Given) -> Sequence[Type]:
+    x = g.tensor(0, "biuf", least=3)
+    rank = x.rank - 2
+    kernel, stride = _steps(g, rank, "kernel", "stride")
+    padding, ceil = g.pairs("padding", rank), g.flag("ceil_mode")
+    if "exclusive" in g.attributes:
+        g.flag("exclusive")
+    g.require(all(max(p) < k for p, k in zip(padding, kernel, strict=True)), "padding as wide as the window")
+    if g.name == "avg_pool_grad":
+        shape = g.shape("shape", 1)
+        g.require(len(shape) == x.rank, "shape of another rank")
+        return (typed(x.dtype, shape),)
+    g.count(1)
+    counts: list[Known] = []
+    for extent, k, s, (low, high) in zip(x.shape[2:], kernel, stride, padding, strict=True):
+        if not ceil:
+            counts.append(_windows(extent, k, s, (low, high), 1, g))
+        elif isinstance(extent, int):
+            g.require(extent + low + high >= 1, "a window that does not fit")
+            count = max(0, -(-(extent + low + high - k) // s)) + 1
+            counts.append(count - 1 if (count - 1) * s >= extent + low else count)
+        else:
+            counts.append(None)
+    shape = (*x.shape[:2], *counts)
+    return (typed(x.dtype, shape), typed(int64, shape)) if g.name == "max_pool" else (typed(x.dtype, shape),)
+
+
+@rule("adaptive_avg_pool adaptive_max_pool adaptive_avg_pool_grad")
+def _adaptive_pool(g: Given) -> Sequence[Type]:
+    x = g.tensor(0, "biuf", least=3)
+    output = g.wholes("output", 1, _MOST, x.rank - 2)
+    if g.name == "adaptive_avg_pool_grad":
+        shape = g.shape("shape", 1)
+        g.require(len(shape) == x.rank, "shape of another rank")
+        for a, b in zip(x.shape[2:], output, strict=True):
+            g.equal(a, b)
+        return (typed(x.dtype, shape),)
+    g.count(1)
+    g.require(not any(e == 0 for e in x.shape[2:]), "an extent of 0")
+    made = TensorType(x.dtype, (*x.shape[:2], *output))
+    return (made, TensorType(int64, made.shape)) if g.name == "adaptive_max_pool" else (made,)

@@ -1,0 +1,100 @@
+"""The process that loads and runs changed Programs, one a line of its input: a crash ends it, and nothing else.
+
+python -m tests.fuzzing.victim < numbers        each line: seed, number
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from dy2st.errors import Dy2stError, FileFormatError
+from dy2st.ir.serialize import from_json
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.native import NativePlan
+from tests.fuzzing.corpus import Entry, entries, operands
+from tests.fuzzing.mutations import mutated
+from tests.runtime.cpu.native import Guarded
+
+EXPECTED = (Dy2stError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError, MemoryError, RecursionError,
+            UnboundLocalError, KeyError, np.linalg.LinAlgError)  # fmt: skip
+"""What a Program may raise of itself: what its operations raise on values that they do not take."""
+LONGEST = 1000
+MEMORY = 6 << 30
+SECONDS = 10
+
+
+class TookLong(BaseException):
+    """A Program that ran until the alarm; that a signal ends it is what is asked of it."""
+
+
+def _alarm(*_: Any) -> None:
+    raise TookLong
+
+
+def changed(corpus: list[Entry], seed: int, number: int) -> tuple[str, Any, dict[str, Any], random.Random]:
+    """Return the Program of a number: always the same one."""
+    rng = random.Random(f"{seed}/{number}")
+    name, data, arrays = corpus[rng.randrange(len(corpus))] if rng.random() < 0.6 else rng.choice(corpus[-14:])
+    return name, mutated(data, [e[1] for e in rng.sample(corpus, 3)], rng), arrays, rng
+
+
+def attempt(corpus: list[Entry], seed: int, number: int) -> str:
+    """Load and run a Program; return what became of it, "FAULT ..." for what must not be."""
+    name, data, arrays, rng = changed(corpus, seed, number)
+    stage = "loading"
+    signal.alarm(SECONDS)
+    try:
+        program = from_json(data, arrays)
+        stage = "compiling"
+        plan = NativePlan(program)
+        stage = "running"
+        for _ in range(2):
+            given = operands(program, rng)
+            if given is None:
+                return "no operands"
+            guarded = [Guarded(np.ascontiguousarray(x)).array if isinstance(t, TensorType) and x.size else x
+                       for t, x in zip(program.argument_types, given, strict=True)]  # fmt: skip
+            plan.run(guarded)
+        return "ran"
+    except FileFormatError as error:
+        return _judged(error, "refused") if stage == "loading" else f"FAULT {stage} {name}: {error!r:.200}"
+    except (TookLong, KeyboardInterrupt):
+        return f"took long ({stage})" if stage == "running" else f"FAULT {stage} {name}: more than {SECONDS} s"
+    except EXPECTED as error:
+        if stage == "running":
+            return _judged(error, "raised")
+        return f"FAULT {stage} {name}: {type(error).__name__}: {error!s:.300}"
+    except Exception as error:
+        return f"FAULT {stage} {name}: {type(error).__name__}: {error!s:.300}"
+    finally:
+        signal.alarm(0)
+
+
+def _judged(error: Exception, word: str) -> str:
+    return word if len(str(error)) <= LONGEST else f"FAULT a text of {len(str(error))} letters: {error!s:.100}"
+
+
+def main() -> None:
+    os.environ["DY2ST_GUARD"] = "1"
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, _alarm)
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Programs print
+    corpus = entries()
+    answers.write("ready\n")
+    for line in sys.stdin:
+        seed, number = map(int, line.split())
+        answers.write(f"{attempt(corpus, seed, number)!r}\n")
+
+
+if __name__ == "__main__":
+    main()
