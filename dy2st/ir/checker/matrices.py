@@ -176,10 +176,10 @@ def _attention(g: Given) -> Sequence[Type]:
     )
 
 
-@rule("inverse det slogdet cholesky eigh eig matrix_exp solve matrix_exp_slope lu qr svd")
+@rule("inverse det slogdet cholesky eigh eig matrix_exp solve matrix_exp_slope lu qr svd adjugate adjugate_slope")
 def _linear_algebra(g: Given) -> Sequence[Type]:
     name = g.name
-    g.count(2 if name in ("solve", "matrix_exp_slope") else 1)
+    g.count(2 if name in ("solve", "matrix_exp_slope", "adjugate_slope") else 1)
     a = g.tensor(0, "fc", least=2)
     batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
     if name in ("lu", "qr", "svd"):
@@ -204,7 +204,7 @@ def _linear_algebra(g: Given) -> Sequence[Type]:
         places: list[int | Place] = [(0, i) for i in range(a.rank - 2)]
         g.shaped(1, [*places, (1, a.rank - 2), (1, a.rank - 1)])
         return (typed(a.dtype, (*batch, *y.shape[-2:])),)
-    if name == "matrix_exp_slope":
+    if name in ("matrix_exp_slope", "adjugate_slope"):
         e = g.like(1, a.dtype, a.rank)
         g.equal(e.shape[-1], e.shape[-2])
         for p, q in zip(a.shape[:-2], e.shape[:-2], strict=True):

@@ -8,6 +8,9 @@ import pytest
 
 from dy2st.errors import FileFormatError
 from dy2st.ir.checker.check import check
+from dy2st.ir.checker.control import CONTROL
+from dy2st.ir.checker.given import RULES
+from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.parser import parse
 from dy2st.ir.serialize import from_json, to_json
 from dy2st.ir.verifier import verify
@@ -218,3 +221,9 @@ def test_types_that_are_checked_stay_as_they_are_when_checked_again() -> None:
     before = str(program)
     check(program)
     assert str(program) == before
+
+
+def test_every_op_that_may_stand_in_a_file_has_a_rule() -> None:
+    missing = [n for n, op in REGISTRY.items() if op.saveable and n not in RULES and n not in CONTROL]
+    assert missing == [], "write their type rules in dy2st/ir/checker, apart from the op's own"
+    assert not {*RULES, *CONTROL} - set(REGISTRY)
