@@ -1,8 +1,9 @@
 """Which op of the language stood at which position in the Programs of random functions.
 
-Positions: `loop` and `branch`, inside of a block of one; `carried`, a value that a loop hands to its next iteration;
-`early`, a value of a branch inside of a loop, which is how a value leaves one; `derived`, in a function whose gradient
-was asked for. An op that the generator writes and that is not seen at each of them is a hole: an error.
+Positions: `loop` and `branch`, inside of a block of one; `carried`, what goes into a value that a loop hands to its
+next iteration; `early`, what goes into a value of a branch inside of a loop, which is how a value leaves one;
+`derived`, in a function whose gradient was asked for. An op that the generator writes and that is not seen at each of
+them is a hole: an error.
 """
 
 from collections import Counter
@@ -11,7 +12,6 @@ from typing import Any
 
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Block, Operation, Program
-from dy2st.ir.types import TensorType
 
 POSITIONS = ("loop", "branch", "carried", "early", "derived")
 LOOPS = ("while_loop", "counted_while")
@@ -33,13 +33,15 @@ def positions(program: Program, *, derived: bool) -> Seen:
 
 
 def _walk(block: Block, around: frozenset[str]) -> Iterator[tuple[Operation, frozenset[str]]]:
-    """Yield operations with their positions; `around` has `loop` and `branch`."""
-    leaving = {id(value) for value in block.results}
-    for operation in block.operations:
-        places = around
-        if leaving & {id(result) for result in operation.results}:
-            places |= ({"carried"} if "body" in around else set()) | ({"early"} if "end" in around else set())
-        yield operation, places - {"body", "end"}
+    """Yield operations with their positions; `around` has `loop` and `branch`, and what kind of block this is."""
+    wanted = {id(value) for value in block.results}
+    leaving = ({"carried"} if "body" in around else set()) | ({"early"} if "end" in around else set())
+    for operation in reversed(block.operations):
+        places = around - {"body", "end"}
+        if wanted & {id(result) for result in operation.results}:
+            places |= leaving
+            wanted |= {id(operand) for operand in operation.operands}
+        yield operation, places
         for inner in operation.blocks:
             yield from _walk(inner, _inside(operation.op.name, around))
 
@@ -54,17 +56,11 @@ def _inside(name: str, around: frozenset[str]) -> frozenset[str]:
     return outer
 
 
-NO_TENSOR = "its result is no tensor that a loop carries or a branch gives"
-SIMPLIFIED = "a pass or the builder replaces it there"
-ONE_POSITION: dict[str, dict[str, str]] = {}
-"""By op, the positions at which it cannot be seen, with the reason."""
-
-
 def holes(seen: Seen) -> list[str]:
-    """Name the positions at which an op of the generator was never seen, without those that have a reason."""
+    """Name the positions at which an op of the generator was never seen."""
     written = sorted({name for name, place in seen if place == "anywhere" and _is_on_tensors(name)})
     missing = ((name, place) for name in written for place in POSITIONS if not seen[name, place])
-    return [f"{name} {place}" for name, place in missing if place not in ONE_POSITION.get(name, {})]
+    return [f"{name} {place}" for name, place in missing]
 
 
 def unseen(seen: Seen) -> list[str]:
@@ -75,8 +71,3 @@ def unseen(seen: Seen) -> list[str]:
 def _is_on_tensors(name: str) -> bool:
     op: Any = REGISTRY[name]
     return not op.effect and not op.blocks and not name.startswith(("list_", "slots_", "scalar_", "variant_", "tuple_"))
-
-
-def has_tensor(operation: Operation) -> bool:
-    """Return whether an operation gives a tensor."""
-    return any(isinstance(result.type, TensorType) for result in operation.results)

@@ -277,12 +277,12 @@ def _takes_zeros_for_none(text: str, call: Call) -> bool:
 
 
 def without_zeros(seen: dict[str, Any]) -> dict[str, Any]:
-    """Return an outcome with None for gradients that are zero."""
+    """Return an outcome with None for gradients that are zero but for rounding."""
     return {name: _none_for_zeros(value) if name in ("gradients", "first") else value for name, value in seen.items()}
 
 
 def _none_for_zeros(parts: list[Any]) -> list[Any]:
-    return [None if p is None or not np.any(p[-1]) else p for p in parts]
+    return [None if p is None or np.all(np.abs(p[-1]) < 1e-6) else p for p in parts]
 
 
 def alike(a: Any, b: Any) -> bool:

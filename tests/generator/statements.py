@@ -206,6 +206,18 @@ class Programs(Numbers):
             return [*lines[: len(head)], step, *lines[len(head) :]]
         return [*lines, step]
 
+    def repeated(self, depth: int, in_loop: bool) -> list[str]:
+        """A loop around one function of the library: carried, in a branch, and left with."""
+        v, w = VECTORS if self.chance(2) else VECTORS[::-1]
+        form = self.one_of(self.functions) if self.chance(2) else f"{v} * {self.one_of(operations.NUMBERS)}"
+        first, second = (form.format(a=name, b=other, s="s") for name, other in ((v, w), (w, v)))
+        ways = (
+            ["    " + line for line in (f"if {self.test()}:", f"    {w} = {second}")],
+            ["    " + line for line in (f"if {self.test()}:", f"    return {second}")],
+            ["    " + line for line in (f"if {self.test()}:", f"    {w} = {second}", "    break")],
+        )
+        return [f"for i{depth} in range(n):", f"    {v} = {first}", *ways[self.below(3)]]
+
     def for_(self, depth: int, in_loop: bool) -> list[str]:
         i, v = f"i{depth}", f"v{depth}"
         head, count = (

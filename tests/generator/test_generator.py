@@ -96,5 +96,5 @@ def test_positions_of_an_operation_are_counted():
     seen = positions(function.concrete_program.main_program, derived=False)
     assert seen["tanh", "loop"] == seen["tanh", "branch"] == seen["tanh", "early"] == 1
     assert seen["tanh", "carried"] == seen["tanh", "derived"] == 0
-    assert "tanh carried" in holes(seen)
+    assert {"tanh carried", "tanh derived"} <= set(holes(seen))
     assert all(name in REGISTRY for name, _ in seen)
