@@ -33,7 +33,7 @@ from dy2st.runtime.templates import (
     template_of,
 )
 from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import Variant
+from dy2st.runtime.variant import SymbolicList, Variant
 
 HELPER = "_dy"
 """What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
@@ -138,8 +138,9 @@ def old_objects(trace: Any) -> set[int]:
         elif isinstance(x, (*CONTAINERS, tuple)):
             content = trace.log.get(("items", id(x))) if isinstance(x, CONTAINERS) else x
             content = x if content is MISSING else content
-            if isinstance(content, Variant):
-                content = [i for t in content.alternatives for i in named_in(t)]
+            if isinstance(content, (Variant, SymbolicList)):
+                held = content.alternatives if isinstance(content, Variant) else (content.element,)
+                content = [i for t in held for i in named_in(t)]
             items = content.values() if isinstance(content, dict) else content
             waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
         elif is_plain_object(x):
@@ -153,7 +154,7 @@ def old_objects(trace: Any) -> set[int]:
 def was_there(trace: Any, key: Key, old: set[int]) -> bool:
     """Say whether an entry of the write log is of something that was there before the block that is being closed."""
     if key[0] in ("items", "attr"):
-        if key[1] in old or key[1] in trace.external:
+        if key[1] in old or trace.is_from_outside(trace.log.owner(key)):
             return True
         return key[0] == "attr" and key[1] not in trace.made_objects and not is_plain_object(trace.log.owner(key))
     return key[0] != "data" or is_visible(trace, trace.log.objects[key[1]])

@@ -193,3 +193,14 @@ def test_an_object_in_a_list_gets_an_attribute_of_another_kind():
     for x, v, (items,) in run(f, lambda: [A(7)]):
         assert float(v) == (1.0 if x > 0 else 7.0)
         assert float(items[0].v) == x * 2
+
+
+def test_a_write_to_an_element_of_a_list_that_grew_reaches_the_callers_object():
+    def f(x, items, a):
+        if x > 0:
+            items.append(a)
+        items[0].v = 9
+
+    for x, _, (items, a) in run(f, lambda: [A(1), A(2)], lambda: A(3)):
+        assert [i.v for i in items] == ([9, 2, 3] if x > 0 else [9, 2])
+        assert a.v == 3
