@@ -29,11 +29,11 @@ Outcome = tuple[Any, Flattened | None, Undecided | None]
 
 def decide(
     found: Undecided, lock: AbstractContextManager[Any], open_ones: Openness,
-    fall_back: Callable[[Any, Dy2stError], None],
+    fall_back: Callable[[Any, Dy2stError], None], function: Any,
 ) -> None:  # fmt: skip
     """Take what tracing raised for a fault of the trace: the call did not raise when it ran eagerly."""
     with lock:
         if found.made.numbers or found.made.opened:
             open_ones.close_arguments(found.made)
         else:
-            fall_back(found.key, fault(found.error))
+            fall_back(found.key, fault(found.error, function))

@@ -18,12 +18,15 @@ from dy2st.runtime import (
     convert_loop,
     convert_match,
     convert_try,
+    operators,
 )
+from dy2st.runtime.barrier import natively
 from dy2st.runtime.contents import refuse_spliced
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
 from dy2st.runtime.impure import refusal, refuse_outside
+from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.pushed import generated
 from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.text import fstring
@@ -89,13 +92,15 @@ class Helper:
 
     def plain(self, trace: Any, x: Any) -> Any:
         """Return the truth of something that is not symbolic, as it stands in the trace."""
-        return x if trace is None else trace.content(x)
+        if trace is None:
+            return x
+        return operators.truth(trace, x) if is_plain_object(x) else trace.content(x)
 
     def settled(self, trace: Any, x: Any) -> Any:
         """Return a loop's test: a symbolic value, or a Python truth."""
         if trace.is_symbolic(x):
             return trace.truth(x) if isinstance(x, (list, SymbolicList, Variant)) else x
-        return bool(trace.content(x))
+        return bool(self.plain(trace, x))
 
     def bool_(self, x: Any) -> bool:
         try:
@@ -241,8 +246,10 @@ class Helper:
         own = convert_access.users_method(trace, target, f"__{IN_PLACE[op].__name__}__")
         if own is not None:
             return own(value)
+        if is_plain_object(target) or is_plain_object(value):
+            return operators.binary(trace, op[:-1], target, value)
         refuse_outside(trace, target)
-        return IN_PLACE[op](target, value)
+        return natively(trace, IN_PLACE[op], target, value)
 
     def aug_list(self, trace: Any, op: str, target: Any, value: Any) -> Any:
         """Do `target += value` or `target *= value` on a list, in the log."""
@@ -254,6 +261,27 @@ class Helper:
         else:
             trace.store(target, IN_PLACE[op](content, value))
         return target
+
+    def binary(self, sign: str, a: Any, b: Any) -> Any:
+        trace = current().trace
+        if trace is None:
+            return operators.BINARY[sign][0](a, b)
+        if sign in operators.COMPARING:
+            return convert_logic.compare_one(trace, a, sign, b)
+        return operators.binary(trace, sign, a, b)
+
+    def of_frame(self, f: Any) -> Any:
+        if current().trace is not None and f in (eval, exec, globals):
+            raise refusal(f"{f.__name__}() reaches what no Program sees", "write what it does into the function")
+        return f
+
+    def unary(self, sign: str, x: Any) -> Any:
+        trace = current().trace
+        return operators.UNARY[sign][0](x) if trace is None else operators.unary(trace, sign, x)
+
+    def items(self, x: Any) -> Any:
+        trace = current().trace
+        return x if trace is None else operators.items(trace, x)
 
     # ---- variables -------------------------------------------------------------------------------------------------
     def refuse_groups(self) -> None:

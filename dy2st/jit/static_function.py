@@ -152,7 +152,7 @@ class StaticFunction(Locked):
                 args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
             result = self.dygraph_function(*args, **keywords)
             if undecided is not None:
-                decide(undecided, self._lock, self._open, self._fall_back)
+                decide(undecided, self._lock, self._open, self._fall_back, self._function)
             return result
         except Exception as error:
             leave_as_eager(self.dygraph_function, error, args, keywords)

@@ -27,7 +27,7 @@ from dy2st.jit.refusals import refuse_generator
 from dy2st.jit.result_views import ResultView, views_among
 from dy2st.jit.sharing import Sharing
 from dy2st.records import field, record
-from dy2st.runtime import convert_if
+from dy2st.runtime import convert_if, convert_logic
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import Raised, emit_raise
@@ -174,6 +174,14 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         """Return `x.name`."""
         return HELPER.attr(x, name)
 
+    def compared(self, a: Any, sign: str, b: Any) -> Any:
+        """Return what a comparison gives."""
+        return convert_logic.compare_one(self, a, sign, b)
+
+    def negated(self, x: Any) -> Any:
+        """Return `not x`."""
+        return convert_logic.not_(self, x)
+
     def set_seed(self, seed: int) -> bool:
         """Seed the generator when the Program runs."""
         self.log.set(("seed",), None, Scalar(self.builder.scalar(seed)))
@@ -224,7 +232,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             if key[1:] and key[1] in self.made_objects:
                 continue
             owner = self.log.owner(key)
-            if isinstance(owner, Variant) or key[0] == "done" or (key[0] == "data" and self._is_own(owner)):
+            if isinstance(owner, Variant) or key[0] == "done" or (key[0] == "data" and self.is_own(owner)):
                 continue
             owner = self.arguments.get(id(owner), owner)
             if key[0] in ("data", "grad"):  # the tensor that stands there in each call
@@ -241,7 +249,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             values += encode(self, value, shape)
         return writes, values
 
-    def _is_own(self, t: Any) -> bool:
+    def is_own(self, t: Any) -> bool:
         """Say whether a tensor was made in this trace, so that nobody outside sees what is written to it."""
         own = isinstance(t, Tensor) and isinstance(t._payload, Value)
         return own and id(t) not in self.arguments and id(t) not in self.sources

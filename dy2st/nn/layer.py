@@ -19,6 +19,7 @@ from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
 from dy2st.nn.layer_attributes import RegisteredAttributes
 from dy2st.runtime import unique_name
 from dy2st.runtime.errors import user_traceback
+from dy2st.runtime.impure import in_trace, refusal
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.places import namespace
 from dy2st.runtime.tensor import Tensor
@@ -123,11 +124,26 @@ class Layer(RegisteredAttributes):
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> HookRemoveHelper:
         """Have `hook(layer, inputs)` called before `forward`; it may return other inputs."""
+        self._refuse_in_trace("register_forward_pre_hook")
         return HookRemoveHelper(self._forward_pre_hooks, hook, first=prepend)
 
     def register_forward_post_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> HookRemoveHelper:
         """Have `hook(layer, inputs, output)` called after `forward`; it may return another output."""
+        self._refuse_in_trace("register_forward_post_hook")
         return HookRemoveHelper(self._forward_post_hooks, hook, first=prepend)
+
+    def _is_outside_of_trace(self) -> bool:
+        """Say whether a function is being traced that has this layer from outside."""
+        trace = current().trace
+        return in_trace() and id(self) in trace.log.objects and id(self) not in trace.made_objects
+
+    def _refuse_in_trace(self, name: str) -> None:
+        """Raise TraceError where a Program would have to change which parts a layer has."""
+        if self._is_outside_of_trace():
+            raise refusal(
+                f"{name}() changes a {type(self).__name__} from outside, which a Program cannot do",
+                "call it outside of the function, or set an attribute that is there",
+            )
 
     # ---- what it owns ----------------------------------------------------------------------------------------------
     def create_parameter(
@@ -156,6 +172,7 @@ class Layer(RegisteredAttributes):
         """Register a parameter under a name; return it."""
         if parameter is not None and not isinstance(parameter, Parameter):
             raise TypeError(f"parameter {name!r} must be a Parameter or None, not {type(parameter).__name__}")
+        self._refuse_in_trace("add_parameter")
         self._check_free(name, "_parameters")
         self._parameters[name] = parameter
         return parameter
@@ -166,6 +183,7 @@ class Layer(RegisteredAttributes):
         """Register a sublayer under a name; return it."""
         if sublayer is not None and not isinstance(sublayer, Layer):
             raise TypeError(f"sublayer {name!r} must be a Layer or None, not {type(sublayer).__name__}")
+        self._refuse_in_trace("add_sublayer")
         self._sub_layers[str(name)] = sublayer
         return sublayer
 
@@ -175,6 +193,10 @@ class Layer(RegisteredAttributes):
         """Register a tensor that is state but not trained; `persistable` ones are saved."""
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"buffer {name!r} must be a Tensor or None, not {type(tensor).__name__}")
+        if self._is_outside_of_trace() and name in self._buffers:
+            current().trace.write_attribute(self, name, tensor)
+            return
+        self._refuse_in_trace("register_buffer")
         self._check_free(name, "_buffers")
         self._buffers[name] = tensor
         names = self._non_persistable_buffer_names_set

@@ -10,7 +10,17 @@ from typing import Any
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
-from dy2st.runtime.convert_access import attr, del_plain_attr, has_attr, set_as_object, set_attr, users_method
+from dy2st.runtime.barrier import natively
+from dy2st.runtime.convert_access import (
+    attr,
+    del_attr,
+    del_plain_attr,
+    has_attr,
+    set_as_object,
+    set_attr,
+    set_plain_attr,
+    users_method,
+)
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_iter import enumerate_, filter_, iter_, iterated, list_, map_, must_roll, next_, tuple_, zip_
 from dy2st.runtime.convert_logic import and_, as_bool, or_
@@ -18,6 +28,7 @@ from dy2st.runtime.convert_loop import fold
 from dy2st.runtime.convert_sort import extreme, sorted_
 from dy2st.runtime.convert_warn import warn
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.operators import truth, users_dunder
 from dy2st.runtime.pushed import Pushed, quantified
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import (
@@ -50,6 +61,9 @@ def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\
     trace.emit("print", operands, attributes)
 
 
+_BUILT_IN = frozenset((list, tuple, dict, set, frozenset, str, bytes, range))
+
+
 def len_(trace: Any, x: Any) -> Any:
     """Return `len(x)`."""
     if isinstance(x, Variant):
@@ -64,7 +78,9 @@ def len_(trace: Any, x: Any) -> Any:
             raise TypeError("len() of a 0-D tensor")
         return content.shape[0]
     own = users_method(trace, content, "__len__")
-    return len(content) if own is None else own()
+    if own is not None:
+        return own()
+    return len(content) if type(content) in _BUILT_IN else natively(trace, len, content)
 
 
 def range_(trace: Any, *bounds: Any) -> Any:
@@ -86,6 +102,9 @@ def _number(name: str) -> Callable[..., Any]:
             str(x)  # raises: Python needs it
         if isinstance(x, Scalar):
             return x if x.kind == name else Scalar(trace.emit(f"scalar_{name}", [x.value]))
+        own = users_dunder(type(x), f"__{name}__") or users_dunder(type(x), "__index__")
+        if own is not None and len(args) == 1:
+            return convert(trace, trace.callable(own)(x))
         return kind(*args, **keywords)
 
     return convert
@@ -93,7 +112,7 @@ def _number(name: str) -> Callable[..., Any]:
 
 def bool_(trace: Any, x: Any = False) -> Any:
     """Return `bool(x)`."""
-    return as_bool(trace, x) if trace.is_symbolic(x) else bool(trace.content(x))
+    return as_bool(trace, x) if trace.is_symbolic(x) else truth(trace, trace.content(x))
 
 
 def isinstance_(trace: Any, x: Any, kinds: Any) -> Any:
@@ -225,6 +244,14 @@ def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
     set_attr(trace, obj, name, value)
 
 
+def delattr_(trace: Any, obj: Any, name: Any) -> None:
+    """Do `delattr(...)`."""
+    if isinstance(name, Variant):
+        switch(trace, name, lambda n: delattr_(trace, obj, n))
+        return
+    del_attr(trace, obj, name)
+
+
 def hash_(trace: Any, x: Any) -> int:
     """Return `hash(x)` of a Python value; of a number that only the run will tell it cannot be known."""
     if isinstance(x, (Scalar, Variant)):
@@ -258,7 +285,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     abs: abs_, round: round_, list: list_, tuple: _over_list(tuple_), str: str_, enumerate: enumerate_, zip: zip_,
     reversed: symbolic_reversed, iter: iter_, next: next_, map: map_, filter: filter_, sorted: _over_list(sorted_),
     dict: _over_list(dict_),
-    object.__setattr__: set_as_object, object.__delattr__: del_plain_attr,
-    vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_,
+    object.__setattr__: set_as_object, object.__delattr__: del_plain_attr, type.__setattr__: set_plain_attr,
+    delattr: delattr_, vars: vars_, hash: hash_, warnings.warn: warn, repr: repr_, ascii: ascii_,
     format: format_,
 }  # fmt: skip

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.runtime.contents import Spliced, refuse_spliced
+from dy2st.runtime.barrier import natively
+from dy2st.runtime.contents import CONTAINERS, Spliced, refuse_spliced
 from dy2st.runtime.convert_access import attr, del_item, item, set_item
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.keys import is_open, lacks, with_key
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items
 from dy2st.runtime.log import MISSING
+from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.open_lists import change
 from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.scalar import Scalar
@@ -62,6 +65,30 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
     return functools.partial(_container_method, trace, obj, name, kind)
 
 
+_OF_C = (types.BuiltinMethodType, types.MethodWrapperType)
+_UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def bound_method(trace: Any, f: Any) -> Callable[..., Any] | None:
+    """Return what to call for a method of a container that is kept in a variable; None for anything else."""
+    if isinstance(f, _OF_C) and isinstance(f.__self__, CONTAINERS) and _is_converted(f.__self__, f.__name__):
+        kind = next(k for k in MUTATING if isinstance(f.__self__, k))
+        return functools.partial(_container_method, trace, f.__self__, f.__name__, kind)
+    if isinstance(f, _UNBOUND) and f.__objclass__ in MUTATING:  # `list.append`, also in a class that inherits it
+
+        def call(obj: Any, *args: Any, **keywords: Any) -> Any:
+            if isinstance(obj, f.__objclass__) and _is_converted(obj, f.__name__):
+                return _container_method(trace, obj, f.__name__, f.__objclass__, *args, **keywords)
+            return f(obj, *args, **keywords)
+
+        return call
+    return None
+
+
+def _is_converted(x: Any, name: str) -> bool:
+    return not name.startswith("__") or name in ITEM_METHODS
+
+
 def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
     refuse_spliced(args)
     if name in ITEM_METHODS:
@@ -92,7 +119,7 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
             return item(trace, obj, slice(None))
         if isinstance(content, SymbolicList):
             raise needs_value(f"list.{name}() of a list whose length only the run will tell")
-        found = getattr(content, name)(*args, **keywords)
+        found = _compared(trace, content, name, *args, **keywords)
         return list(found) if kind is dict and name in ("keys", "values", "items") else found
     if name == "extend" and kind is list and isinstance(trace.content(args[0]), SymbolicList):
         extend(trace, obj, args[0])
@@ -106,10 +133,18 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
         return change(trace, obj, content, name, *args)
     if name in ("pop", "popitem", "clear", "remove", "discard"):
         trace.found_keys.forget(obj)
-    result = getattr(content, name)(*(trace.content(a) for a in args) if name in ("extend", "update") else args,
-                                    **keywords)  # fmt: skip
+    given = tuple(map(trace.content, args)) if name in ("extend", "update") else args
+    result = _compared(trace, content, name, *given, **keywords)
     trace.store(obj, content)
     return result
+
+
+def _compared(trace: Any, content: Any, name: str, *args: Any, **keywords: Any) -> Any:
+    """Do something with the content of a container; what compares its items sees what the trace wrote to them."""
+    own = getattr(content, name)
+    if name in ("index", "count", "remove") and any(map(is_plain_object, (*content, *args))):
+        return natively(trace, own, *args, **keywords)
+    return own(*args, **keywords)
 
 
 _KEYED = ("get", "pop", "setdefault", "add", "discard", "remove", "move_to_end")

@@ -23,12 +23,14 @@ from dy2st.runtime.absent_attributes import (
     users_getattr,
 )
 from dy2st.runtime.attributes import attributes
+from dy2st.runtime.barrier import natively
 from dy2st.runtime.convert_if import if_exp, switch
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.keys import at_position, is_open, lacks, with_key
 from dy2st.runtime.list_methods import as_symbolic, list_slice
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.open_lists import change
+from dy2st.runtime.operators import users_dunder
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.settled_gradients import refuse_unsettled
 from dy2st.runtime.symbolic_range import list_item
@@ -115,12 +117,13 @@ def _is_plain(x: Any, name: str) -> bool:
 
 
 def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
-    """Return `obj.__dict__`; where the trace wrote attributes, a dict of them all as they stand."""
+    """Return a dict that stands for `obj.__dict__`: what is read from it and written to it are attributes."""
     if id(obj) in trace.constructing:
         vars(obj).update(trace.log.take_attributes(obj))
-    found = trace.attributes_of(obj)
-    real = vars(obj)
-    return real if len(found) == len(real) and all(found.get(k, MISSING) is x for k, x in real.items()) else found
+        return vars(obj)
+    made = dict(trace.attributes_of(obj))
+    trace.attribute_dicts[id(made)] = made, obj
+    return made
 
 
 def _of_made(trace: Any, obj: Any, name: str) -> Any:
@@ -254,6 +257,8 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
     if (own := users_method(trace, content, "__getitem__")) is not None:
         return own(key)
     key = trace.item(key) if isinstance(key, Tensor) else key
+    if type(content) in (list, tuple, str, range) and (own := users_dunder(type(key), "__index__")) is not None:
+        key = trace.callable(own)(key)
     if isinstance(key, Scalar) and isinstance(content, (list, tuple)):
         if any(map(trace.loans.has_parts, content)):
             return at_position(trace, key, content)
@@ -265,7 +270,10 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
         return found
     if isinstance(obj, dict) and hasattr(obj, "__missing__") and key not in content:
         return _missing(trace, obj, key)
-    return content[key]
+    return content[key] if type(content) in _BUILT_IN else natively(trace, operator.getitem, content, key)
+
+
+_BUILT_IN = frozenset((list, tuple, dict, str, bytes, range, deque))
 
 
 def _missing(trace: Any, obj: Any, key: Any) -> Any:
@@ -309,7 +317,7 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
         own = users_method(trace, obj, "__setitem__")
         if own is None:
             refuse_outside(trace, obj)
-        operator.setitem(obj, key, value) if own is None else own(key, value)
+        natively(trace, operator.setitem, obj, key, value) if own is None else own(key, value)
         return
     key = trace.item(key) if isinstance(key, Tensor) else key
     content = trace.writable(obj)
@@ -346,7 +354,7 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
         own = users_method(trace, obj, "__delitem__")
         if own is None:
             refuse_outside(trace, obj)
-        operator.delitem(obj, key) if own is None else own(key)
+        natively(trace, operator.delitem, obj, key) if own is None else own(key)
         return
     content = trace.writable(obj)
     if isinstance(content, Variant):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from dy2st.errors import NeedsPythonValue
+from dy2st.ir.context import current
 from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute, slots_of
+from dy2st.runtime.barrier import natively
 from dy2st.runtime.builtins_table import BUILTINS
+from dy2st.runtime.cached_calls import cached_call
 from dy2st.runtime.checkpointing import under_policy
+from dy2st.runtime.container_methods import bound_method
 from dy2st.runtime.contents import CONTAINERS, is_spliced, refuse_spliced
 from dy2st.runtime.convert_access import del_plain_attr, set_as_object
 from dy2st.runtime.convert_if import switch
@@ -21,8 +25,11 @@ from dy2st.runtime.convert_recursion import call_function
 from dy2st.runtime.impure import refuse_debugger, refuse_impure
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.math_functions import MATH
+from dy2st.runtime.operators import users_dunder
+from dy2st.runtime.reach import items_of, same
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.settings import Settable
+from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.text import Text
 from dy2st.runtime.traced_iterator import made_here
 from dy2st.runtime.undefined import Undefined
@@ -48,6 +55,8 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     trace.note_behaviour(f)
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)
+    if (own := bound_method(trace, f) or cached_call(trace, f, callable_for)) is not None:
+        return own
     if isinstance(f, types.MethodType) and convertible(f.__func__):
         return functools.partial(_call_of(trace, f.__func__), f.__self__)
     if convertible(f):
@@ -105,18 +114,63 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
     if variant is not None:
         return switch(trace, variant, lambda y: foreign_call(trace, f, *_put(trace, args, variant, y),
                                                              **_put(trace, keywords, variant, y)))  # fmt: skip
-    made = [plain(trace, x) for x in args]
-    words = {k: plain(trace, v) for k, v in keywords.items()}
     number = _find(trace, (args, keywords), Scalar)
     if number is None:
-        return made_here(trace, f(*made, **words))
+        return made_here(trace, _as_it_is(trace, f, args, keywords))
     mark = trace.checkpoint()
     try:
-        return made_here(trace, f(*made, **words))
+        return made_here(trace, _as_it_is(trace, f, args, keywords))
     except NeedsPythonValue:
         trace.rollback(mark)
     return _each_choice(trace, number, number.choices, lambda y: foreign_call(
         trace, f, *_put(trace, args, number, y), **_put(trace, keywords, number, y)))  # fmt: skip
+
+
+def _as_it_is(trace: Any, f: Callable[..., Any], args: Any, keywords: Any) -> Any:
+    """Call something that is not converted: the package's own code and lazy iterators with copies of what stands."""
+    if _takes_copies(f):
+        return f(*(_handed(trace, f, x) for x in args), **{k: _handed(trace, f, x) for k, x in keywords.items()})
+    result = natively(trace, f, *map(routed, args), **{k: routed(v) for k, v in keywords.items()})
+    for x in (*args, *keywords.values()):
+        _check_copy(trace, x)
+    return result
+
+
+def _check_copy(trace: Any, x: Any) -> None:
+    """Raise NeedsPythonValue where a call changed what stands for a container with one of several things in it."""
+    found = trace.copies.get(id(x))
+    if found is not None and not same(items_of(x), found[1]):
+        raise needs_value("a container is changed by code that is not converted, and holds one of several things")
+    for item in (x.values() if isinstance(x, dict) else x) if found is not None else ():
+        _check_copy(trace, item)
+
+
+def _handed(trace: Any, f: Any, x: Any) -> Any:
+    x = plain(trace, x)
+    return routed(x) if getattr(f, "__module__", "") == "itertools" else x
+
+
+def _takes_copies(f: Any) -> bool:
+    module = getattr(f, "__module__", None) or type(getattr(f, "__self__", f)).__module__
+    if isinstance(f, type):
+        return issubclass(f, (BaseException, Iterator)) or module.startswith(("dy2st.", "itertools"))
+    return module.startswith(("dy2st.", "itertools")) or isinstance(getattr(f, "__self__", None), (Tensor, Scalar))
+
+
+def routed(f: Any) -> Any:
+    """Return a function of the user's such that code which is not converted calls its converted form in a trace."""
+    if not isinstance(f, (types.FunctionType, types.MethodType, types.BuiltinMethodType)):
+        return f
+    inner = getattr(f, "__func__", f)
+    if not convertible(inner) and not isinstance(getattr(f, "__self__", None), CONTAINERS):
+        return f
+
+    @functools.wraps(f)
+    def call(*args: Any, **keywords: Any) -> Any:
+        trace = current().trace
+        return f(*args, **keywords) if trace is None else callable_for(trace, f)(*args, **keywords)
+
+    return call
 
 
 def note_settings(trace: Any, x: Any, depth: int = 0) -> None:
@@ -156,8 +210,13 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
     """Make an instance of a user's class; `__init__` is converted, as it may write to what is outside."""
     init = kind.__init__
     trace.note_behaviour(kind)
+    if users_dunder(kind, "__new__") is not None and type(kind).__call__ is type.__call__:
+        made = callable_for(trace, kind.__new__)(kind, *args, **keywords)
+        if isinstance(made, kind) and convertible(type(made).__init__):
+            callable_for(trace, type(made).__init__)(made, *args, **keywords)
+        return made
     if not _is_made_by_init(kind) or not convertible(init):
-        made = kind(*args, **keywords)
+        made = natively(trace, kind, *args, **keywords)
     else:
         made = object.__new__(kind)
         trace.constructing.add(id(made))
@@ -214,9 +273,12 @@ def _put(trace: Any, x: Any, old: Any, new: Any) -> Any:
     if isinstance(x, (list, tuple, dict)) and _find(trace, x, type(old)) is not None:
         content = trace.content(x)
         if isinstance(content, dict):
-            return {k: _put(trace, i, old, new) for k, i in content.items()}
-        items = [_put(trace, i, old, new) for i in content]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+            made: Any = {k: _put(trace, i, old, new) for k, i in content.items()}
+        else:
+            items = [_put(trace, i, old, new) for i in content]
+            made = type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        trace.copies[id(made)] = made, items_of(made)
+        return made
     if isinstance(x, slice):
         return slice(*(_put(trace, i, old, new) for i in (x.start, x.stop, x.step)))
     return x

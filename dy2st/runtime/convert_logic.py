@@ -13,6 +13,8 @@ from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
 from dy2st.runtime.extents import Extents
 from dy2st.runtime.keys import is_among, is_open
+from dy2st.runtime.made_in_branch import is_plain_object
+from dy2st.runtime.operators import compared, truth, users_dunder
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, sequence_of
 from dy2st.runtime.templates import Const, Number
@@ -38,7 +40,7 @@ def and_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | N
                 lambda: value,  # noqa: B023
                 assigned,
             )
-        if not first:
+        if not truth(trace, first):
             return first
         first = thunk()
     return first
@@ -56,7 +58,7 @@ def or_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | No
                 lambda: or_(trace, thunk(), thunks[i + 1 :], assigned),  # noqa: B023
                 assigned,
             )
-        if first:
+        if truth(trace, first):
             return first
         first = thunk()
     return first
@@ -65,7 +67,7 @@ def or_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | No
 def not_(trace: Any, x: Any) -> Any:
     """Return what `not x` gives."""
     if not trace.is_symbolic(x):
-        return not x
+        return not truth(trace, x)
     return Scalar(trace.emit("scalar_not", [as_bool(trace, x).value]))
 
 
@@ -104,7 +106,7 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
         a, b = (kind(x) if isinstance(x, Extents) else x for x in (a, b))
     if op in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple):
         return _equal_items(trace, a, b, op == "!=")
-    return COMPARISONS[op](a, b)
+    return compared(trace, op, a, b)
 
 
 def _equal_items(trace: Any, a: Any, b: Any, negate: bool) -> Any:
@@ -179,10 +181,12 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
         assert items is not None
         equal = SymbolicIterable(items.length, lambda i: compare_one(trace, items.get(i), "==", a), True)
         found = trace.callable(any)(equal)
-    elif isinstance(content, (list, tuple)) and (trace.is_symbolic(a) or any(map(trace.is_symbolic, content))):
+    elif isinstance(content, (list, tuple)) and (
+        _meets_symbols(trace, a) or any(_meets_symbols(trace, i) for i in content)
+    ):
         found = False
         for item in content:
-            one = True if item is a else item == a
+            one = True if item is a else compare_one(trace, item, "==", a)
             found = or_(trace, found, [lambda one=one: one])
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
     elif isinstance(content, range) and not content:
@@ -198,3 +202,8 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
     else:
         found = a in content
     return not_(trace, found) if negate else found
+
+
+def _meets_symbols(trace: Any, x: Any) -> bool:
+    """Say whether only converted code compares `x`: a value of the run, or an object that the user compares."""
+    return trace.is_symbolic(x) or (is_plain_object(x) and users_dunder(type(x), "__eq__") is not None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dy2st.dtypes import float64, int64
 from dy2st.ir.types import ScalarType
+from dy2st.runtime.barrier import natively
 from dy2st.runtime.container_methods import method
 from dy2st.runtime.convert_access import item
 from dy2st.runtime.convert_iter import collected, must_roll
@@ -37,11 +38,16 @@ def sorted_(trace: Any, items: Any, *, key: Any = None, reverse: bool = False) -
     known = list(trace.iterate(items))
     found = [call(x) for x in known]
     if not any(_is_symbolic(trace, k) for k in found):
-        return [known[i] for i in sorted(range(len(known)), key=found.__getitem__, reverse=reverse)]
+        return [known[i] for i in natively(trace, _places, found, reverse)]
     elements, keys = [], []
     trace.store(elements, as_symbolic(trace, known))
     trace.store(keys, as_symbolic(trace, [_components(trace, k) for k in found]))
     return _in_order(trace, elements, _columns(trace, keys), bool(reverse))
+
+
+def _places(keys: list[Any], reverse: bool) -> list[int]:
+    """Return the places of things in the order of their keys."""
+    return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
 
 
 def _is_symbolic(trace: Any, key: Any) -> bool:

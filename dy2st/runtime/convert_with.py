@@ -18,6 +18,7 @@ from typing import Any
 from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.location import error_at, is_user_frame, user_location
 from dy2st.ir.program import Operation
+from dy2st.runtime.barrier import natively
 from dy2st.runtime.convert_call import convertible
 from dy2st.runtime.convert_if import Diverged
 from dy2st.runtime.convert_recursion import call_function
@@ -70,7 +71,9 @@ def _call(trace: Any, manager: Any, name: str, *args: Any) -> Any:
     method = getattr(type(manager), name)
     if convertible(method):
         return call_function(trace, method, manager, *args)
-    return method(manager, *args)
+    if (method.__module__ or "").startswith("dy2st."):
+        return method(manager, *args)
+    return natively(trace, method, manager, *args)
 
 
 def _is_users(manager: Any) -> bool:

@@ -39,11 +39,11 @@ def refuse_fault(error: BaseException) -> None:
     raise fault(error) from error
 
 
-def fault(error: BaseException) -> TraceError:
-    """Return what is said of an exception that eager does not raise."""
+def fault(error: BaseException, function: Any = None) -> TraceError:
+    """Return what is said of an exception that eager does not raise, in the trace of a function."""
     return error_at(
         TraceError,
-        place_of(error.__traceback__),
+        place_of(error.__traceback__) if function is None else _innermost(error.__traceback__) or _place(function),
         f"dy2st failed to convert this, which is a fault of dy2st: {type(error).__name__}: {error}",
         "please report it with this function",
     )
@@ -53,10 +53,7 @@ def placed(error: Dy2stError, function: Any) -> None:
     """Let a refusal that names no line name the innermost line of the user's that it came from, or the function's."""
     if not isinstance(error, (TraceError, ConversionError)) or error.file is not None:
         return
-    place = _innermost(error.__traceback__)
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if place is None and code is not None:
-        place = Location(code.co_filename, code.co_firstlineno, code.co_name)
+    place = _innermost(error.__traceback__) or _place(function)
     if place is not None:
         error.file, error.line = place.file, place.line
         error.args = (located(error.reason, place.file, place.line, error.hint),)
@@ -69,6 +66,16 @@ def _is_fault(at: TracebackType) -> bool:
     return at.tb_frame.f_code.co_code[at.tb_lasti] not in (*RAISES, HANDS_ON)
 
 
+def _begins(traceback: TracebackType) -> bool:
+    return traceback.tb_frame.f_globals.get("__name__", "").startswith("dy2st.")
+
+
+def _place(function: Any) -> Location | None:
+    """Return where a function begins."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return None if code is None else Location(code.co_filename, code.co_firstlineno, code.co_name)
+
+
 def place_of(traceback: TracebackType | None) -> Location | None:
     """Return the innermost line of the user's that a traceback names, else the one that is running."""
     return _innermost(traceback) or user_location()
@@ -76,6 +83,8 @@ def place_of(traceback: TracebackType | None) -> Location | None:
 
 def _innermost(traceback: TracebackType | None) -> Location | None:
     found = None
+    while traceback is not None and not _begins(traceback):  # what called the static function is not at fault
+        traceback = traceback.tb_next
     while traceback is not None:
         if is_user_frame(traceback.tb_frame):
             code = traceback.tb_frame.f_code

@@ -32,9 +32,7 @@ _CALLS: tuple[Any, ...] = (
 _DEBUGGERS = frozenset(("pdb", "bdb", "ipdb", "pudb", "debugpy", "pydevd", "IPython"))
 _OF_PATHS = frozenset(("write_text", "write_bytes", "read_text", "read_bytes", "mkdir", "touch", "unlink", "rmdir",
                        "rename", "replace", "open", "exists", "iterdir", "glob", "stat"))  # fmt: skip
-_OF_ARRAYS = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setflags", "setfield", "tofile"))
-_OF_LISTS = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
-                       "insort_right"))  # fmt: skip
+OF_ARRAYS = frozenset(("fill", "sort", "partition", "put", "itemset", "resize", "setflags", "setfield", "tofile"))
 _OF_CONTAINERS = frozenset(("__setitem__", "__delitem__", "__iadd__", "__ior__", "__iand__", "__ixor__", "__isub__",
                             "__imul__", "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop",
                             "popitem", "remove", "reverse", "setdefault", "update"))  # fmt: skip
@@ -65,10 +63,6 @@ def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> N
             if getattr(f, "__module__", None) == "random" or isinstance(owner, types_of(*_RANDOM))
             else "call it outside of the function, and pass what it gives as an argument",
         )
-    if isinstance(owner, np.ndarray) and name in _OF_ARRAYS:
-        refuse_outside(trace, owner)
-    if name in _OF_LISTS and args:
-        refuse_outside(trace, args[0])
     if name in _OF_CONTAINERS and isinstance(f, (types.FunctionType, types.MethodType)):  # of a library, in Python
         refuse_outside(trace, args[0] if owner is None and args else owner)
 

@@ -22,6 +22,7 @@ from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.recorded_gradients import RecordedGradients
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.text import written
 from dy2st.runtime.variant import Variant
 
 
@@ -187,6 +188,10 @@ class Recorder(RecordedGradients):
     def item(self, t: Tensor) -> Scalar:
         """Return the one element of a tensor as a symbolic number."""
         return Scalar(self.builder.emit("item", [self.value_of(t)]))
+
+    def text_of_object(self, x: Any, conversion: str, spec: str) -> tuple[Any, list[Value]]:
+        """Return the part of a text for a Python object, and its operands."""
+        return written(x, conversion, spec), []
 
     def numpy_of(self, t: Tensor) -> Any:
         """Refuse: a symbolic tensor has no array yet."""

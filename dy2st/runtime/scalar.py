@@ -80,6 +80,8 @@ class Scalar:
         raise needs_value(f"the hash of a symbolic {self.kind} was needed (a key, or an item of a set)")
 
     def __repr__(self) -> str:
+        if getattr(current().trace, "natively", 0):
+            raise needs_value("code that is not converted needs the text of a number that only the run will tell")
         kind = self.value.type
         if isinstance(kind, ScalarType) and kind.extent is not None:
             return str(kind.extent)  # as other messages name it

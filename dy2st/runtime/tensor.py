@@ -253,6 +253,8 @@ class Tensor(TensorMethods):
 
     def __repr__(self) -> str:
         if isinstance(self._payload, Value):
+            if getattr(current().trace, "natively", 0):
+                raise needs_value("code that is not converted needs the text of a tensor")
             return f"Tensor(symbolic, {self._payload.type}, stop_gradient={self.stop_gradient})"
         return format_array(self._payload, self.stop_gradient, type(self)._printed_as)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,13 @@ def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tupl
     if isinstance(content, (list, tuple, dict)) and has_symbols(trace, content):
         parts, operands = _container_parts(trace, content)
         return ("parts", parts, "s", spec), operands
+    return trace.text_of_object(content, conversion, spec)
+
+
+def written(content: Any, conversion: str, spec: str) -> str:
+    """Return the text of a Python object, as a field of an f-string has it."""
     shown = repr(content) if conversion == "r" else ascii(content) if conversion == "a" else content
-    return format(shown, spec) if spec or (not isinstance(shown, str) and conversion != "s") else str(shown), []
+    return format(shown, spec) if spec or (not isinstance(shown, str) and conversion != "s") else str(shown)
 
 
 def _container_parts(trace: Any, x: Any) -> tuple[tuple[Part, ...], list[Value]]:
@@ -120,9 +126,14 @@ def fstring(trace: Any, *parts: Any) -> Any:
             template += value.template
             operands += value.operands
             continue
-        piece, more = text_part(trace, value, conversion or ("" if spec else "s"), spec or "")
+        piece, more = text_part(trace, value, conversion or ("" if spec or _formats_itself(value) else "s"), spec or "")
         template.append(piece)
         operands += more
     if not operands:
         return "".join(p for p in template if isinstance(p, str))
     return Text(tuple(template), operands)
+
+
+def _formats_itself(x: Any) -> bool:
+    """Say whether the class of an object says itself what an empty format gives."""
+    return not isinstance(x, (Tensor, Scalar, Variant)) and isinstance(type(x).__format__, FunctionType)

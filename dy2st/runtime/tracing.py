@@ -27,6 +27,7 @@ from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.list_methods import joined_items, widened
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.pushed import Pushed
+from dy2st.runtime.reach import seen_attributes
 from dy2st.runtime.recasting import recast
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.settled_loops import Notes
@@ -37,6 +38,7 @@ from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.text import text_part
 from dy2st.runtime.traced_iterator import Pulled, PulledIterator, check_moved
 from dy2st.runtime.undefined import Undefined
+from dy2st.runtime.users_text import text_of_object
 from dy2st.runtime.variant import SymbolicList, Variant
 
 
@@ -47,6 +49,14 @@ class Tracer(HeldByOthers):
         super().__init__(builder)
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
+        self.attribute_dicts: dict[int, tuple[Any, Any]] = {}
+        """What `vars` and `__dict__` gave, by id, each with its object."""
+        self.copies: dict[int, tuple[Any, Any]] = {}
+        """What stands for containers with one of several things in them in calls, by id, and its items."""
+        self.natively = 0
+        """How many calls of code that is not converted run now, inside of each other."""
+        self.born: dict[int, tuple[Any, Builder]] = {}
+        """Arrays and library objects that the trace made, by id, and the block in which it did."""
         self.constructing: set[int] = set()
         """Objects whose `__init__` runs."""
         self.made_classes: dict[int, type] = {}
@@ -116,6 +126,9 @@ class Tracer(HeldByOthers):
         """Return what `use` gives for the alternative that a variant is when the Program runs."""
         return switch(self, variant, use)
 
+    def text_of_object(self, x: Any, conversion: str, spec: str) -> tuple[Part, list[Value]]:
+        return text_of_object(self, x, conversion, spec)
+
     def text_of_alternative(self, x: Variant, tag: int, conversion: str, spec: str) -> Part:
         """Return the part of a text for what a variant is under a tag; its operand is the payload."""
         if not isinstance(x.alternatives[tag], (Const, Number, TensorLike)):
@@ -184,6 +197,23 @@ class Tracer(HeldByOthers):
         if key[0] in ("items", "tail"):
             return [] if key[0] == "tail" else copy.copy(owner)
         return self.real_attribute(owner, key[2])
+
+    def content(self, x: Any) -> Any:
+        """Return the content of a container as it stands in the trace, also of what `vars` gave."""
+        found = self.attribute_dicts.get(id(x))
+        return super().content(x) if found is None else seen_attributes(self, found[1])
+
+    def store(self, x: Any, content: Any) -> None:
+        """Write the content of a container; of what `vars` gave, the attributes of the object."""
+        found = self.attribute_dicts.get(id(x))
+        if found is None:
+            super().store(x, content)
+            return
+        before = self.attributes_of(found[1])
+        for name in dict.fromkeys((*before, *content)):
+            value = content.get(name, MISSING)
+            if value is not before.get(name, MISSING):
+                self.log_attribute(found[1], name, Undefined(name) if value is MISSING else value)
 
     def real_attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a real object, the placeholder when it has none."""

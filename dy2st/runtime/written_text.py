@@ -4,10 +4,12 @@ says the same.
 
 from __future__ import annotations
 
+import operator
 import re
 from string import Formatter
 from typing import Any
 
+from dy2st.runtime.barrier import natively
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.text import Text, fstring, has_symbols
 
@@ -19,7 +21,7 @@ def percent(trace: Any, text: str, values: Any) -> Any:
     given = values if isinstance(values, tuple) else (values,)
     content = trace.content(values)
     if not has_symbols(trace, given) and not (isinstance(content, dict) and has_symbols(trace, content)):
-        return text % content
+        return natively(trace, operator.mod, text, values)
     parts: list[Any] = []
     end, used = 0, 0
     for field in FIELD.finditer(text):
@@ -58,7 +60,7 @@ def _part(trace: Any, value: Any, kind: str, flags: str, width: str, precision: 
 def format_(trace: Any, text: str, *values: Any, **named: Any) -> Any:
     """Return `text.format(*values, **named)`."""
     if not has_symbols(trace, values) and not has_symbols(trace, named):
-        return text.format(*map(trace.content, values), **{k: trace.content(x) for k, x in named.items()})
+        return natively(trace, text.format, *values, **named)
     parts: list[Any] = []
     count = 0
     for literal, name, spec, conversion in Formatter().parse(text):

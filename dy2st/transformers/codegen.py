@@ -13,6 +13,7 @@ from typing import Any
 
 from dy2st.pysrc import templates, tree, unparse
 from dy2st.transformers.context import Context
+from dy2st.transformers.operators import as_written, routed
 
 
 class LazyText:
@@ -27,6 +28,7 @@ class LazyText:
 
     @cached_property
     def _text(self) -> str:
+        as_written(self._root)
         for node in ast.walk(self._root):
             if isinstance(node, ast.Lambda) and node.args.vararg and node.args.vararg.arg == self._mark:
                 node.args.vararg = None
@@ -41,6 +43,7 @@ def compile_function(context: Context, code: types.CodeType, flags: int) -> tupl
             thunk.args.vararg = templates.name(thunk, mark, "Param")
     root = tree.to_ast(context.root)
     assert isinstance(root, ast.FunctionDef)
+    root.body = [routed(statement, context.helper) for statement in root.body]
     inner = ast.copy_location(_bare(root, context.names.fresh("function")), root)  # its own name is not bound in there
     outer = ast.copy_location(_bare(root, context.names.fresh("factory")), root)
     outer.args = _arguments(args=[ast.arg(name) for name in [*sorted(context.free), context.helper]])

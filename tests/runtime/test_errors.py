@@ -62,11 +62,9 @@ LEAKED: list[tuple[Callable[[Any, Any], Any], str]] = [
 
 @pytest.mark.parametrize(("use", "text"), LEAKED, ids=["operator", "method", "written", "numpy", "number"])
 def test_a_value_that_left_its_program_is_named(use: Callable[[Any, Any], Any], text: str) -> None:
-    kept: list[Any] = []
-
     @paddle.jit.not_to_static
     def keep(t: Any, n: Any) -> None:
-        kept.extend((t, n))
+        vars(keep)["kept"] = t, n
 
     def f(x: Any) -> Any:
         keep(x * 2, x.shape[0])
@@ -74,4 +72,4 @@ def test_a_value_that_left_its_program_is_named(use: Callable[[Any, Any], Any], 
 
     paddle.jit.to_static(f, input_spec=[paddle.static.InputSpec([None], "float32")])(V)
     with pytest.raises(Dy2stError, match=re.escape(text)):
-        use(*kept[:2])
+        use(*vars(keep)["kept"])

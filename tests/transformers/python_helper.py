@@ -1,6 +1,7 @@
 """The helper that transformed code asks, with plain Python's answers: what is converted must act as the original."""
 
 import builtins
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,6 +19,12 @@ COMPARE = {
     "in": lambda a, b: a in b,
     "not in": lambda a, b: a not in b,
 }
+
+BINARY = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "@": operator.matmul, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+}  # fmt: skip
 
 
 def _augment(text: str) -> Callable[[Any, Any], Any]:
@@ -181,6 +188,18 @@ class PythonHelper:
 
     def match(self, ask, subject, ends=None):
         return ask(subject)
+
+    def binary(self, sign, a, b):
+        return COMPARE[sign](a, b) if sign in COMPARE else BINARY[sign](a, b)
+
+    def unary(self, sign, x):
+        return {"-": operator.neg, "+": operator.pos, "~": operator.invert}[sign](x)
+
+    def items(self, x):
+        return x
+
+    def of_frame(self, f):
+        return f
 
     def percent(self, text, values):
         return text % values
