@@ -2,12 +2,17 @@
 
 import re
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from tests.jit.unconverted import FORMS, POSITIONS, compared
 
-CASES = [(name, position) for name in FORMS for position in POSITIONS]
+CASES = [
+    (name, position) for name in FORMS for position in POSITIONS
+    if position in ("top", "then") or crc32(f"{name} {position}".encode()) % 3 == 0
+]  # fmt: skip
+"""Every form at the top and in a branch, and a share of them elsewhere."""
 KNOWN = {
     ("deepcopy_outside", "then"): "an old object and a new one are joined as one",
     ("deepcopy_outside", "else"): "an old object and a new one are joined as one",
