@@ -36,6 +36,8 @@ class Process:
     """In a worker process of a DataLoader: which one it is."""
     flags: Any = None
     """What `set_flags` remembers by name."""
+    verified_calls: int = 0
+    """How many first calls of each Program run eagerly as well, to be compared (jit/first_calls.py)."""
 
 
 class Context:

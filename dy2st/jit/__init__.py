@@ -8,6 +8,7 @@ from dy2st.jit.static_function import StaticFunction
 from dy2st.late import late_names
 
 if TYPE_CHECKING:
+    from dy2st.jit.first_calls import verify_first_calls
     from dy2st.jit.saved_files import load, load_state, save, save_state
     from dy2st.jit.translated_layer import TranslatedLayer
     from dy2st.jit.verifying.verify import verify
@@ -17,6 +18,7 @@ __getattr__ = late_names(
     {
         "saved_files": "load load_state save save_state",
         "translated_layer": "TranslatedLayer",
+        "first_calls": "verify_first_calls",
         "verifying.verify": "verify",
     },
 )
@@ -35,6 +37,7 @@ __all__ = [
     "set_verbosity",
     "to_static",
     "verify",
+    "verify_first_calls",
 ]
 
 

@@ -21,6 +21,7 @@ from dy2st.jit.explaining import Explanation, History, described, difference, re
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
 from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
+from dy2st.jit.first_calls import verified
 from dy2st.jit.kept_conversions import convert
 from dy2st.jit.known_run import kind_of_call, modes_of, note_like
 from dy2st.jit.named_calls import named_after, named_call
@@ -169,7 +170,7 @@ class StaticFunction(Locked):
                 return None, found.made, found
             if program is None:
                 return None, made, None
-            if program.pays():
+            if not verified(self.dygraph_function, program.calls, args, keywords) and program.pays():
                 self._remember(kind_of_call(context, args, keywords), program, args, keywords, made)
             program.calls += 1
             result = self._named(program.run, made.leaves, made.containers)
@@ -321,8 +322,7 @@ class StaticFunction(Locked):
             with chosen_policy(self.checkpoint):
                 traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)
         except Exception as error:
-            if isinstance(error, TraceError):
-                placed(error, self.__dy2st_function__)
+            placed(error, self.__dy2st_function__)
             if isinstance(error, TraceError) and made_trace.opened:
                 self._open.close_state(made_trace.opened)
             elif not made_trace.loop_notes.dropped():
@@ -344,6 +344,7 @@ class StaticFunction(Locked):
     # ---- fallback --------------------------------------------------------------------------------------------------
     def _fall_back(self, key: Any, error: Dy2stError) -> None:
         """Let calls of this kind run eagerly; the first one warns."""
+        placed(error, self._function)
         if self._full_graph and not isinstance(error, DebuggerCall):
             raise error
         first = not self._eager

@@ -10,8 +10,9 @@ import dis
 from types import TracebackType
 from typing import Any
 
-from dy2st.errors import ConversionError, Dy2stError, TraceError, located
+from dy2st.errors import ConversionError, TraceError, located
 from dy2st.ir.location import Location, error_at, is_user_frame, user_location
+from dy2st.runtime.hints import hint_for
 
 MAKERS = ("dy2st.ir.", "dy2st.autodiff.", "dy2st.passes.")
 """Packages that only make Programs."""
@@ -49,14 +50,15 @@ def fault(error: BaseException, function: Any = None) -> TraceError:
     )
 
 
-def placed(error: Dy2stError, function: Any) -> None:
-    """Let a refusal that names no line name the innermost line of the user's that it came from, or the function's."""
-    if not isinstance(error, (TraceError, ConversionError)) or error.file is not None:
+def placed(error: BaseException, function: Any) -> None:
+    """Let a refusal name the innermost line of the user's that it came from, or the function's, and what to do."""
+    if not isinstance(error, (TraceError, ConversionError)):
         return
-    place = _innermost(error.__traceback__) or _place(function)
-    if place is not None:
+    if error.file is None and (place := _innermost(error.__traceback__) or _place(function)) is not None:
         error.file, error.line = place.file, place.line
-        error.args = (located(error.reason, place.file, place.line, error.hint),)
+    if error.hint is None:
+        error.hint = hint_for(error.reason)
+    error.args = (located(error.reason, error.file, error.line, error.hint),)
 
 
 def _is_fault(at: TracebackType) -> bool:
