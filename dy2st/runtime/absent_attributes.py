@@ -55,6 +55,8 @@ def lacking(obj: Any, name: str) -> Any:
 
 def of_class(trace: Any, obj: Any, name: str) -> Any:
     """Return what `obj.name` gives where the instance has no such attribute; AttributeError as Python words it."""
+    if (computed := computed_attribute(obj, name)) is not None:
+        return computed(trace, obj)
     found = class_attribute(type(obj), name)
     if found is not MISSING and not hasattr(type(found), "__objclass__"):  # the class describes a slot
         return found.__get__(obj, type(obj)) if hasattr(type(found), "__get__") else found

@@ -14,13 +14,6 @@ CASES = [
 ]  # fmt: skip
 """Every form at the top and in a branch, and a share of them elsewhere."""
 KNOWN = {
-    ("deepcopy_outside", "then"): "an old object and a new one are joined as one",
-    ("deepcopy_outside", "else"): "an old object and a new one are joined as one",
-    ("delattr_builtin", "then"): "whether an attribute is there is not joined",
-    ("delattr_builtin", "else"): "whether an attribute is there is not joined",
-    ("delattr_builtin", "loop"): "whether an attribute is there is not joined",
-    ("cached_property", "loop"): "whether an attribute is there is not joined",
-    ("cached_property_count", "loop"): "whether an attribute is there is not joined",
     ("functools_cache_count", "then"): "a cache is filled while tracing, on whatever path",
     ("functools_cache_count", "else"): "a cache is filled while tracing, on whatever path",
     ("functools_cache_count", "loop"): "a cache is filled while tracing, on whatever path",
