@@ -63,7 +63,7 @@ def differing(texts: list[str], seed: int, way: Way) -> list[tuple[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
     told = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     if len(told) < len(texts):
-        told.append(("died", f"the process ended with {done.returncode}\n{texts[len(told)]}"))
+        told.append((f"died {done.returncode}", f"the process ended with {done.returncode}\n{texts[len(told)]}"))
     return [*told, *[("", "")] * (len(texts) - len(told))]
 
 
