@@ -1,13 +1,11 @@
 """What leaves a Program as one of several things: lists and objects that the trace made leave by what they hold.
 
 Inside of a trace such a list is known by its identity, so that a later `append` reaches it; outside there is no such
-list. The alternatives of a variant that name one are made of its content here. Functions that the trace made leave with
-the real globals.
+list. The alternatives of a variant that name one are made of its content here.
 """
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any
 
 from dy2st.jit.outputs import output_template
@@ -38,7 +36,7 @@ def leaving(trace: Any, x: Any) -> Any:
         if isinstance(content, dict):
             return {k: leaving(trace, i) for k, i in content.items()}
         return [leaving(trace, i) for i in content]
-    return trace.rebound.outside(x) if type(x) is FunctionType else x
+    return x
 
 
 def _made(trace: Any, x: Any) -> bool:

@@ -8,6 +8,7 @@ import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
@@ -91,7 +92,7 @@ def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Templ
 
 
 def _constant(trace: Any, x: Any) -> Template:
-    found = template_of(trace, x)
+    found = template_of(trace, trace.rebound.outside(x) if type(x) is FunctionType else x)
     names(found, lambda thing: _refuse_symbolic(trace, thing))
     return found
 

@@ -26,6 +26,8 @@ class Rebound:
         """By id of the real cell: it, the one of the trace, and what that held at first."""
         self.globals: dict[int, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
         """By id of the real dict: it, the one of the trace, and what the names that are assigned held at first."""
+        self._outside: dict[int, tuple[types.FunctionType, types.FunctionType]] = {}
+        """By id of a function that the trace made: it, and the one that leaves in its place."""
 
     def of_trace(self, function: types.FunctionType, made: types.FunctionType) -> types.FunctionType:
         """Return a converted function with cells and globals of the trace."""
@@ -52,12 +54,15 @@ class Rebound:
         real = next((real for real, ours, _ in self.globals.values() if ours is function.__globals__), None)
         if real is None:
             return function
+        if id(function) in self._outside:
+            return self._outside[id(function)][1]
         cells = {id(made): cell for cell, made, _ in self.cells.values()}
         closure = tuple(cells.get(id(cell), cell) for cell in function.__closure__ or ())
         made = types.FunctionType(function.__code__, real, function.__name__, function.__defaults__, closure)
         made.__kwdefaults__ = function.__kwdefaults__
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         made.__dict__.update(function.__dict__)
+        self._outside[id(function)] = function, made
         return made
 
     def _note_global(self, scope: dict[str, Any], name: str, value: Any) -> Any:

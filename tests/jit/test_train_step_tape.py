@@ -160,7 +160,7 @@ def collected_with_others(w: Any, x: Any) -> Any:
 
 def behind_what_has_no_derivative(w: Any, x: Any) -> Any:
     y = w * x
-    (paddle.floor(y) * 0.0 + w).sum().backward()
+    ((y > 1.5).astype("float32") * 0.0 + w).sum().backward()
     return y.sum()
 
 
