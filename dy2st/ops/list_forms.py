@@ -15,6 +15,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ConstType, ListType, ScalarType, Type, VariantType, tangent_type
 from dy2st.ops.base import Op, Sample
+from dy2st.ops.control import join
 from dy2st.ops.list_slots import empty_tangent
 
 Tangents = Sequence[Value | None]
@@ -35,7 +36,7 @@ class ListExtend(Op):
     name = "list_extend"
 
     def infer(self, items: ListType, more: ListType) -> Type:
-        return items
+        return join(items, more)
 
     def eval(self, xp: Any, items: Any, more: Any) -> Any:
         return [*items, *more]
@@ -61,7 +62,7 @@ class SlotsExtend(Op):
     linear_together = (0, 2)
 
     def infer(self, slots: ListType, n: ScalarType, more: ListType) -> Type:
-        return slots
+        return join(slots, more)
 
     def eval(self, xp: Any, slots: Any, n: int, more: Any) -> Any:
         return [*_long(slots, n), *more]
@@ -191,7 +192,7 @@ class ListInsert(Op):
     name = "list_insert"
 
     def infer(self, items: ListType, at: ScalarType, item: Type) -> Type:
-        return items
+        return ListType(join(items.element, item))
 
     def eval(self, xp: Any, items: Any, at: int, item: Any) -> Any:
         return [*items[:at], item, *items[at:]]

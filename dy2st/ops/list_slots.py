@@ -13,8 +13,9 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import ListType, ScalarType, Type, optional, tangent_type
+from dy2st.ir.types import ListType, ScalarType, Type, VariantType, optional, tangent_type
 from dy2st.ops.base import Op, Sample
+from dy2st.ops.control import join
 from dy2st.ops.optional import add_values
 
 Tangents = Sequence[Value | None]
@@ -70,7 +71,7 @@ class _SetSlot(_Change):
     """What slot i holds then, from what it held and the item: optionals, all three."""
 
     def infer(self, slots: ListType, i: ScalarType, item: Type) -> Type:
-        return slots
+        return ListType(join(slots.element, item if isinstance(item, VariantType) else optional(item)))
 
     def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
         if i >= len(slots):

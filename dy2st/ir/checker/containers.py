@@ -280,7 +280,7 @@ def _variant_or_zeros(g: Given) -> Sequence[Type]:
     g.count(2)
     t, like = g.variant(0), g.types[1]
     found = t.alternatives[g.whole("tag", 0, len(t.alternatives) - 1)]
-    zeros = tangent_type(like)
+    zeros = _zeros(g, like)
     return (_joined(g, zeros, found, f"alternative {g.attribute('tag')}"),)
 
 
@@ -330,7 +330,13 @@ def _unreachable(g: Given) -> Sequence[Type]:
 @rule("zeros_like")
 def _zeros_like(g: Given) -> Sequence[Type]:
     g.count(1)
-    return (tangent_type(g.types[0]),)
+    return (_zeros(g, g.types[0]),)
+
+
+def _zeros(g: Given, like: Type) -> Type:
+    if isinstance(like, ScalarType):
+        g.refuse(f"there are no zeros like {like}")
+    return tangent_type(like)
 
 
 @rule("detach")

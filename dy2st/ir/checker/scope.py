@@ -80,19 +80,21 @@ class Scope:
                 return None if may else self.born(site, declared)
             if declared == known:
                 return known
+            if may:  # only arguments of functions give numbers names of their own
+                return None
             name = plain_name(declared)
             if name in local:
-                return declared if known is not None and local[name] == known else self._own(site, known, may)
-            if name is not None and self.is_free(name, site) and (not may or at_least_zero(known)):
+                return declared if known is not None and local[name] == known else self._own(site, known)
+            if name is not None and self.is_free(name, site):
                 local[name] = known
                 return self.born(site, declared)
-            return self._own(site, known, may)
+            return self._own(site, known)
 
         for argument, t in zip(arguments, given, strict=True):
             argument.type = walk(choose, argument, argument.type, t)
 
-    def _own(self, site: Site, known: Known, may: bool) -> Known:
-        return known if known is not None or may else self.born(site, None)
+    def _own(self, site: Site, known: Known) -> Known:
+        return known if known is not None else self.born(site, None)
 
     def fits(self, arguments: Sequence[Value], given: Sequence[Type], local: dict[str, Known], own: set[str]) -> bool:
         """Return whether what enters a block fits the types of its arguments; note the places where it does not.

@@ -22,6 +22,7 @@ from dy2st.passes.decompose import Decompose
 from dy2st.passes.dims_of_operands import DimsOfOperands
 from dy2st.passes.join_parts import JoinParts
 from dy2st.passes.pairs import Pairs
+from dy2st.passes.places_as_ints import PlacesAsInts
 from dy2st.passes.repeat_inside import RepeatInside
 from dy2st.passes.split_products import SplitProducts
 from dy2st.passes.spread_constants import SpreadConstants
@@ -46,9 +47,9 @@ def prepared(program: Program, strict: bool = False) -> Program:
     run_pipeline(
         copy,
         (
-            Attend(), Pairs(), RemoveDeadStores(), Decompose(), BeginOptionals(), JoinParts(), RepeatInside(),
-            SpreadConstants(), DimsOfOperands(), MergeCommonSubexpressions(), CutOperands(), BranchOnScalars(),
-            *regroup, SumBatches(), RemoveDeadCode(), AccumulateProducts(), RemoveDeadCode(),
+            PlacesAsInts(), Attend(), Pairs(), RemoveDeadStores(), Decompose(), BeginOptionals(), JoinParts(),
+            RepeatInside(), SpreadConstants(), DimsOfOperands(), MergeCommonSubexpressions(), CutOperands(),
+            BranchOnScalars(), *regroup, SumBatches(), RemoveDeadCode(), AccumulateProducts(), RemoveDeadCode(),
         ),
     )  # fmt: skip
     return copy

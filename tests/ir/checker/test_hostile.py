@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dy2st.errors import FileFormatError
+from dy2st.errors import FileFormatError, InvalidProgram
 from dy2st.ir.checker.check import check
 from dy2st.ir.checker.control import CONTROL
 from dy2st.ir.checker.given import RULES
@@ -40,19 +40,23 @@ def function(body: str, arguments: str = "%x: float64[N]") -> str:
     return f"program main\nfunc main({arguments}) {{\n{lines}\n}}\n"
 
 
+EXTENDED = function(
+    f"""%a: int = scalar_constant() {{value=64}}
+    %t: {INTS} = tuple_new(%a, %a, %a)
+    %l: list<{INTS}> = list_new(%t) {{type=!list<{INTS}>}}
+    %m: list<float64[None]> = list_new(%x) {{type=!list<float64[None]>}}
+    %e: list<float64[None]> = list_extend(%m, %l)
+    %g: float64[K] = list_get(%e, %a)
+    return %g"""
+)
+
+
 def test_ints_do_not_become_the_address_of_a_tensor() -> None:
-    refused(
-        function(
-            f"""%a: int = scalar_constant() {{value=64}}
-            %t: {INTS} = tuple_new(%a, %a, %a)
-            %l: list<{INTS}> = list_new(%t) {{type=!list<{INTS}>}}
-            %m: list<float64[None]> = list_new(%x) {{type=!list<float64[None]>}}
-            %e: list<float64[None]> = list_extend(%m, %l)
-            %g: float64[K] = list_get(%e, %a)
-            return %g"""
-        ),
-        r"list_extend: operand 1 is list<tuple<int, int, int>>, not list<float64\[None\]>; in function main",
-    )
+    match = r"list_extend: operand 1 is list<tuple<int, int, int>>, not list<float64\[None\]>\n  in function main"
+    with pytest.raises(InvalidProgram, match=match):
+        check(parse(EXTENDED))
+    with pytest.raises(InvalidProgram, match="list_extend does not take"):
+        verify(parse(EXTENDED))
 
 
 @pytest.mark.parametrize(
