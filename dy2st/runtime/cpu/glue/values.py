@@ -53,7 +53,7 @@ class Values:
 
     # ---- who holds what ----------------------------------------------------------------------------------------------
     def is_used(self, value: Value) -> bool:
-        """Say whether anything in the block reads a result."""
+        """Say whether anything in the block reads a result; the address of what nobody reads may be null."""
         return value in self._used
 
     def takes(self, value: Value) -> bool:

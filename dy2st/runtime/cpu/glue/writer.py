@@ -31,7 +31,16 @@ from dy2st.runtime.cpu.glue.values import Values
 from dy2st.runtime.cpu.machine_code.target import Target
 from dy2st.runtime.cpu.memory.blocks import LIBRARY
 from dy2st.runtime.cpu.text.emit import Function, Module
-from dy2st.runtime.cpu.text.representation import Components, Registers, Strided, as_part, in_registers, kinds, zeros
+from dy2st.runtime.cpu.text.representation import (
+    Components,
+    Registers,
+    Strided,
+    as_part,
+    in_registers,
+    is_small,
+    kinds,
+    zeros,
+)
 from dy2st.runtime.interpreter import single
 
 Rule = Callable[["Writer", Operation, list[Components]], Sequence[Components]]
@@ -202,7 +211,7 @@ class Writer(Values):
             else:
                 made = self._step_in_memory(rule, step, operands)
         self._twice = outer
-        made = [self.fitted(v.type, c) for v, c in zip(step.results, made, strict=True)]
+        made = [self._result(v, c) for v, c in zip(step.results, made, strict=True)]
         for value, components in zip(step.results, made, strict=True):
             if len(components) != len(kinds(value.type)):
                 raise AssertionError(f"{step} gave {components} for {value.type}")
@@ -210,6 +219,13 @@ class Writer(Values):
             if value in dying and self.takes(value):
                 self.release(value.type, components)
         return made
+
+    def _result(self, value: Value, components: Components) -> Components:
+        """Return a result as its type has it; one that nobody reads may have no memory, and is not read here either."""
+        if self.is_used(value) or isinstance(components, Registers) or not is_small(value.type):
+            return self.fitted(value.type, components)
+        self.release(as_part(value.type), components)
+        return zeros(value.type)
 
     def _step_in_memory(self, rule: Rule, step: Operation, operands: list[Components]) -> Sequence[Components]:
         """Write an operation by a rule that knows tensors in memory, on copies of small tensors there."""
@@ -335,8 +351,8 @@ class Writer(Values):
         dying = set(self._dying)
         f.branch(condition, quick, slow)
         f.start(quick)
-        for slots, t, made in zip(kept, types, fast(), strict=True):
-            self.put(slots, t, made)
+        for slots, value, made in zip(kept, operation.results, fast(), strict=True):
+            self.put(slots, value.type, self._result(value, made))
         f.jump(join)
         f.start(slow)
         self._unlikely += 1

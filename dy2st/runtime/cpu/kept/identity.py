@@ -21,7 +21,7 @@ from dy2st.runtime.cpu.memory.guarded_blocks import are_guarded
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
-_GENERATION = 2
+_GENERATION = 3
 """Counts on where kept code was wrong: some installers give all files one date, and sizes may be the same."""
 _CODE = (".py", ".so", ".dylib", ".dll")
 _File = tuple[str, int, int]

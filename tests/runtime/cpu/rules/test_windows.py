@@ -64,3 +64,19 @@ def test_pools_whose_last_window_reaches_over_the_end(kernel, stride, padding, e
         return most, mean, paddle.grad((mean * mean).sum(), x)[0]
 
     assert same(f, rng.normal(size=(2, 2, extent, 5)).astype("float32")) == []
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_places_that_nobody_reads_of_a_small_pool(quick):
+    """They have no memory: reading them into registers reads address 0, where code made in a hurry really does so."""
+
+    def f(x):
+        return nn.functional.max_pool1d(x, 1) * 0.5, paddle.topk(x, 2)[0]
+
+    x = np.array([[[1.0, -2.0, 3.0]]], "float32")
+    static = paddle.jit.to_static(f, full_graph=True, input_spec=[paddle.static.InputSpec([1, 1, 3], "float32")])
+    static(paddle.to_tensor(x))
+    program = static.concrete_program.main_program
+    native = NativePlan(program, quick=quick)
+    for _ in range(3):
+        compare(native.run([x]), compile_plan(program).run([x]))
