@@ -233,7 +233,8 @@ OTHERWISE = ("take", "take_add", "batch_norm_train", "batch_norm_infer", "argmax
 """Ops with an axis among the attributes that have a rule of their own (here or in another module)."""
 LAST_AXES = (
     *("inverse", "det", "slogdet", "solve", "cholesky", "eigh", "eig", "qr", "svd", "lu", "matrix_exp"),
-    *("matrix_exp_slope", "tril", "triu", "one_hot", "bitcast", "matmul_add", "class_places"),
+    *("matrix_exp_slope", "adjugate", "adjugate_slope", "tril", "triu", "one_hot", "bitcast", "matmul_add"),
+    "class_places",
 )
 
 

@@ -29,6 +29,7 @@ class AdaptiveAvgPool(Op):
     """The mean of each cell of [batch, channels, *spatial]; the result's spatial extents are `output`."""
 
     name = "adaptive_avg_pool"
+    defined_on = "fc"
     attributes = ("output",)
     linear_in = (0,)
     may_raise = True
@@ -59,6 +60,7 @@ class AdaptiveAvgPoolGrad(Op):
     """The transpose of `adaptive_avg_pool` from tensors of `shape` (a template)."""
 
     name = "adaptive_avg_pool_grad"
+    defined_on = "fc"
     attributes = ("shape", "output")
     linear_in = (0,)
     fresh = True

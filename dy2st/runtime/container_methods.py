@@ -96,7 +96,7 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
     if outside and name in ("append", "extend") and kind is list:
         return _append_outside(trace, obj, name, args)
-    if outside and name == "clear":  # what was there is not read
+    if outside and name == "clear" and trace.builder.parent is None:  # always, and what was there is not read
         emptied = obj.copy()
         emptied.clear()
         trace.found_keys.forget(obj)

@@ -194,7 +194,7 @@ def test_what_cannot_be_drawn(thing: Any) -> None:
 def test_a_damaged_file(tmp_path: Path) -> None:
     path = paddle.jit.save(refiner(), tmp_path / "m", input_spec=[X])
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(FileFormatError, match="cut short"):
+    with pytest.raises(FileFormatError, match=r"the tensors take \d+ bytes, the file has \d+"):
         viz.draw(path, tmp_path / "m.html")
     assert not (tmp_path / "m.html").exists()
 

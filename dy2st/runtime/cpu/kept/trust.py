@@ -46,7 +46,7 @@ def content(path: str) -> tuple[bytes, float] | None:
         if problem is not None:
             warn_once(f"{path} is not run: {problem}")
             return None
-        return file.read(MOST_BYTES), said.st_mtime
+        return file.read(said.st_size), said.st_mtime  # more would be room for a file that is no larger
 
 
 def warn_once(text: str) -> None:
