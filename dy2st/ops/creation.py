@@ -14,6 +14,9 @@ from dy2st.ops.base import Op, Sample
 from dy2st.ops.index_spec import at_least
 from dy2st.shapes import Extent
 
+_TOO_MANY = 2**60
+"""So many elements no memory has."""
+
 
 class Arange(Op):
     """start, start + step, ... before `stop`; element i is start + i * step, rounded once to `dtype`."""
@@ -31,9 +34,10 @@ class Arange(Op):
         if step == 0:
             raise ValueError("arange: step must not be 0")
         if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-            values = xp.arange(start, start + len(range(start, stop, step)) * step, step, dtype=np.int64)
+            count = max(0, -((start - stop) // step))
+            values = xp.arange(start, start + _fitting(count) * step, step, dtype=np.int64)
             return values.astype(dtype.numpy, copy=False)
-        count = max(0, math.ceil((stop - start) / step))
+        count = _fitting(max(0, math.ceil((stop - start) / step)))
         return (xp.arange(count, dtype=np.float64) * step + start).astype(dtype.numpy, copy=False)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
@@ -58,7 +62,7 @@ class Linspace(Op):
     def eval(self, xp: Any, start: Any, stop: Any, num: int, *, dtype: DType) -> Any:
         if num < 0:
             raise ValueError(f"linspace: num must not be negative, but is {num}")
-        return xp.linspace(start, stop, num).astype(dtype.numpy, copy=False)
+        return xp.linspace(start, stop, _fitting(num)).astype(dtype.numpy, copy=False)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((0, 1.5, 4), {"dtype": float32})
@@ -83,6 +87,13 @@ class Eye(Op):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((2, 3), {"dtype": float32})
         yield Sample((0, 3), {"dtype": int64})
+
+
+def _fitting(count: int) -> int:
+    """Return a number of elements; MemoryError for one of which NumPy would make something else."""
+    if count >= _TOO_MANY:
+        raise MemoryError(f"{count} numbers do not fit into memory")
+    return count
 
 
 def _count(start: Extent | None, stop: Extent | None, step: Extent | None) -> Extent | None:

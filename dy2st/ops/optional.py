@@ -13,9 +13,22 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT, UNSET, ConstType, Type, UnsetType, VariantType, is_optional, matches, tangent_type
+from dy2st.ir.types import (
+    INT,
+    UNSET,
+    ConstType,
+    TensorType,
+    Type,
+    UnsetType,
+    VariantType,
+    is_optional,
+    matches,
+    payload,
+    tangent_type,
+)
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.bundle import Bundle
+from dy2st.ops.control import join
 
 
 class VariantNew(Op):
@@ -110,10 +123,13 @@ class VariantOrZeros(Op):
     linear_in = (0,)
 
     def infer(self, variant: VariantType, like: Type, *, tag: int) -> Type:
-        return tangent_type(like)
+        made = tangent_type(like)
+        return made if isinstance(made, TensorType) else join(made, variant.alternatives[tag])
 
     def eval(self, xp: Any, variant: Any, like: Any, *, tag: int) -> Any:
         if variant[0] == tag:
+            if isinstance(like, xp.ndarray) and variant[1].shape != like.shape:
+                raise ValueError(f"a derivative of shape {variant[1].shape} for a tensor of shape {like.shape}")
             return variant[1]
         if isinstance(like, Bundle):
             return Bundle([(0, None)] * len(like.items))
@@ -225,7 +241,10 @@ class OptionalAdd(Op):
     linear_together = (0, 1)
 
     def infer(self, a: Type, b: Type) -> Type:
-        return a if not is_optional(a) else b
+        dense = b if is_optional(a) else a
+        if is_optional(a) == is_optional(b):
+            return join(a, b)
+        return dense if isinstance(dense, TensorType) else join(dense, payload(a if dense is b else b))
 
     def eval(self, xp: Any, a: Any, b: Any) -> Any:
         return add_values(a, b)
@@ -264,4 +283,6 @@ def add_values(a: Any, b: Any) -> Any:
     if isinstance(a, list):
         longer, shorter = sorted((cast("list[Any]", a), cast("list[Any]", b)), key=len, reverse=True)
         return [add_values(p, q) for p, q in zip(longer, shorter, strict=False)] + longer[len(shorter) :]
+    if a.shape != b.shape:
+        raise ValueError(f"derivatives of shapes {a.shape} and {b.shape} cannot be added")
     return (a + b)[...]  # the index keeps a 0-D sum an array

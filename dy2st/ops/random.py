@@ -15,7 +15,7 @@ How words become numbers is part of the meaning, and the same on every device: e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class _Draw(Op):
         return TensorType(dtype, fill_extents(shape, dims))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, seed: int, draw: int, *dims: int, shape: Template, dtype: DType) -> Any:
-        target = fill(shape, dims)
+        target = _extents(self.name, shape, dims)
         return self.numbers(xp, seed, draw, math.prod(target), dtype).reshape(target)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
@@ -113,7 +113,7 @@ class RandomInt(Op):
         span = high - low
         if not 0 < span < 1 << 64:
             raise ValueError(f"random integers need low < high, not {low} and {high}")
-        target = fill(shape, dims)
+        target = _extents(self.name, shape, dims)
         product = multiply_high(words64(xp, seed, draw, math.prod(target)), span)
         numbers = (product + np.uint64(low & 0xFFFFFFFFFFFFFFFF)).view(np.int64)
         return numbers.astype(dtype.numpy, copy=False).reshape(target)
@@ -159,12 +159,21 @@ class RandomPermutation(Op):
         return TensorType(dtype, (n.extent,))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, seed: int, draw: int, n: int, *, dtype: DType) -> Any:
+        if n < 0:
+            raise ValueError(f"random_permutation: n must not be negative, but is {n}")
         keys = words64(xp, seed, draw, n)
         return xp.argsort(keys, kind="stable").astype(dtype.numpy, copy=False)
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((7, 3, 10), {"dtype": int64})
         yield Sample((7, 3, 0), {"dtype": int64})
+
+
+def _extents(name: str, shape: Template, dims: Sequence[int]) -> tuple[int, ...]:
+    target = fill(shape, dims)
+    if any(e < 0 for e in target):
+        raise ValueError(f"{name}: extents must not be negative: {list(target)}")
+    return target
 
 
 def uniform(xp: Any, seed: int, draw: int, count: int, dtype: DType, first: int = 0) -> Any:

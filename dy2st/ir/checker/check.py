@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from dy2st.errors import InvalidProgram, located
 from dy2st.ir.checker import containers, effects, elementwise, matrices, shapes
 from dy2st.ir.checker.control import CONTROL
+from dy2st.ir.checker.derivatives import with_gradient
 from dy2st.ir.checker.given import RULES, Given, Refused
 from dy2st.ir.checker.joining import Known, changed, extents_of, join, names_in, plain_name, same_kind
 from dy2st.ir.checker.scope import Scope, Site, walk
@@ -147,7 +148,9 @@ class Function:
         given = Given(operation, self.scope)
         self._attributes(given)
         control, rule = CONTROL.get(name), RULES.get(name)
-        if control is not None:
+        if name == "with_gradient":
+            found = with_gradient(check, given)
+        elif control is not None:
             found = control(self, given)
         elif rule is None or operation.blocks:
             given.refuse("no op that takes this" if rule is not None else "an op without a type rule")

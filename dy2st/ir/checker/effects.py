@@ -1,4 +1,4 @@
-"""Type rules of what is seen outside of a run: printing, warning, raising; and of gradients that a file brings."""
+"""Type rules of what is seen outside of a run: printing, warning, raising."""
 
 from __future__ import annotations
 
@@ -100,13 +100,3 @@ def exceptions(g: Given, name: str) -> None:
     """Refuse an attribute that is not names of built-in exceptions."""
     for kind in g.sequence(name):
         g.require(type(kind) is str and kind in _EXCEPTIONS, f"{kind!r:.40} is no built-in exception")
-
-
-@rule("with_gradient")
-def _with_gradient(g: Given) -> Sequence[Type]:
-    n = len(g.types)
-    values = g.whole("values", 1, n)
-    g.whole("inputs", 0, n - values)
-    for name in ("pullback", "pushforward", "whose"):
-        g.text(name)
-    return g.types[:values]

@@ -228,6 +228,36 @@ def test_types_that_are_checked_stay_as_they_are_when_checked_again() -> None:
 
 
 def test_every_op_that_may_stand_in_a_file_has_a_rule() -> None:
-    missing = [n for n, op in REGISTRY.items() if op.saveable and n not in RULES and n not in CONTROL]
+    ruled = {*RULES, *CONTROL, "with_gradient"}
+    missing = [n for n, op in REGISTRY.items() if op.saveable and n not in ruled]
     assert missing == [], "write their type rules in dy2st/ir/checker, apart from the op's own"
     assert not {*RULES, *CONTROL} - set(REGISTRY)
+
+
+BACK = """program main
+func main(%d: float32[N], %r: float32[N]) {
+  BODY
+  return %y
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        ("%y: float32[N] = mul(%d, %r)", None),
+        ("%y: float64[N] = cast(%d) {dtype=float64}", "a result of pullback is float64"),
+        ("%y: float32[N] = unheard(%d)", "pullback: no op has this name"),
+        ('%y: float32[N] = call(%d) {function="main", types=(!float32[N],)}', "pullback: function main has 2 operands"),
+        ('print() {template=(), sep="", end=""}\n  %y: float32[N] = mul(%d, %r)', "pullback has 'print'"),
+        ("%y: float32[N] = list_get(%d, %r)", "pullback: "),
+        ("%y: int = list_len(%d)", "pullback: "),
+    ],
+)
+def test_a_derivative_that_stands_in_a_file_is_checked(body: str, match: str | None) -> None:
+    attributes = f'inputs=1, values=1, whose="f", pushforward="", pullback={json.dumps(BACK.replace("BODY", body))}'
+    text = function(f"%y: float32[N] = with_gradient(%x, %x) {{{attributes}}}\nreturn %y", "%x: float32[N]")
+    if match is None:
+        assert "with_gradient" in str(loaded(text))
+    else:
+        refused(text, match)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.ir.program import Operation
+from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import TensorType, Type, VariantType
 from dy2st.runtime.cpu.glue.routines import clear
 from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
+from dy2st.runtime.cpu.text.integers import compare
 from dy2st.runtime.cpu.text.representation import (
     Components,
     alternative,
@@ -17,6 +18,7 @@ from dy2st.runtime.cpu.text.representation import (
     in_registers,
     is_native,
     kinds,
+    known_extents,
     told,
     zeros,
 )
@@ -29,6 +31,10 @@ def variant_type(t: Type) -> VariantType:
     if not isinstance(t, VariantType):
         raise TypeError(f"a variant is needed here, not {t}")
     return VariantType(tuple(map(as_part, t.alternatives)))
+
+
+def _declared(t: Type, tag: int) -> Type:
+    return t.alternatives[tag] if isinstance(t, VariantType) else t
 
 
 def with_alternative(t: VariantType, tag: int | str, chosen: int, payload: Components) -> Components:
@@ -111,8 +117,14 @@ def or_zeros(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     f, t, tag = w.f, variant_type(variant.type), operation.attributes["tag"]
     payload = operands[0][alternative(t, tag)]
     kept, there, missing, join = w.slots(result), f.label("there"), f.label("missing"), f.label("join")
+    wanted = tensor_type(like)
+    is_known = len(known_extents(wanted)) == wanted.rank
+    shape = list(map(str, known_extents(wanted))) if is_known else extents(like, operands[1])
     f.branch(f.value(f"icmp eq i64 {operands[0][0]}, {tag}"), there, missing)
     f.start(there)
+    if _declared(variant.type, tag) != wanted:  # `eval` refuses another shape, so the result is known to have this one
+        for extent, own in zip(shape, payload[2:], strict=False):
+            w.demand(compare(f, "eq", extent, own))
     w.retain(t.alternatives[tag], payload)
     w.put(kept, result, payload)
     f.jump(join)
@@ -120,7 +132,7 @@ def or_zeros(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     if in_registers(result):
         nothing = told(result, zeros(result))
     else:
-        nothing = allocate(w, result.dtype, extents(like, operands[1]))
+        nothing = allocate(w, result.dtype, shape)
         clear(w, nothing[1], product(w, [*nothing[2:], str(result.dtype.itemsize)]))
     w.put(kept, result, nothing)
     f.jump(join)
