@@ -11,6 +11,7 @@ from dy2st.dtypes import DType
 from dy2st.jit.value_keys import key_of
 from dy2st.records import record
 from dy2st.runtime.attributes import attributes
+from dy2st.runtime.container_classes import item_past_methods
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
 
@@ -80,7 +81,7 @@ class ItemSlot(StateSlot):
 
     def fetch(self) -> Any:
         """Return the tensor as it is now."""
-        return self.owner[self.name]
+        return item_past_methods(self.owner, self.name)
 
 
 @record(frozen=True)
@@ -182,7 +183,7 @@ class ContentGuard:
         if len(self.owner) != len(self.content):
             return False
         if isinstance(self.content, dict):
-            return all(k in self.owner and _fits(self.owner[k], v) for k, v in self.content.items())
+            return all(k in self.owner and _fits(item_past_methods(self.owner, k), v) for k, v in self.content.items())
         if isinstance(self.owner, (set, frozenset)):
             return bool(self.owner == self.content)
         return all(_fits(a, b) for a, b in zip(self.owner, self.content, strict=True))

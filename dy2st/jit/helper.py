@@ -21,7 +21,8 @@ from dy2st.runtime import (
     operators,
 )
 from dy2st.runtime.barrier import natively
-from dy2st.runtime.contents import refuse_spliced
+from dy2st.runtime.container_classes import own_method
+from dy2st.runtime.contents import CONTAINERS, refuse_spliced
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
 from dy2st.runtime.convert_with import context_manager, with_
@@ -236,6 +237,8 @@ class Helper:
             return convert_if.switch(trace, target, lambda x: self.aug(op, x, value))
         if isinstance(value, Variant):
             return convert_if.switch(trace, value, lambda x: self.aug(op, target, x))
+        if isinstance(target, CONTAINERS) and (own := own_method(target, f"__{IN_PLACE[op].__name__}__")) is not None:
+            return trace.callable(own)(target, value)
         if isinstance(target, list):
             return self.aug_list(trace, op, target, value)
         if id(target) in trace.arrays:

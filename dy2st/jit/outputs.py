@@ -24,6 +24,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.log import MISSING
 from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import names
 from dy2st.runtime.scalar import Scalar
@@ -45,6 +46,7 @@ from dy2st.runtime.templates import (
     TensorLike,
     TextOf,
     Unset,
+    refuse_attributes,
     template_of,
     types_of,
 )
@@ -66,6 +68,7 @@ def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Templ
         raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
     inner = functools.partial(output_template, trace, sharing=sharing)
     if isinstance(x, tuple):
+        refuse_attributes(trace, x)
         return Items(type(x), tuple(map(inner, x)))
     if sharing is None and id(x) in trace.stand_in_objects:
         raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
@@ -100,7 +103,8 @@ def _constant(trace: Any, x: Any) -> Template:
 def _refuse_symbolic(trace: Any, x: Any) -> bool:
     """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
     known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made_objects
-    if not known and type(x) not in CONTAINERS and _holds_symbolic(x):
+    changed = isinstance(x, CONTAINERS) and trace.log.get(("items", id(x))) is not MISSING
+    if not known and type(x) not in CONTAINERS and (changed or _holds_symbolic(x)):
         raise StructureError(
             f"a {type(x).__name__} that holds tensors of the Program leaves the function",
             hint="return the tensors, and make it of them outside",
@@ -172,7 +176,8 @@ def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any
         if t.keys is not None:
             pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
             return pairs if t.kind is dict else t.kind(pairs)
-        return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
+        is_tuple = isinstance(t.kind, type) and issubclass(t.kind, tuple)
+        return tuple.__new__(t.kind, items) if is_tuple else t.kind(items)
     if isinstance(t, NewList):
         return restore(values, t.content, shared)
     if isinstance(t, NewObject):

@@ -14,6 +14,7 @@ import numpy as np
 
 from dy2st.ir.program import Value
 from dy2st.jit.guards import ArrayGuard, ContentGuard, ItemSlot
+from dy2st.runtime.container_classes import copied
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.tensor import Tensor
@@ -54,7 +55,7 @@ def with_stand_ins(trace: Any, x: Any) -> Any:
     items = x.values() if isinstance(x, dict) else x
     if not trace.stand_ins or not any(id(item) in trace.stand_ins for item in items):
         return x
-    made = x.copy()
+    made = copied(x)
     for key, item in x.items() if isinstance(x, dict) else enumerate(x):
         if id(item) in trace.stand_ins and not isinstance(x, set):
             made[key] = trace.stand_ins[id(item)]

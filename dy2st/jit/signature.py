@@ -242,7 +242,7 @@ def rebuild(
         return containers[tree.index]
     if issubclass(tree.kind, tuple):
         items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
-        return tuple(items) if tree.kind is tuple else tree.kind(*items)
+        return tuple(items) if tree.kind is tuple else tuple.__new__(tree.kind, items)
     made = object.__new__(tree.kind) if tree.is_object else tree.kind()
     if tree.index >= 0:
         containers[tree.index] = made

@@ -7,8 +7,10 @@ from typing import Any
 
 from dy2st.jit.guards import ArgumentSlot, StateSlot
 from dy2st.jit.outputs import Shared, restore
+from dy2st.runtime.absent_attributes import users_function
 from dy2st.runtime.attributes import attributes, drop_attribute
 from dy2st.runtime.backward import accumulate_leaf
+from dy2st.runtime.container_classes import fill, library_kind
 from dy2st.runtime.generator import default_generator
 from dy2st.runtime.log import Key
 from dy2st.runtime.templates import Const, Number, TensorLike
@@ -85,7 +87,7 @@ def commit(key: Key, owner: Any, value: Any) -> None:
             else:
                 accumulate_leaf(owner, value._payload, set())
     elif kind == "attr":
-        setattr(owner, key[2], value)
+        _bind(owner, key[2], value)
     elif kind == "rng":
         default_generator().draw = value
     elif kind == "cell":
@@ -95,15 +97,17 @@ def commit(key: Key, owner: Any, value: Any) -> None:
     elif kind == "seed":
         default_generator().seed = value
     elif kind == "tail":
-        owner.extend(value)
-    elif isinstance(owner, dict):
-        owner.clear()
-        owner.update(value)
-    elif isinstance(owner, list):
-        owner[:] = value
+        list.extend(owner, value)
     else:
-        owner.clear()
-        owner.extend(value) if hasattr(owner, "extend") else owner.update(value)
+        fill(owner, value)
+
+
+def _bind(owner: Any, name: str, value: Any) -> None:
+    """Bind an attribute; a `__setattr__` of the user's has run in the trace, and its effects are writes as well."""
+    if isinstance(owner, type) or users_function(type(owner), "__setattr__") is None:
+        setattr(owner, name, value)
+    else:
+        library_kind(type(owner)).__setattr__(owner, name, value)
 
 
 def _write_elements(tensor: Tensor, new: Tensor) -> None:

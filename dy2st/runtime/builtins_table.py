@@ -11,6 +11,8 @@ from typing import Any
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
 from dy2st.runtime.barrier import natively
+from dy2st.runtime.container_classes import own_method
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import (
     attr,
     del_attr,
@@ -68,6 +70,8 @@ def len_(trace: Any, x: Any) -> Any:
     """Return `len(x)`."""
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: len_(trace, y))
+    if isinstance(x, CONTAINERS) and (method := own_method(x, "__len__")) is not None:
+        return trace.callable(method)(x)
     content = trace.content(x)
     if isinstance(content, SymbolicList):
         return Scalar(trace.emit("list_len", [content.value]))

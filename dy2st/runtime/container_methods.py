@@ -10,8 +10,9 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.barrier import natively
+from dy2st.runtime.container_classes import copied, own_method, plain_content
 from dy2st.runtime.contents import CONTAINERS, Spliced, refuse_spliced
-from dy2st.runtime.convert_access import attr, del_item, item, set_item
+from dy2st.runtime.convert_access import attr, del_item_of_kind, item_of_kind, set_item_of_kind
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.keys import is_open, lacks, with_key
 from dy2st.runtime.list_methods import LIST_METHODS, as_symbolic, joined_items
@@ -24,7 +25,11 @@ from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.variant import SymbolicList, Variant
 
-ITEM_METHODS: dict[str, Callable[..., Any]] = {"__getitem__": item, "__setitem__": set_item, "__delitem__": del_item}
+ITEM_METHODS: dict[str, Callable[..., Any]] = {
+    "__getitem__": item_of_kind,
+    "__setitem__": set_item_of_kind,
+    "__delitem__": del_item_of_kind,
+}
 MUTATING = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
     dict: {"pop", "popitem", "clear", "update", "setdefault", "move_to_end", "subtract"},
@@ -62,6 +67,8 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
     kind = next((k for k in MUTATING if type(obj) is k or isinstance(obj, k)), None)
     if kind is None:
         return trace.callable(attr(trace, obj, name))
+    if (own := own_method(obj, name)) is not None:
+        return functools.partial(trace.callable(own), obj)
     return functools.partial(_container_method, trace, obj, name, kind)
 
 
@@ -97,7 +104,7 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     if outside and name in ("append", "extend") and kind is list:
         return _append_outside(trace, obj, name, args)
     if outside and name == "clear" and trace.builder.parent is None:  # always, and what was there is not read
-        emptied = obj.copy()
+        emptied = copied(obj)
         emptied.clear()
         trace.found_keys.forget(obj)
         trace.store(obj, emptied)
@@ -114,9 +121,9 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
         trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
         return None
     if name not in MUTATING[kind]:
-        content = trace.content(obj)
+        content = plain_content(trace.content(obj)) if hasattr(kind, name) else trace.content(obj)
         if isinstance(content, SymbolicList) and name == "copy":
-            return item(trace, obj, slice(None))
+            return item_of_kind(trace, obj, slice(None))
         if isinstance(content, SymbolicList):
             raise needs_value(f"list.{name}() of a list whose length only the run will tell")
         found = _compared(trace, content, name, *args, **keywords)

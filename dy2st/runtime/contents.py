@@ -18,6 +18,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.runtime.aliasing import Aliases
 from dy2st.runtime.attributes import attributes, drop_attribute, put_attribute
+from dy2st.runtime.container_classes import copied, fill
 from dy2st.runtime.found_keys import FoundKeys
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.tensor import needs_value
@@ -108,7 +109,7 @@ class Contents:
         content = self.content(x)
         if isinstance(x, deque) and isinstance(content, deque):  # one of several contents does not know the length
             return deque(content, x.maxlen)
-        return copy.copy(content)
+        return copied(content) if isinstance(content, CONTAINERS) else copy.copy(content)
 
     def store(self, x: Any, content: Any) -> None:
         """Write the content of a container."""
@@ -116,7 +117,7 @@ class Contents:
             self.before_write(x)
         self.before_store(x)
         if id(x) not in self.external and id(x) not in self.first:
-            self.first[id(x)] = copy.copy(x)
+            self.first[id(x)] = copied(x)
         self.log.set(("items", id(x)), x, content)
         self.show(x, content)
         self.after_store(x)
@@ -146,14 +147,7 @@ class Contents:
         if id(x) in self.external or id(x) not in self.first:
             return
         shown = [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
-        if isinstance(x, list):
-            x[:] = shown
-        elif isinstance(x, dict):
-            x.clear()
-            x.update(dict.fromkeys(shown) if isinstance(shown, list) else shown)
-        else:
-            x.clear()
-            x.update(shown) if isinstance(x, set) else x.extend(shown)
+        fill(x, dict.fromkeys(shown) if isinstance(x, dict) and isinstance(shown, list) else shown)
 
     def show_attribute(self, key: Key, value: Any) -> None:
         """Let an object made in the trace have an attribute, for what Python's own operations read."""
@@ -175,7 +169,7 @@ class Contents:
                 return
             self.store(x, self.spliced(list(x)))
         elif not _same_items(x, known):
-            self.store(x, self.spliced(list(x)) if is_spliced(x) else copy.copy(x))
+            self.store(x, self.spliced(list(x)) if is_spliced(x) else copied(x))
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
     def entered(self, overlay: dict[Key, Any]) -> None:

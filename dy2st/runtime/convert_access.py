@@ -24,6 +24,8 @@ from dy2st.runtime.absent_attributes import (
 )
 from dy2st.runtime.attributes import attributes
 from dy2st.runtime.barrier import natively
+from dy2st.runtime.container_classes import own_method, plain_content
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import if_exp, switch
 from dy2st.runtime.impure import refuse_outside
 from dy2st.runtime.keys import at_position, is_open, lacks, with_key
@@ -239,11 +241,18 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
     """Return `obj[key]`."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: item(trace, x, key))
+    if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__getitem__")) is not None:
+        return trace.callable(own)(obj, key)
+    return item_of_kind(trace, obj, key)
+
+
+def item_of_kind(trace: Any, obj: Any, key: Any) -> Any:
+    """Return `obj[key]` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
-        return switch(trace, key, lambda k: item(trace, obj, k))
+        return switch(trace, key, lambda k: item_of_kind(trace, obj, k))
     content = trace.content(obj)
     if isinstance(content, Variant):
-        return trace.on_content(obj, switch, lambda: item(trace, obj, key))
+        return trace.on_content(obj, switch, lambda: item_of_kind(trace, obj, key))
     if isinstance(content, Tensor):
         return content[_plain_key(trace, key)]
     if isinstance(content, SymbolicList):
@@ -254,8 +263,9 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
                 trace.loans.share(obj, made)
             return made
         return list_item(trace, content, key, None if content is obj else obj)
-    if (own := users_method(trace, content, "__getitem__")) is not None:
+    if (own := users_method(trace, content, "__getitem__")) is not None and not isinstance(obj, CONTAINERS):
         return own(key)
+    content = plain_content(content) if isinstance(obj, CONTAINERS) else content
     key = trace.item(key) if isinstance(key, Tensor) else key
     if type(content) in (list, tuple, str, range) and (own := users_dunder(type(key), "__index__")) is not None:
         key = trace.callable(own)(key)
@@ -265,7 +275,7 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
         return list_item(trace, as_symbolic(trace, list(content)), key)
     if is_open(key) and isinstance(content, dict):
         otherwise = lacks(key) if not hasattr(obj, "__missing__") else None
-        found = with_key(trace, key, content, lambda k: item(trace, obj, k), otherwise)
+        found = with_key(trace, key, content, lambda k: item_of_kind(trace, obj, k), otherwise)
         trace.found_keys.note(trace.builder, obj, key)
         return found
     if isinstance(obj, dict) and hasattr(obj, "__missing__") and key not in content:
@@ -304,12 +314,20 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, Variant):
         switch(trace, obj, lambda x: set_item(trace, x, key, value))
         return
+    if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__setitem__")) is not None:
+        trace.callable(own)(obj, key, value)
+        return
+    set_item_of_kind(trace, obj, key, value)
+
+
+def set_item_of_kind(trace: Any, obj: Any, key: Any, value: Any) -> None:
+    """Do `obj[key] = value` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
-        switch(trace, key, lambda k: set_item(trace, obj, k, value))
+        switch(trace, key, lambda k: set_item_of_kind(trace, obj, k, value))
         return
     if isinstance(obj, Tensor):
         if isinstance(value, Variant):
-            switch(trace, value, lambda x: set_item(trace, obj, key, x))
+            switch(trace, value, lambda x: set_item_of_kind(trace, obj, key, x))
             return
         obj[_plain_key(trace, key)] = value
         return
@@ -322,7 +340,7 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     key = trace.item(key) if isinstance(key, Tensor) else key
     content = trace.writable(obj)
     if isinstance(content, Variant):
-        trace.on_content(obj, switch, lambda: set_item(trace, obj, key, value))
+        trace.on_content(obj, switch, lambda: set_item_of_kind(trace, obj, key, value))
         return
     if isinstance(content, list) and isinstance(key, Scalar):
         content = as_symbolic(trace, content, value)
@@ -331,7 +349,7 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
         return
     if is_open(key) and isinstance(content, dict):
         known = trace.found_keys.has(trace.builder, obj, key)
-        with_key(trace, key, content, lambda k: set_item(trace, obj, k, value), lacks(key) if known else None)
+        with_key(trace, key, content, lambda k: set_item_of_kind(trace, obj, k, value), lacks(key) if known else None)
         return
     content[key] = value
     trace.store(obj, content)
@@ -347,8 +365,16 @@ def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
 
 def del_item(trace: Any, obj: Any, key: Any) -> None:
     """Do `del obj[key]`."""
+    if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__delitem__")) is not None:
+        trace.callable(own)(obj, key)
+        return
+    del_item_of_kind(trace, obj, key)
+
+
+def del_item_of_kind(trace: Any, obj: Any, key: Any) -> None:
+    """Do `del obj[key]` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
-        switch(trace, key, lambda k: del_item(trace, obj, k))
+        switch(trace, key, lambda k: del_item_of_kind(trace, obj, k))
         return
     if not isinstance(obj, (list, dict, deque)):
         own = users_method(trace, obj, "__delitem__")
@@ -358,13 +384,13 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
         return
     content = trace.writable(obj)
     if isinstance(content, Variant):
-        trace.on_content(obj, switch, lambda: del_item(trace, obj, key))
+        trace.on_content(obj, switch, lambda: del_item_of_kind(trace, obj, key))
         return
     if isinstance(content, SymbolicList):
         change(trace, obj, content, "pop", key)
         return
     if is_open(key) and isinstance(content, dict):
-        with_key(trace, key, content, lambda k: del_item(trace, obj, k), lacks(key))
+        with_key(trace, key, content, lambda k: del_item_of_kind(trace, obj, k), lacks(key))
         return
     trace.found_keys.forget(obj)
     del content[key]

@@ -276,7 +276,7 @@ def _put(trace: Any, x: Any, old: Any, new: Any) -> Any:
             made: Any = {k: _put(trace, i, old, new) for k, i in content.items()}
         else:
             items = [_put(trace, i, old, new) for i in content]
-            made = type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+            made = tuple.__new__(type(x), items) if isinstance(x, tuple) else type(x)(items)
         trace.copies[id(made)] = made, items_of(made)
         return made
     if isinstance(x, slice):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from dy2st.ir.types import TensorType
+from dy2st.runtime.container_classes import own_method
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
@@ -174,8 +175,11 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
     content = trace.content(container)
     if isinstance(content, Variant) and content is not container:
         return trace.on_content(container, switch, lambda: in_(trace, a, container, negate))
-    if isinstance(content, Tensor):
-        found: Any = trace.item((content == a).any())
+    if isinstance(container, CONTAINERS) and (method := own_method(container, "__contains__")) is not None:
+        found: Any = trace.callable(method)(container, a)
+        found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)
+    elif isinstance(content, Tensor):
+        found = trace.item((content == a).any())
     elif isinstance(content, SymbolicList):
         items = iterable_of(trace, container)
         assert items is not None

@@ -12,6 +12,8 @@ from typing import Any
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.checkpointing import Policy
+from dy2st.runtime.container_classes import own_method
+from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, switch_statements
 from dy2st.runtime.pushed import Pushed, loop_over
@@ -56,6 +58,8 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
     if isinstance(iterable, Variant):
         switch_statements(trace, iterable, lambda x: for_(trace, x, body, get, set, names, test), get, set, names)
         return
+    if isinstance(iterable, CONTAINERS) and (method := own_method(iterable, "__iter__")) is not None:
+        iterable = trace.callable(method)(iterable)
     symbolic = iterable_of(trace, iterable)
     if symbolic is None and (own := users_method(trace, iterable, "__iter__")) is not None:
         iterable = own()

@@ -19,6 +19,7 @@ from dy2st.ir.location import error_here, is_user_frame
 from dy2st.ir.program import Value
 from dy2st.runtime.aliasing import named_in, root
 from dy2st.runtime.attributes import attributes, slots_of
+from dy2st.runtime.container_classes import library_kind
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.templates import (
@@ -30,6 +31,7 @@ from dy2st.runtime.templates import (
     Template,
     TensorLike,
     Unset,
+    refuse_attributes,
     template_of,
 )
 from dy2st.runtime.tensor import Tensor
@@ -62,10 +64,14 @@ class _TakenApart:
         self.count = 0
 
     def template(self, x: Any) -> Template:
-        if type(x) is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
+        if isinstance(x, tuple):
+            refuse_attributes(self.trace, x)
             return Items(type(x), tuple(map(self.template, x)))
         if id(x) in self.old or self.trace.is_from_outside(x):
             return template_of(self.trace, x)
+        if isinstance(x, CONTAINERS) and library_kind(type(x)) is not type(x):
+            what = f"a {type(x).__name__} is made inside of a branch or loop, and its class is no plain container"
+            raise error_here(StructureError, what, "make it before, and change it there")
         if type(x) in CONTAINERS:
             if isinstance(x, deque) and x.maxlen is not None:
                 raise StructureError("a deque with a greatest length is made inside of a branch or loop")

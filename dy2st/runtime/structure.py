@@ -189,7 +189,7 @@ def _rebuild(t: Items, items: list[Any]) -> Any:
         return {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
     if t.kind is tuple or t.kind is list:
         return t.kind(items)
-    return t.kind(*items) if hasattr(t.kind, "_fields") else t.kind(items)
+    return tuple.__new__(t.kind, items) if issubclass(t.kind, tuple) else t.kind(items)
 
 
 def unpack(trace: Any, value: Value, t: Template) -> Any:

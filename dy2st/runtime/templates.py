@@ -16,7 +16,9 @@ from collections import deque
 from types import FunctionType
 from typing import Any
 
+from dy2st.errors import StructureError
 from dy2st.formatting import Part
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ir.types import (
     UNSET,
@@ -206,10 +208,18 @@ def template_of(trace: Any, x: Any) -> Template:
     if isinstance(x, Undefined):
         return Unset(x.name)
     if isinstance(x, tuple):
+        refuse_attributes(trace, x)
         return Items(type(x), tuple(template_of(trace, i) for i in x))
     if isinstance(x, Text):
         return TextOf(x.template, tuple(map(_of_value, x.operands)))
     return Const(x)
+
+
+def refuse_attributes(trace: Any, x: tuple[Any, ...]) -> None:
+    """Refuse a tuple that has attributes beside its items: it would be made again without them."""
+    if hasattr(x, "__dict__") and trace.attributes_of(x):
+        what = f"a {type(x).__name__} has attributes beside its items, and is made again of these alone"
+        raise error_here(StructureError, what, "keep them among its items")
 
 
 def _of_value(value: Value) -> Template:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
 from dy2st.runtime.absent_attributes import of_class_alone, real_attribute
 from dy2st.runtime.attributes import attributes
+from dy2st.runtime.container_classes import copied
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
@@ -195,7 +195,7 @@ class Tracer(HeldByOthers):
         if key[0] == "grad":
             return self.gradient_so_far(owner)
         if key[0] in ("items", "tail"):
-            return [] if key[0] == "tail" else copy.copy(owner)
+            return [] if key[0] == "tail" else copied(owner)
         return self.real_attribute(owner, key[2])
 
     def content(self, x: Any) -> Any:
@@ -279,7 +279,7 @@ class Tracer(HeldByOthers):
         if isinstance(content, Iterator):
             refuse_outside(self, content)
             check_moved(self, content)
-        elif (own := users_method(self, content, "__iter__")) is not None:
+        elif (own := users_method(self, x if isinstance(x, CONTAINERS) else content, "__iter__")) is not None:
             return own()
         return list(content) if isinstance(content, (list, dict, set, deque)) else content
 
