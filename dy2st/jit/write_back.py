@@ -107,7 +107,8 @@ def _bind(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, type) or users_function(type(owner), "__setattr__") is None:
         setattr(owner, name, value)
     else:
-        library_kind(type(owner)).__setattr__(owner, name, value)
+        base: Any = library_kind(type(owner))
+        base.__setattr__(owner, name, value)
 
 
 def _write_elements(tensor: Tensor, new: Tensor) -> None:

@@ -79,4 +79,4 @@ def fill(x: Any, content: Any) -> None:
         base.update(x, content) if isinstance(x, set) else base.extend(x, content)
         return
     for key, value in content.items():
-        (dict if base in (defaultdict, Counter) else base).__setitem__(x, key, value)
+        base.__setitem__(x, key, value)
