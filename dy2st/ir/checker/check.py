@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from dy2st.errors import InvalidProgram, located
-from dy2st.ir.checker import containers, effects, elementwise, matrices, shapes
+from dy2st.ir.checker import brackets, containers, effects, elementwise, matrices, places, shapes
 from dy2st.ir.checker.control import CONTROL
 from dy2st.ir.checker.derivatives import with_gradient
 from dy2st.ir.checker.given import RULES, Given, Refused
@@ -25,7 +25,7 @@ from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.shapes import Shape, substituted
 
-_FAMILIES = (containers, effects, elementwise, matrices, shapes)
+_FAMILIES = (brackets, containers, effects, elementwise, matrices, places, shapes)
 """The files that fill the table of rules."""
 _MOST_TEXT = 240
 
@@ -186,10 +186,10 @@ class Function:
     def _checks(self, g: Given, block: Block) -> None:
         """Put in front of an operation what lets the run check the shapes of operands."""
         operation = g.operation
-        for i, places in g.wanted:
+        for i, extents in g.wanted:
             dims: list[Value] = []
             shape: list[Known] = []
-            for place in places:
+            for place in extents:
                 extent = place if isinstance(place, int) else _shape(operation.operands[place[0]].type)[place[1]]
                 shape.append(extent)
                 if not isinstance(place, int) and not isinstance(extent, int):

@@ -1,0 +1,108 @@
+"""Type rules of ops that take elements out at places that tensors say, and put them in there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dy2st.dtypes import bool_, int32, int64
+from dy2st.ir.checker.given import Given, rule
+from dy2st.ir.checker.joining import Known
+from dy2st.ir.checker.shapes import typed
+from dy2st.ir.types import TensorType, Type
+
+
+@rule("take take_add")
+def _take(g: Given) -> Sequence[Type]:
+    adds = g.name == "take_add"
+    g.count(3 if adds else 2)
+    x, places = g.tensor(0), g.tensor(2 if adds else 1, "iu")
+    axis = g.axis("axis", x.rank)
+    shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
+    return _put(g, x, shape) if adds else (typed(x.dtype, shape),)
+
+
+@rule("gather_nd scatter_nd_add")
+def _gather_nd(g: Given) -> Sequence[Type]:
+    adds = g.name == "scatter_nd_add"
+    g.count(3 if adds else 2)
+    x, places = g.tensor(0), g.tensor(2 if adds else 1, "iu", least=1)
+    depth = g.whole("depth", 0, x.rank)
+    g.equal(places.shape[-1], depth, "depth")
+    shape = (*places.shape[:-1], *x.shape[depth:])
+    return _put(g, x, shape) if adds else (typed(x.dtype, shape),)
+
+
+def _put(g: Given, x: TensorType, shape: Sequence[Known]) -> Sequence[Type]:
+    values = g.like(1, x.dtype, len(shape))
+    for a, b in zip(values.shape, shape, strict=True):
+        g.equal(a, b)
+    return (x,)
+
+
+@rule("take_along_axis put_along_axis combine_along_axis keep_at")
+def _along_axis(g: Given) -> Sequence[Type]:
+    writes = g.name in ("put_along_axis", "combine_along_axis")
+    g.count(3 if writes else 2)
+    x, places = g.tensor(0), g.tensor(1, "iu")
+    axis = g.axis("axis", x.rank)
+    g.require(places.rank == x.rank, f"indices of rank {places.rank}")
+    for i, (a, b) in enumerate(zip(x.shape, places.shape, strict=True)):
+        if i != axis:
+            g.equal(a, b)
+    if g.name == "keep_at":
+        g.equal(places.shape[axis], 1)
+        return (x,)
+    if not writes:
+        return (TensorType(x.dtype, places.shape),)
+    g.like(2, x.dtype, x.rank)
+    g.same_shape(2, 1)
+    g.text("mode", *(("assign", "add") if g.name == "put_along_axis" else ("mul", "amax", "amin")))
+    return (x,)
+
+
+@rule("last_writer")
+def _last_writer(g: Given) -> Sequence[Type]:
+    places, shape = g.tensor(0, "iu"), g.shape("shape", 1)
+    g.require(len(shape) == 1, "a shape of one axis")
+    g.axis("axis", places.rank)
+    return (TensorType(bool_, places.shape),)
+
+
+@rule("class_places")
+def _class_places(g: Given) -> Sequence[Type]:
+    g.count(2)
+    g.number(1)
+    g.whole("ignore_index")
+    return (TensorType(int32, g.tensor(0, "iu").shape),)
+
+
+@rule("one_hot")
+def _one_hot(g: Given) -> Sequence[Type]:
+    g.count(1)
+    x = g.tensor(0, "iu")
+    return (TensorType(g.dtype(), (*x.shape, g.whole("num_classes", 0, 2**40))),)
+
+
+@rule("nonzero")
+def _nonzero(g: Given) -> Sequence[Type]:
+    g.count(1)
+    return (typed(int64, (None, g.tensor(0).rank)),)
+
+
+@rule("masked_select")
+def _masked_select(g: Given) -> Sequence[Type]:
+    g.count(2)
+    x, mask = g.tensor(0), g.tensor(1, "b")
+    g.require(x.rank == mask.rank, f"a mask of rank {mask.rank}")
+    for a, b in zip(x.shape, mask.shape, strict=True):
+        g.equal(a, b)
+    return (typed(x.dtype, (None,)),)
+
+
+@rule("gather_tree")
+def _gather_tree(g: Given) -> Sequence[Type]:
+    g.count(2)
+    ids = g.tensor(0, "iu", 3)
+    g.tensor(1, "iu", 3)
+    g.same_shape(1)
+    return (ids,)
