@@ -20,6 +20,7 @@ from dy2st.ir.serialize import from_json
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.native import NativePlan
 from tests.fuzzing.corpus import Entry, entries, operands
+from tests.fuzzing.files import called, in_file, metadata_of
 from tests.fuzzing.mutations import mutated
 from tests.runtime.cpu.native import Guarded
 
@@ -29,6 +30,8 @@ EXPECTED = (Dy2stError, ValueError, TypeError, IndexError, ArithmeticError, Asse
 LONGEST = 1000
 MEMORY = 6 << 30
 SECONDS = 10
+IN_FILES = 6
+"""One of so many Programs goes through a file and `jit.load`, where it is one that a file can hold."""
 
 
 class TookLong(BaseException):
@@ -52,6 +55,10 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
     stage = "loading"
     signal.alarm(SECONDS)
     try:
+        if number % IN_FILES == 0 and (metadata := metadata_of(data)) is not None:
+            layer = in_file(data, arrays, metadata)
+            stage = "running"
+            return called(layer, from_json(data, arrays), rng)
         program = from_json(data, arrays)
         stage = "compiling"
         plan = NativePlan(program)
