@@ -20,7 +20,7 @@ from tests.generator.coverage import Seen, positions
 from tests.generator.outcomes import Call, alike, calls_of, difference, function_of, shown
 from tests.generator.statements import program_of
 
-SECONDS = 30
+SECONDS = 60
 """A program that takes longer is reported."""
 
 
