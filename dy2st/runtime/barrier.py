@@ -79,12 +79,20 @@ def _watched(trace: Any, f: Any, args: Any, keywords: Any, symbolic: bool) -> An
     except (Dy2stError, *_QUIET):
         raise
     except Exception as error:
-        if not symbolic:
+        if not symbolic or _raises_eagerly(f, args):
             raise
         name = getattr(f, "__qualname__", type(f).__name__)
         raise needs_value(f"{name}() raised {type(error).__name__} ({error}) for a value of the run") from error
     finally:
         trace.natively -= 1
+
+
+def _raises_eagerly(f: Any, args: Any) -> bool:
+    """Say whether eager mode raises the same: what is called is no function, or an operator does not take these types."""
+    if not callable(f):
+        return True
+    of_operators = getattr(f, "__module__", "") == "_operator"
+    return of_operators and all(isinstance(x, Tensor) or not _is_number(x) for x in args)
 
 
 @contextmanager
