@@ -73,8 +73,14 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
 def _call_of(trace: Any, f: Any) -> Callable[..., Any]:
     """Return the call of a function of the user's in its converted form."""
     if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
-        return contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
+        return functools.partial(_new_manager, trace, contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__)))
     return functools.partial(call_function, trace, f)
+
+
+def _new_manager(trace: Any, of: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    made = of(*args, **keywords)
+    trace.made_objects[id(made)] = made  # what it has is nothing from outside
+    return made
 
 
 def convertible(f: Any) -> bool:
@@ -130,7 +136,8 @@ def _as_it_is(trace: Any, f: Callable[..., Any], args: Any, keywords: Any) -> An
     """Call something that is not converted: the package's own code and lazy iterators with copies of what stands."""
     if _takes_copies(f):
         return f(*(_handed(trace, f, x) for x in args), **{k: _handed(trace, f, x) for k, x in keywords.items()})
-    result = natively(trace, f, *map(routed, args), **{k: routed(v) for k, v in keywords.items()})
+    way = _unrouted if f in _KEEPERS else routed
+    result = natively(trace, f, *map(way, args), **{k: way(v) for k, v in keywords.items()})
     for x in (*args, *keywords.values()):
         _check_copy(trace, x)
     return result
@@ -155,6 +162,14 @@ def _takes_copies(f: Any) -> bool:
     if isinstance(f, type):
         return issubclass(f, (BaseException, Iterator)) or module.startswith(("dy2st.", "itertools"))
     return module.startswith(("dy2st.", "itertools")) or isinstance(getattr(f, "__self__", None), (Tensor, Scalar))
+
+
+_KEEPERS = (functools.partial, contextlib.contextmanager)
+"""What calls a function later, which is converted then."""
+
+
+def _unrouted(x: Any) -> Any:
+    return x
 
 
 def routed(f: Any) -> Any:
