@@ -88,7 +88,7 @@ def _watched(trace: Any, f: Any, args: Any, keywords: Any, symbolic: bool) -> An
 
 
 def _raises_eagerly(f: Any, args: Any) -> bool:
-    """Say whether eager mode raises the same: what is called is no function, or an operator does not take these types."""
+    """Say whether eager mode raises the same: for what is no function, or of an operator that lacks these types."""
     if not callable(f):
         return True
     of_operators = getattr(f, "__module__", "") == "_operator"

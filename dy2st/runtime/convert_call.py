@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -73,7 +74,8 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
 def _call_of(trace: Any, f: Any) -> Callable[..., Any]:
     """Return the call of a function of the user's in its converted form."""
     if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
-        return functools.partial(_new_manager, trace, contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__)))
+        managers = contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
+        return functools.partial(_new_manager, trace, managers)
     return functools.partial(call_function, trace, f)
 
 
@@ -231,7 +233,8 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
             callable_for(trace, type(made).__init__)(made, *args, **keywords)
         return made
     if not _is_made_by_init(kind) or not convertible(init):
-        made = natively(trace, kind, *args, **keywords)
+        keeps = dataclasses.is_dataclass(kind) and not hasattr(kind, "__post_init__")  # it reads nothing
+        made = kind(*args, **keywords) if keeps else natively(trace, kind, *args, **keywords)
     else:
         made = object.__new__(kind)
         trace.constructing.add(id(made))
