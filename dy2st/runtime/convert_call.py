@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -233,7 +232,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
             callable_for(trace, type(made).__init__)(made, *args, **keywords)
         return made
     if not _is_made_by_init(kind) or not convertible(init):
-        keeps = dataclasses.is_dataclass(kind) and not hasattr(kind, "__post_init__")  # it reads nothing
+        keeps = hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__post_init__")  # it reads nothing
         made = kind(*args, **keywords) if keeps else natively(trace, kind, *args, **keywords)
     else:
         made = object.__new__(kind)
