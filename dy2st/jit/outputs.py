@@ -24,6 +24,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
 from dy2st.runtime.contents import CONTAINERS
+from dy2st.runtime.extents import Extents
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.pushed import Pushed
 from dy2st.runtime.recasting import names
@@ -56,6 +57,7 @@ from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
 MAPPINGS = (OrderedDict, Counter, defaultdict)
+LIKE_BUILTINS = (*CONTAINERS, *MAPPINGS, Extents)
 PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
 
 
@@ -75,7 +77,7 @@ def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Templ
     if sharing is not None and (found := sharing.known(x)) is not None:
         return found
     number = None if sharing is None or not sharing.is_made(x) else sharing.number(x)
-    if isinstance(x, CONTAINERS) and (type(x) in CONTAINERS or type(x) in MAPPINGS) and id(x) not in trace.external:
+    if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
         content, kind = trace.content(x), cast("Any", type(x))
         if not isinstance(content, CONTAINERS):
             made = written_template(trace, content, sharing)
