@@ -1,83 +1,107 @@
-"""Change one rule at a time in a copy of the checkout, and tell which changes no test notices.
+"""Change one rule at a time, and tell which changes no test notices.
 
-    python -m tests.mutation [--count N] [--seed N] [--only dy2st/passes] [--stages near folder fast programs]
+    python -m tests.mutation --watch                   # note which test runs which line: minutes, once
+    python -m tests.mutation [--count N] [--seed N] [--only dy2st/passes] [--stages lines cases programs]
 
 Exit status 1 where less than 95 % are noticed.
 """
 
 import argparse
+import os
 import random
-import shutil
+import subprocess
 import sys
-import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
-from tests.mutation.judging import SECONDS, judge
-from tests.mutation.mutants import Mutant, one_of
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PLACES = ("passes", "autodiff", "batching", "transformers", "runtime", "jit", "ops")
-COPIED = ("dy2st", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md", "CHANGELOG.md", "dev.py",
-          "requirements.lock")  # fmt: skip
+from tests.mutation.judging import STAGES, Judge, Map
+from tests.mutation.mutants import Mutant, one_of
+from tests.mutation.watching import ROOT
+
+PLACES = {
+    "autodiff": ("autodiff",),
+    "passes": ("passes",),
+    "batching": ("batching",),
+    "tracer": ("runtime", "jit", "transformers"),
+    "backend": ("runtime/cpu",),
+    "ops": ("ops",),
+    "ir": ("ir",),
+}
+"""Where changes are made, as many in each; a file is of the last place that has it."""
+WATCHED = ROOT / ".pytest_cache" / "d" / "dy2st-lines.json"
 GOAL = 0.95
 
 
 def main() -> int:
     """Make changes and judge them."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="a folder or file of the package")
-    parser.add_argument("--stages", nargs="+", choices=list(SECONDS), default=list(SECONDS))
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES))
+    parser.add_argument("--watch", action="store_true", help="note anew which test runs which line")
     options = parser.parse_args()
-    chosen = choose(options.count, options.seed, options.only)
-    noticed: Counter[str] = Counter()
-    survivors: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="dy2st-mutation-") as folder:
-        root = copy_of(Path(folder))
-        for path, mutant in chosen:
-            stage = judge_one(root, path, mutant, tuple(options.stages))
-            told = f"{path}:{mutant.line} {mutant.kind}: {mutant.before}  ->  {mutant.after}"
-            print(f"{stage or 'SURVIVED':9} {told}", flush=True)
-            noticed[stage] += 1
-            survivors += [] if stage else [told]
-    share = 1 - len(survivors) / max(1, len(chosen))
-    print(f"{len(chosen)} changes, {share:.1%} noticed: {dict(noticed)}")
-    print("\n".join(["not noticed:", *survivors] if survivors else []))
+    if options.watch or not WATCHED.exists():
+        watch()
+    if options.watch:
+        return 0
+    judged: list[tuple[str, str, str]] = []
+
+    def tell(path: Path, mutant: Mutant, by: str) -> None:
+        told = f"{path}:{mutant.line} {mutant.kind}: {mutant.before}  ->  {mutant.after}"
+        judged.append((place(path), by, told))
+        print(f"{time.strftime('%H:%M:%S')} {'noticed ' if by else 'SURVIVED'} {told}   {by}", flush=True)
+
+    judge = Judge(Map(WATCHED), choose(options.count, options.seed, options.only), options.stages, tell)
+    pytest.main(["-q", "-s", str(ROOT / "tests")], plugins=[judge])
+    return report(judged)
+
+
+def watch() -> None:
+    """Run the tests of `--fast` once, and note which lines each of them runs."""
+    environment = {**os.environ, "WATCHED_LINES": str(WATCHED), "PYTHONPATH": str(ROOT)}
+    arguments = ["--fast", "-q", "-p", "tests.mutation.watching"]
+    subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment, check=True)
+
+
+def report(judged: list[tuple[str, str, str]]) -> int:
+    """Print how many changes were noticed, by place, and which were not."""
+    of = Counter(name for name, _, _ in judged)
+    noticed = Counter(name for name, by, _ in judged if by)
+    for name, count in of.items():
+        print(f"{name:10} {noticed[name]:4} of {count:4} noticed, {noticed[name] / count:.1%}")
+    share = sum(noticed.values()) / max(1, len(judged))
+    print(f"{'all':10} {sum(noticed.values()):4} of {len(judged):4} noticed, {share:.1%}")
+    print("\n".join(["not noticed:", *(told for _, by, told in judged if not by)]))
     return 0 if share >= GOAL else 1
 
 
 def choose(count: int, seed: int, only: str) -> list[tuple[Path, Mutant]]:
-    """Return changes at random: a file by its number of lines, then one of its changes."""
+    """Return changes at random: a place by turns, a file of it by its length, then one of its changes."""
     r = random.Random(seed)
-    paths = [path.relative_to(ROOT) for place in PLACES for path in sorted((ROOT / "dy2st" / place).rglob("*.py"))]
-    paths = [path for path in paths if str(path).startswith(only)]
-    sources = {path: (ROOT / path).read_text() for path in paths}
-    drawn = r.choices(paths, weights=[len(text) for text in sources.values()], k=count)
-    found = ((path, one_of(sources[path], r.randrange)) for path in drawn)
-    return [(path, mutant) for path, mutant in found if mutant is not None]
+    paths = [path.relative_to(ROOT) for path in sorted((ROOT / "dy2st").rglob("*.py"))]
+    by_place = {name: [p for p in paths if place(p) == name and str(p).startswith(only)] for name in PLACES}
+    places = [name for name, found in by_place.items() if found]
+    sources = {path: (ROOT / path).read_text() for name in places for path in by_place[name]}
+    chosen: dict[tuple[Path, str], Mutant] = {}
+    for turn in range(20 * count):
+        if len(chosen) == count:
+            break
+        files = by_place[places[turn % len(places)]]
+        path = r.choices(files, weights=[len(sources[path]) for path in files])[0]
+        mutant = one_of(sources[path], r.randrange)
+        if mutant is not None:
+            chosen[path, mutant.source] = mutant
+    return [(path, mutant) for (path, _), mutant in chosen.items()]
 
 
-def copy_of(folder: Path) -> Path:
-    """Return a copy of what the tests need of the checkout."""
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, folder / name)
-    return folder
-
-
-def judge_one(root: Path, path: Path, mutant: Mutant, stages: tuple[str, ...]) -> str:
-    """Return the stage at which a change is noticed; the copy is as before afterwards."""
-    original = (root / path).read_text()
-    (root / path).write_text(mutant.source)
-    try:
-        return judge(root, path, stages=stages)
-    finally:
-        (root / path).write_text(original)
+def place(path: Path) -> str:
+    """Return the name of the place that a file is of; empty for others."""
+    folder = "/".join(path.parts[1:-1]) + "/"
+    return next((name for name, tops in reversed(PLACES.items()) if any(folder.startswith(f"{t}/") for t in tops)), "")
 
 
 if __name__ == "__main__":

@@ -1,67 +1,236 @@
-"""Which tests judge a change, nearest first: those of the file's name, of its folder, then `--fast` and the generator.
+"""Judge changes: in a fork of a process that has collected the tests, those that run the changed line are run.
 
-Each stage ends at its first failure. A test that hangs is a change that is noticed.
+`Judge` is a plugin of pytest whose run loop is the loop over changes. A fork exchanges the functions that change
+(`exchanging.py`), runs the tests that ran the changed lines when `watching.py` looked, nearest and shortest first, and
+ends at the first failure. That takes a second where a change is noticed. What survives meets the cases of these tests
+that `--fast` leaves out, and all of the nearest files. What is run at import is changed in a copy of the checkout and
+meets the tests in new processes, and so do random programs what is left. A test that hangs is a change that is noticed.
 """
 
+import importlib
+import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
-from functools import cache
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
+from types import CodeType, FunctionType
 
-SECONDS = {"near": 240, "folder": 420, "fast": 900, "programs": 600}
+import pytest
 
+from tests.mutation.exchanging import exchanged, functions
+from tests.mutation.mutants import Mutant
+from tests.mutation.watching import ROOT, checksum
 
-def judge(root: Path, changed: Path, *, stages: tuple[str, ...] = tuple(SECONDS)) -> str:
-    """Return the stage at which a change of one file of the checkout at `root` is noticed; empty where at none."""
-    for stage in stages:
-        arguments = _arguments(root, changed, stage)
-        if arguments and not _holds(root, arguments, SECONDS[stage]):
-            return stage
-    return ""
-
-
-def _arguments(root: Path, changed: Path, stage: str) -> list[str]:
-    """Return what Python is started with for a stage; nothing where there is no test for it."""
-    if stage == "programs":
-        return ["-m", "tests.generator", "--count", "200", "--shrink", "0", "--jobs", "1"]
-    pytest = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--fast"]
-    if stage == "fast":
-        return pytest
-    files = near(root, changed) if stage == "near" else folder(root, changed)
-    return [*pytest, *files] if files else []
+STAGES = ("lines", "cases", "programs")
+COPIED = ("dy2st", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md", "CHANGELOG.md", "dev.py",
+          "requirements.lock")  # fmt: skip
+SECONDS = 20.0
+"""How long the CPU may work at the tests of one stage."""
+HANGS, TURNS = 60, 10.0
+"""A test that takes so many seconds hangs: by the clock, or of the CPU's time. What is right is far below."""
+CASES = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={HANGS}"]
+MOST_CASES = 200
+PROGRAMS = ["-m", "tests.generator", "--count", "100", "--shrink", "0", "--jobs", "1"]
+NONE = ["-c", ""]
+Code = list[tuple[FunctionType, CodeType]]
 
 
-def near(root: Path, changed: Path) -> list[str]:
+class Map:
+    """Which tests run which lines."""
+
+    def __init__(self, path: Path):
+        told = json.loads(path.read_text())
+        self._tests: list[tuple[str, float]] = [(name, seconds) for name, seconds in told["tests"]]
+        self._lines, self._sums = told["lines"], told["sums"]
+
+    def tests(self, path: Path, lines: tuple[int, int]) -> list[str]:
+        """Return the tests that run any of these lines, nearest and shortest first.
+
+        Where the file is another since, all that run any line of it.
+        """
+        known = self._lines.get(str(path), {})
+        if self._sums.get(str(path)) == checksum(ROOT / path):
+            known = {line: told for line, told in known.items() if lines[0] <= int(line) <= lines[1]}
+        ran = {test for told in known.values() for test in told}
+        beside = near(path)
+        order = sorted((-_nearness(self._tests[i][0], path, beside), self._tests[i][1], i) for i in ran)
+        return [self._tests[i][0] for _, _, i in order]
+
+
+class Judge:
+    """Goes through changes in place of pytest's loop over tests."""
+
+    def __init__(self, where: Map, changes: Sequence[tuple[Path, Mutant]], stages: Sequence[str],
+                 told: Callable[[Path, Mutant, str], None]):  # fmt: skip
+        self._map, self._changes, self._stages, self._told = where, changes, stages, told
+        self._items: dict[str, pytest.Item] = {}
+        self._right: set[str] = set()
+        """Tests that are known to pass in a fork without a change."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        from hypothesis import settings  # not before pytest, which rewrites it
+
+        settings.register_profile("mutation", max_examples=25, database=None)
+        settings.load_profile("mutation")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        assert not session.testsfailed, "a test file cannot be imported"
+        for path in {path for path, _ in self._changes}:
+            with suppress(ImportError):  # of what is optional
+                importlib.import_module(".".join(path.with_suffix("").parts))
+        self._items = {item.nodeid: item for item in session.items if not item.get_closest_marker("soak")}
+        known = functions(str(ROOT / "dy2st"))
+        for path, mutant in self._changes:
+            code = exchanged(known, str(ROOT / path), (ROOT / path).read_text(), mutant.source)
+            self._told(path, mutant, self._in_forks(path, mutant, code) if code else self._at_import(path, mutant))
+        return True
+
+    def _in_forks(self, path: Path, mutant: Mutant, code: Code) -> str:
+        tests = self._map.tests(path, mutant.lines)
+        if by := self._failing(tests, code, SECONDS):
+            return by
+        if "cases" in self._stages and (by := self._failing(self._cases(path, tests), code, SECONDS)):
+            return by
+        return self._in_new_process(path, mutant, {"programs": PROGRAMS})
+
+    def _at_import(self, path: Path, mutant: Mutant) -> str:
+        tests = self._cases(path, self._map.tests(path, mutant.lines))[:MOST_CASES]
+        return self._in_new_process(path, mutant, {"cases": [*CASES, *tests] if tests else NONE, "programs": PROGRAMS})
+
+    def _cases(self, path: Path, tests: Sequence[str]) -> list[str]:
+        """Return all cases of the tests that run a line, or the file where none does, and of those nearest to it."""
+        of = {test.partition("[")[0] for test in tests or self._map.tests(path, (0, sys.maxsize))}
+        beside = near(path)
+        found = [test for test in self._items if test.partition("[")[0] in of or test.partition("::")[0] in beside]
+        return sorted(found, key=lambda test: (-_nearness(test, path, beside), zlib.crc32(test.encode())))
+
+    def _failing(self, tests: Sequence[str], code: Code, seconds: float) -> str:
+        """Return the test that fails with a change, and does not without; empty where none does."""
+        while by := in_fork([self._items[test] for test in tests if test in self._items], code, seconds):
+            if by in self._right or not in_fork([self._items[by]], [], seconds):
+                self._right.add(by)
+                return by
+            del self._items[by]
+        return ""
+
+    def _in_new_process(self, path: Path, mutant: Mutant, commands: dict[str, list[str]]) -> str:
+        later = [stage for stage in commands if stage in self._stages]
+        if not later:
+            return ""
+        (self._copy / path).write_text(mutant.source)
+        try:
+            return next((stage for stage in later if not _holds(self._copy, commands[stage])), "")
+        finally:
+            (self._copy / path).write_text((ROOT / path).read_text())
+
+    @cached_property
+    def _copy(self) -> Path:
+        """A copy of what the tests need of the checkout."""
+        folder = Path(tempfile.mkdtemp(prefix="dy2st-mutation-"))
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / name, folder / name)
+        return folder
+
+    def pytest_sessionfinish(self) -> None:
+        if "_copy" in self.__dict__:
+            shutil.rmtree(self._copy)
+
+
+def in_fork(chosen: list[pytest.Item], code: Code, seconds: float) -> str:
+    """Return the test that fails in a process where functions have other code; empty where none does in time."""
+    if not chosen:
+        return ""
+    kept = tempfile.mkdtemp(prefix="dy2st-mutation-")
+    reads, writes = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setsid()
+        os.environ["DY2ST_CACHE_DIR"] = kept
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        for function, new in code:
+            function.__code__ = new
+        _run(chosen, writes, time.process_time() + seconds)
+        os._exit(0)
+    os.close(writes)
+    try:
+        return _failed(child, reads)
+    finally:
+        os.close(reads)
+        shutil.rmtree(kept, ignore_errors=True)
+
+
+def _run(chosen: list[pytest.Item], writes: int, until: float) -> None:
+    """Run tests until one fails or the time is over, and write their names."""
+    for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+        if time.process_time() > until:
+            return
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, TURNS)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(HANGS)
+        os.write(writes, f"{item.nodeid}\n".encode())
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if item.session.testsfailed:
+            os._exit(1)
+
+
+def _failed(child: int, reads: int) -> str:
+    """Return the test at which a process ended that did not end well."""
+    with os.fdopen(os.dup(reads)) as written:
+        begun = written.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    try:
+        os.killpg(child, signal.SIGKILL)  # what the tests have left
+    except ProcessLookupError:
+        pass
+    return (begun or ["start"])[-1] if status else ""
+
+
+def near(changed: Path) -> list[str]:
     """Return the test files of the module's name, and those that import it."""
     module = ".".join(changed.with_suffix("").parts)
     imports = re.compile(rf"\b(from|import) {re.escape(module)}\b")
     named = f"test_{changed.stem}.py"
-    texts = _texts(root)
-    return sorted({path for path, text in texts.items() if path.endswith("/" + named) or imports.search(text)})[:6]
+    return sorted(p for p, text in _texts().items() if p.endswith("/" + named) or imports.search(text))[:6]
 
 
-def folder(root: Path, changed: Path) -> list[str]:
-    """Return the test folder of the package, or the nearest above it."""
-    place = Path("tests", *changed.parts[1:-1])
-    while len(place.parts) > 1 and not (root / place).is_dir():
-        place = place.parent
-    return [str(place)] if len(place.parts) > 1 else []
+def _nearness(test: str, changed: Path, beside: Sequence[str]) -> int:
+    """Return 0 for a test somewhere, more for one in the folders of the changed file, most for one of its file."""
+    file = test.partition("::")[0]
+    if file in beside:
+        return 100
+    folders = zip(Path(file).parts[1:-1], changed.parts[1:-1], strict=False)
+    return sum(ours == theirs for ours, theirs in folders)
 
 
 @cache
-def _texts(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in (root / "tests").rglob("test_*.py")}
+def _texts() -> dict[str, str]:
+    return {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py"))}
 
 
-def _holds(root: Path, arguments: list[str], seconds: int) -> bool:
-    """Return whether the tests pass; what takes too long does not."""
+def _holds(root: Path, arguments: list[str]) -> bool:
+    """Return whether the tests pass, those for which there is time."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DY2ST_")}
     variables = {**inherited, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *arguments]
     try:
-        done = subprocess.run(command, cwd=root, env=variables, capture_output=True, timeout=seconds)
+        done = subprocess.run(command, cwd=root, env=variables, capture_output=True, timeout=6 * SECONDS)
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode in (0, 5)  # 5: `--fast` left out all of these tests
+        return True  # a single test that hangs has ended the process before
+    return done.returncode in (0, 5)

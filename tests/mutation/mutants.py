@@ -6,10 +6,19 @@ guard       an `if` that raises or returns early left out, a condition turned ro
 constant    `True` for `False`, a default argument of another truth
 effect      a call whose result nobody takes left out
 part        an element of a tuple or list of names left out
+
+Left alone is what says or costs something and decides nothing (`_is_no_rule`):
+
+1. Texts: docstrings, annotations, f-strings, `__repr__`, what a `raise` or a warning says; names that are exported.
+2. What only chooses the quicker of two right ways. By the names that the code gives it: functions of cost, worth and
+   pay; integers of the module with COST, MOST, LEAST, SMALL or the like in their names; and whether exactly such a
+   number of something is still few. Arguments of `cache` likewise. That the choice is taken at all stays a rule.
+3. `strict`, `frozen`, `slots`: they say what is so anyhow.
 """
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,6 +33,12 @@ EXCHANGED = {
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+SPEED = re.compile(r"cost|worth|pays|quick|cheap")
+THRESHOLD = re.compile(r"_?[A-Z_]*(COST|MOST|LEAST|SMALL|SHORT|LARGE|FAR|ENOUGH|MANY|FEW|CHUNK|EVERY|KEPT|SIZE)[A-Z_]*")
+NUMBER = re.compile(r"_?[A-Z][A-Z_]+")
+SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
+CHECKS = ("strict", "frozen", "slots", "repr")
+TEXTS = ("__repr__", "__str__", "__all__")
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,8 @@ class Mutant:
 
     kind: str
     line: int
+    lines: tuple[int, int]
+    """The first and last line of what a test must run to notice it."""
     before: str
     after: str
     source: str
@@ -40,15 +57,53 @@ class Mutant:
 
 def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
     """Return a change of a file; `choose(n)` gives a number below n. None where there is none."""
-    changes = [(node, *change) for node in ast.walk(ast.parse(source)) for change in _changes(node)]
+    changes = [(node, lines, *change) for node, lines in _rules(ast.parse(source), (1, 1)) for change in _changes(node)]
     while changes:
-        node, kind, replacement = changes.pop(choose(len(changes)))
+        node, lines, kind, replacement = changes.pop(choose(len(changes)))
         made = _replaced(source, node, replacement)
         if made is not None:
             after = "(left out)" if isinstance(replacement, ast.Pass) else ast.unparse(replacement)
             line: int = node.lineno  # type: ignore[attr-defined]
-            return Mutant(kind, line, _first_line(ast.unparse(node)), _first_line(after), made)
+            return Mutant(kind, line, lines, _first_line(ast.unparse(node)), _first_line(after), made)
     return None
+
+
+def _rules(node: ast.AST, lines: tuple[int, int]) -> Iterator[tuple[ast.AST, tuple[int, int]]]:
+    """Yield the nodes that decide something, each with the lines that are run for it."""
+    if _is_no_rule(node):
+        return
+    if isinstance(node, ast.stmt):
+        body = getattr(node, "body", None)
+        lines = (node.lineno, max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno)
+    yield node, (_first(node) if isinstance(node, ast.If) else lines)
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns"):
+            continue
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, ast.AST):
+                yield from _rules(part, lines)
+
+
+def _first(node: ast.If) -> tuple[int, int]:
+    """Return the lines of the first statement below an `if`: where none runs it, leaving it out changes nothing."""
+    return node.body[0].lineno, node.body[0].end_lineno or node.body[0].lineno
+
+
+def _is_no_rule(node: ast.AST) -> bool:
+    if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)):
+        return True
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name in TEXTS or bool(SPEED.search(node.name))
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    if isinstance(node, ast.keyword):
+        return node.arg in CHECKS
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).rpartition(".")[2] in SAID
+    if isinstance(node, ast.Assign):
+        name = ast.unparse(node.targets[0])
+        return name in TEXTS or bool(THRESHOLD.fullmatch(name))
+    return False
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -57,8 +112,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         kind = "guard" if isinstance(node, ast.BoolOp) else "sign"
         yield kind, _with(node, op=EXCHANGED[type(node.op)]())
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in EXCHANGED:
-        kind = "bound" if isinstance(node.ops[0], BOUNDS) else "guard"
-        yield kind, _with(node, ops=[EXCHANGED[type(node.ops[0])]()])
+        is_bound = isinstance(node.ops[0], BOUNDS)
+        if not (is_bound and any(NUMBER.fullmatch(_name(side)) for side in (node.left, *node.comparators))):
+            yield "bound" if is_bound else "guard", _with(node, ops=[EXCHANGED[type(node.ops[0])]()])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
         yield ("guard" if isinstance(node.op, ast.Not) else "sign"), node.operand
     if isinstance(node, ast.If):
@@ -80,6 +136,10 @@ def _constants(node: ast.Constant) -> Iterator[tuple[str, ast.AST]]:
         yield "bound", ast.Constant(value + 1)
     elif isinstance(value, str) and value in EXCHANGED_OPS:
         yield "sign", ast.Constant(EXCHANGED_OPS[value])
+
+
+def _name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_name(node: ast.AST) -> bool:

@@ -1,12 +1,16 @@
-"""The tool that changes one rule at a time: it gives Python, and the tests beside a file judge it."""
+"""The tool that changes one rule at a time: it gives Python, old code is exchanged, the nearest tests come first."""
 
 import ast
+import importlib.util
+import json
 import random
 from pathlib import Path
 
-from tests.mutation.__main__ import ROOT, choose
-from tests.mutation.judging import folder, near
-from tests.mutation.mutants import one_of
+from tests.mutation.__main__ import choose, place
+from tests.mutation.exchanging import exchanged, functions
+from tests.mutation.judging import Map, near
+from tests.mutation.mutants import Mutant, one_of
+from tests.mutation.watching import ROOT, checksum
 
 SOURCE = """
 def derivative(b, x, ct, known=False):
@@ -16,14 +20,36 @@ def derivative(b, x, ct, known=False):
         b.note(x)
     return b.emit("sub", [-x, ct + 1])
 """
+NO_RULES = '''
+import os
+_MOST = 100
+
+class Point(Base, frozen=True):
+    """At 1 and 2."""
+    def __repr__(self):
+        return "+" if self.x > 0 else "-"
+
+def row_cost(rows):
+    return rows * 3
+
+def refuse(x) -> Literal[1]:
+    raise ValueError(f"{x + 1}")
+'''
+INNER = """
+def outer(x):
+    inner = lambda y: y + 1
+    return inner(x)
+made = [outer]
+"""
 
 
-def all_changes():
-    return {one_of(SOURCE, random.Random(seed).randrange) for seed in range(200)}
+def all_changes(source: str) -> set[Mutant]:
+    found = {one_of(source, random.Random(seed).randrange) for seed in range(200)}
+    return {one for one in found if one is not None}
 
 
-def test_each_kind_of_change_is_made():
-    changes = {(one.kind, one.before, one.after) for one in all_changes()}
+def test_each_kind_of_change_is_made() -> None:
+    changes = {(one.kind, one.before, one.after) for one in all_changes(SOURCE)}
     assert ("guard", "if x is None:", "(left out)") in changes
     assert ("guard", "x is None", "x is not None") in changes
     assert ("guard", "not known and ct < 2", "not known or ct < 2") in changes
@@ -37,23 +63,68 @@ def test_each_kind_of_change_is_made():
     assert ("constant", "False", "True") in changes
 
 
-def test_a_change_is_python_and_changes_one_line():
-    for one in all_changes():
+def test_a_change_is_python_and_changes_one_line() -> None:
+    for one in all_changes(SOURCE):
         assert ast.dump(ast.parse(one.source)) != ast.dump(ast.parse(SOURCE))
         assert SOURCE.splitlines()[: one.line - 1] == one.source.splitlines()[: one.line - 1]
 
 
-def test_a_file_without_rules_has_no_change():
-    assert one_of("import os\n", random.Random(0).randrange) is None
+def test_what_a_test_must_run_to_notice_a_guard_is_what_stands_below_it() -> None:
+    lines = {one.before: one.lines for one in all_changes(SOURCE)}
+    assert lines["if x is None:"] == (4, 4)
+    assert lines["x is None"] == (3, 3)
 
 
-def test_a_seed_names_changes():
+def test_what_is_only_said_or_only_costs_time_is_no_rule() -> None:
+    assert all_changes(NO_RULES) == set()
+
+
+def test_a_change_is_made_where_the_old_function_is_held(tmp_path: Path) -> None:
+    file = tmp_path / "held.py"
+    file.write_text(INNER)
+    spec = importlib.util.spec_from_file_location("held", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    known = functions(str(tmp_path))
+    made = exchanged(known, str(file), INNER, INNER.replace("y + 1", "y - 1"))
+    assert made is not None
+    for function, code in made:
+        function.__code__ = code
+    assert module.made[0](5) == 4
+    assert exchanged(known, str(file), INNER, INNER.replace("[outer]", "[]")) is None
+
+
+def test_a_seed_names_changes() -> None:
     first, second = (choose(5, 3, "dy2st/passes") for _ in range(2))
     assert first == second
     assert all(str(path).startswith("dy2st/passes/") for path, _ in first)
 
 
-def test_the_nearest_tests_have_the_name_of_the_file_or_import_it():
-    assert "tests/passes/test_licm.py" in near(ROOT, Path("dy2st/passes/licm.py"))
-    assert folder(ROOT, Path("dy2st/passes/licm.py")) == ["tests/passes"]
-    assert folder(ROOT, Path("dy2st/runtime/cpu/gemm/packed.py")) == ["tests/runtime/cpu/gemm"]
+def test_a_file_is_of_the_innermost_place() -> None:
+    assert place(Path("dy2st/runtime/cpu/gemm/packed.py")) == "backend"
+    assert place(Path("dy2st/runtime/tape.py")) == "tracer"
+    assert place(Path("dy2st/cli.py")) == ""
+
+
+def test_the_nearest_tests_have_the_name_of_the_file_or_import_it() -> None:
+    assert "tests/passes/test_licm.py" in near(Path("dy2st/passes/licm.py"))
+
+
+def test_tests_that_run_the_line_are_run_the_nearest_and_the_shortest_first(tmp_path: Path) -> None:
+    path = Path("dy2st/passes/licm.py")
+    tests = [["tests/nn/test_a.py::one", 0.1], ["tests/passes/test_b.py::two", 0.2], ["tests/passes/test_b.py::x", 0.1],
+             ["tests/passes/test_licm.py::three", 0.3]]  # fmt: skip
+    told = {
+        "tests": tests,
+        "sums": {str(path): checksum(ROOT / path)},
+        "lines": {str(path): {"7": [0, 1, 3], "9": [2]}},
+    }
+    (tmp_path / "map").write_text(json.dumps(told))
+    found = Map(tmp_path / "map")
+    ordered = ["tests/passes/test_licm.py::three", "tests/passes/test_b.py::two", "tests/nn/test_a.py::one"]
+    assert found.tests(path, (6, 7)) == ordered
+    told["sums"][str(path)] = "another"
+    (tmp_path / "map").write_text(json.dumps(told))
+    assert len(Map(tmp_path / "map").tests(path, (6, 7))) == 4
