@@ -80,12 +80,8 @@ def _open(t: Type) -> Type:
     return ScalarType(t.kind) if isinstance(t, ScalarType) else t
 
 
-def known_outside(b: Builder, t: Type) -> bool:
-    """Say whether values in reach of `b` tell every extent of a tensor (or it has none)."""
-    if isinstance(t, ScalarType):
-        return True
-    if not isinstance(t, TensorType):
-        return False
+def known_outside(b: Builder, t: TensorType) -> bool:
+    """Say whether values in reach of `b` tell every extent of a tensor."""
     return all(tells(b, e) for e in t.shape)
 
 

@@ -111,8 +111,6 @@ def _is_done_on_parts(operation: Operation) -> bool:
 
 def _axis(user: Operation, value: Value) -> int | None:
     """Return the one axis of a value that an operation cuts, and does nothing else; None for another operation."""
-    if user.operands[0] is not value or value in user.operands[1:]:
-        return None
     if user.op.name == "split":
         return user.attributes["axis"]
     if user.op.name != "index":

@@ -33,6 +33,13 @@ def test_a_tensor_cannot_be_missing_without_an_optional():
         missing(Builder(), VECTOR)
 
 
+def test_a_cotangent_of_the_right_type_stays_as_it_is():
+    b = Builder()
+    x, ct = b.argument(VECTOR), b.argument(VECTOR)
+    assert conform(b, ct, x) is ct
+    assert b.block.operations == []
+
+
 def test_an_optional_stays_as_it_is():
     b = Builder()
     ct = b.argument(optional(VECTOR))

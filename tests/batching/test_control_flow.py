@@ -137,6 +137,24 @@ def test_a_test_that_differs_at_first_and_then_no_more():
     check(program([VECTOR, BOOL], body), lanes([True, False, True]), [True, True])
 
 
+def test_a_test_that_differs_at_first_with_carried_values_that_lanes_share():
+    def body(b, x, go):
+        child = b.child()
+        n, s = child.argument(INT), child.argument(x.type)
+        more = child.scalar_add(n, 1)
+        child.block.results = [child.scalar_lt(more, 3), more, child.mul(s, 2.0)]
+        return b.operation("while_loop", [go, b.scalar(0), x], {"carried": 2}, [child.block]).results
+
+    given = [[XS[0], go] for go in (True, False, True)]
+    check(program([VECTOR, BOOL], body), given, [False, True])
+
+
+@pytest.mark.parametrize("compare", ["lt", "le", "eq", "ne", "gt", "ge"])
+def test_numbers_are_compared_where_they_are_equal_too(compare):
+    body = lambda b, m, n: [b.emit(f"scalar_{compare}", [m, n])]
+    check(program([INT, INT], body), [[2, 2], [2, 3], [3, 2]], [True, True])
+
+
 def test_a_list_that_all_lanes_grow_alike_stays_one_list():
     def body(b, x, y):
         items = counted_while(b, 4, [empty_list(b), x], lambda b, i, items, s: [b.list_append(items, s), b.mul(s, y)])[

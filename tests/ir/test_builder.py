@@ -23,6 +23,13 @@ def test_rolling_back_forgets_operations_and_what_they_told() -> None:
     assert [(o.op.name, o.operands) for o in b.block.operations] == [("dim", [x])]
 
 
+def test_extents_that_differ_are_refused_by_their_numbers() -> None:
+    b = Builder()
+    two, three = (b.argument(TensorType(float32, (n, symbol("N")))) for n in (2, 3))
+    with pytest.raises(ValueError, match="operands could not be broadcast together: extents 2 and 3 differ"):
+        b.add(two, three)
+
+
 def test_an_argument_made_since_tells_its_extents_after_rolling_back() -> None:
     b = Builder()
     mark = b.checkpoint()

@@ -20,7 +20,9 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from math import ceil
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -33,12 +35,12 @@ from tests.mutation.watching import ROOT, checksum
 STAGES = ("lines", "cases", "programs")
 COPIED = ("dy2st", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md", "CHANGELOG.md", "dev.py",
           "requirements.lock")  # fmt: skip
-SECONDS = 20.0
-"""How long the CPU may work at the tests of one stage."""
 HANGS, TURNS = 60, 10.0
 """A test that takes so many seconds hangs: by the clock, or of the CPU's time. What is right is far below."""
 CASES = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={HANGS}"]
 MOST_CASES = 200
+IMPORTING = 15.0
+"""Seconds that a new process takes to import the package and the tests."""
 PROGRAMS = ["-m", "tests.generator", "--count", "100", "--shrink", "0", "--jobs", "1"]
 NONE = ["-c", ""]
 Code = list[tuple[FunctionType, CodeType]]
@@ -66,15 +68,20 @@ class Map:
         return [self._tests[i][0] for _, _, i in order]
 
 
+@dataclass
 class Judge:
     """Goes through changes in place of pytest's loop over tests."""
 
-    def __init__(self, where: Map, changes: Sequence[tuple[Path, Mutant]], stages: Sequence[str],
-                 told: Callable[[Path, Mutant, str], None]):  # fmt: skip
-        self._map, self._changes, self._stages, self._told = where, changes, stages, told
-        self._items: dict[str, pytest.Item] = {}
-        self._right: set[str] = set()
-        """Tests that are known to pass in a fork without a change."""
+    where: Map
+    changes: Sequence[tuple[Path, Mutant]]
+    told: Callable[[Path, Mutant, str], None]
+    """Is told each change, and what noticed it: empty where nothing did."""
+    stages: Sequence[str] = STAGES
+    seconds: float = 20.0
+    """How long the CPU may work at the tests of one stage."""
+    _items: dict[str, pytest.Item] = field(default_factory=dict)
+    _right: set[str] = field(default_factory=set)
+    """Tests that are known to pass in a fork without a change."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
@@ -86,51 +93,53 @@ class Judge:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         assert not session.testsfailed, "a test file cannot be imported"
-        for path in {path for path, _ in self._changes}:
+        for path in {path for path, _ in self.changes}:
             with suppress(ImportError):  # of what is optional
                 importlib.import_module(".".join(path.with_suffix("").parts))
         self._items = {item.nodeid: item for item in session.items if not item.get_closest_marker("soak")}
         known = functions(str(ROOT / "dy2st"))
-        for path, mutant in self._changes:
+        for path, mutant in self.changes:
             code = exchanged(known, str(ROOT / path), (ROOT / path).read_text(), mutant.source)
-            self._told(path, mutant, self._in_forks(path, mutant, code) if code else self._at_import(path, mutant))
+            self.told(path, mutant, self._in_forks(path, mutant, code) if code else self._at_import(path, mutant))
         return True
 
     def _in_forks(self, path: Path, mutant: Mutant, code: Code) -> str:
-        tests = self._map.tests(path, mutant.lines)
-        if by := self._failing(tests, code, SECONDS):
+        tests = self.where.tests(path, mutant.lines)
+        if by := self._failing(tests, code):
             return by
-        if "cases" in self._stages and (by := self._failing(self._cases(path, tests), code, SECONDS)):
+        if "cases" in self.stages and (by := self._failing(self._cases(path, tests), code)):
             return by
         return self._in_new_process(path, mutant, {"programs": PROGRAMS})
 
     def _at_import(self, path: Path, mutant: Mutant) -> str:
-        tests = self._cases(path, self._map.tests(path, mutant.lines))[:MOST_CASES]
+        tests = self._cases(path, self.where.tests(path, mutant.lines))[:MOST_CASES]
         return self._in_new_process(path, mutant, {"cases": [*CASES, *tests] if tests else NONE, "programs": PROGRAMS})
 
     def _cases(self, path: Path, tests: Sequence[str]) -> list[str]:
         """Return all cases of the tests that run a line, or the file where none does, and of those nearest to it."""
-        of = {test.partition("[")[0] for test in tests or self._map.tests(path, (0, sys.maxsize))}
+        of = {test.partition("[")[0] for test in tests or self.where.tests(path, (0, sys.maxsize))}
         beside = near(path)
         found = [test for test in self._items if test.partition("[")[0] in of or test.partition("::")[0] in beside]
         return sorted(found, key=lambda test: (-_nearness(test, path, beside), zlib.crc32(test.encode())))
 
-    def _failing(self, tests: Sequence[str], code: Code, seconds: float) -> str:
+    def _failing(self, tests: Sequence[str], code: Code) -> str:
         """Return the test that fails with a change, and does not without; empty where none does."""
-        while by := in_fork([self._items[test] for test in tests if test in self._items], code, seconds):
-            if by in self._right or not in_fork([self._items[by]], [], seconds):
+        while by := in_fork([self._items[test] for test in tests if test in self._items], code, self.seconds):
+            if by in self._right or not in_fork([self._items[by]], [], self.seconds):
                 self._right.add(by)
                 return by
             del self._items[by]
         return ""
 
     def _in_new_process(self, path: Path, mutant: Mutant, commands: dict[str, list[str]]) -> str:
-        later = [stage for stage in commands if stage in self._stages]
+        later = [stage for stage in commands if stage in self.stages]
         if not later:
             return ""
         (self._copy / path).write_text(mutant.source)
         try:
-            return next((stage for stage in later if not _holds(self._copy, commands[stage])), "")
+            return next(
+                (stage for stage in later if not _holds(self._copy, commands[stage], IMPORTING + self.seconds)), ""
+            )
         finally:
             (self._copy / path).write_text((ROOT / path).read_text())
 
@@ -224,13 +233,10 @@ def _texts() -> dict[str, str]:
     return {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py"))}
 
 
-def _holds(root: Path, arguments: list[str]) -> bool:
-    """Return whether the tests pass, those for which there is time."""
+def _holds(root: Path, arguments: list[str], seconds: float) -> bool:
+    """Return whether the tests pass, those for which the CPU's time is enough."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("DY2ST_")}
     variables = {**inherited, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *arguments]
-    try:
-        done = subprocess.run(command, cwd=root, env=variables, capture_output=True, timeout=6 * SECONDS)
-    except subprocess.TimeoutExpired:
-        return True  # a single test that hangs has ended the process before
-    return done.returncode in (0, 5)
+    limited = ["-c", f'ulimit -t {ceil(seconds)} && exec "$@"', "sh", sys.executable, *arguments]
+    done = subprocess.run(["sh", *limited], cwd=root, env=variables, capture_output=True)
+    return done.returncode in (0, 5, -signal.SIGXCPU, -signal.SIGKILL)

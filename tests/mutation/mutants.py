@@ -21,6 +21,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 EXCHANGED_OPS = {
     "add": "sub", "sub": "add", "max": "min", "min": "max", "gt": "ge", "ge": "gt", "lt": "le", "le": "lt",
@@ -53,6 +54,10 @@ class Mutant:
     after: str
     source: str
     """The whole file with the change."""
+
+    def name(self, path: Path) -> str:
+        """Return what the change is called, wherever the line stands."""
+        return f"{path} {self.kind}: {self.before} -> {self.after}"
 
 
 def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:

@@ -3,7 +3,7 @@
 import pytest
 
 import dy2st.ops  # noqa: F401  (fills the registry)
-from dy2st.dtypes import float32
+from dy2st.dtypes import bool_, float32
 from dy2st.ir.opdef import lookup
 from dy2st.ir.types import INT, ScalarType, TensorType
 from dy2st.shapes import symbol
@@ -35,6 +35,7 @@ SAFE = [
     ("full", [t(), ScalarType("int", N)], {"shape": (None, 2)}),
 ]
 DOUBTFUL = [
+    ("masked_select", [t(N, 3), TensorType(bool_, (N, 3))], {}),
     ("full", [t(), INT], {"shape": (None, 2)}),
     ("index", [t(4, 3)], {"spec": (("int", 4), WHOLE)}),
     ("index", [t(N, 3)], {"spec": (("int", 0), WHOLE)}),

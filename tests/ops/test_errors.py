@@ -121,6 +121,13 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["inverse", "det", "slogdet", "cholesky", "eigh", "eig"])
+@pytest.mark.parametrize("shape", [(2, 3), (3,)])
+def test_a_run_refuses_what_is_no_square_matrix(name: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} needs (square )?matrices, not the shape \["):
+        evaluate(name, np.ones(shape))
+
+
 @pytest.mark.parametrize(("call", "kind", "text"), CASES, ids=[case[2] for case in CASES])
 def test_what_does_not_fit_is_named(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)):
