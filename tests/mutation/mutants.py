@@ -9,7 +9,8 @@ part        an element of a tuple or list of names left out
 
 Left alone is what says or costs something and decides nothing (`_is_no_rule`):
 
-1. Texts: docstrings, annotations, f-strings, `__repr__`, what a `raise` or a warning says; names that are exported.
+1. Texts: docstrings, annotations, f-strings, `__repr__`, what a `raise` or a warning says; exported names; the samples
+   of ops, which are data of tests.
 2. What only chooses the quicker of two right ways. By the names that the code gives it: functions of cost, worth and
    pay; integers of the module with COST, MOST, LEAST, SMALL or the like in their names; and whether exactly such a
    number of something is still few. Arguments of `cache` likewise. That the choice is taken at all stays a rule.
@@ -39,7 +40,7 @@ THRESHOLD = re.compile(r"_?[A-Z_]*(COST|MOST|LEAST|SMALL|SHORT|LARGE|FAR|ENOUGH|
 NUMBER = re.compile(r"_?[A-Z][A-Z_]+")
 SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
 CHECKS = ("strict", "frozen", "slots", "repr")
-TEXTS = ("__repr__", "__str__", "__all__")
+TEXTS = ("__repr__", "__str__", "__all__", "samples")
 
 
 @dataclass(frozen=True)

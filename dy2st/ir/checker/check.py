@@ -162,7 +162,7 @@ class Function:
 
     def _attributes(self, g: Given) -> None:
         op, found = g.operation.op, g.attributes.keys()
-        if len(found) == len(op.attributes) and found >= set(op.attributes):
+        if found == set(op.attributes):
             return
         for name in found - set(op.attributes):
             g.refuse(f"unknown attribute {name!r:.60}")

@@ -84,6 +84,22 @@ def test_what_no_rule_gives_is_refused(body: str, match: str) -> None:
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        ("%n: float64[N] = flip(%x) {axis=(0,)}\nreturn %n", "flip: unknown attribute 'axis'"),
+        ("%n: float64[N] = flip(%x)\nreturn %n", "flip: lacks 'axes'"),
+        ("cond() {\nthen() {\nreturn\n}\nelse() {\nreturn\n}\n}\nreturn", "cond: 0 operands"),
+    ],
+)
+def test_what_the_verifier_refuses_the_checker_refuses_by_itself(body: str, match: str) -> None:
+    program = parse(function(body))
+    with pytest.raises(InvalidProgram):
+        verify(program)
+    with pytest.raises(InvalidProgram, match=match):
+        check(program)
+
+
 def _data(program: Any) -> Any:
     from dy2st.ir import serialize
 
