@@ -429,3 +429,13 @@ def test_explain_names_the_method_that_changed() -> None:
     C.m = lambda self, x: x  # type: ignore[method-assign]
     f(x_of(1))
     assert "a method of test_explain_names_the_method_that_changed.<locals>.C has changed" in str(f.explain())
+
+
+def test_an_object_of_another_class_is_seen_by_calls_of_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    made, x = A(), x_of(1, 2)
+    function = paddle.jit.to_static(lambda x: made.m(x), full_graph=True)
+    for _ in range(5):
+        assert function(x).tolist() == [2, 3]
+    made.__class__ = type("Other", (A,), {"m": lambda self, x: x * 5})
+    assert function(x).tolist() == [5, 10]

@@ -60,7 +60,8 @@ def test_each_pass_alone_keeps_the_meaning_and_settles(one: type[Pass], program:
         assert outcome(lambda given: evaluate(changed, given), case) == want
 
 
-def test_the_pass_that_breaks_a_program_is_named() -> None:
+@pytest.mark.parametrize("later", [False, True])
+def test_the_pass_that_breaks_a_program_is_named(later: bool) -> None:
     class Breaks(Pass):
         """Take away what the results are computed from."""
 
@@ -74,4 +75,4 @@ def test_the_pass_that_breaks_a_program_is_named() -> None:
     b = Builder(program.block)
     program.block.results = [b.scalar(1)]
     with pytest.raises(InvalidProgram, match="the pass 'breaks' broke a rule of the IR"):
-        run_pipeline(program, [Breaks()], verify=True)
+        run_pipeline(program, [Breaks(), *DEFAULT] if later else [Breaks()], verify=True)

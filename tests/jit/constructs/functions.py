@@ -314,6 +314,17 @@ def double_recursion(k):
     return fibonacci(k)
 
 
+@case((n(5),), (n(1),), holds="call")
+def two_recursions_on_values_of_one_kind(k):
+    def double(v):
+        return v if v < 1 else 2 + double(v - 1)
+
+    def triple(v):
+        return v if v < 1 else 3 + triple(v - 1)
+
+    return double(k), triple(k)
+
+
 @case((n(20), n(6)), (n(7), n(7)), holds="call")
 def recursion_with_two_arguments(a, b):
     def divisor(p, q):

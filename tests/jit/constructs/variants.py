@@ -32,6 +32,15 @@ def is_not_none(x):
 
 
 @case(POS, NEG, holds="cond")
+def signs_of_a_number_or_a_tensor(x):
+    if x.sum() > 0:
+        k = 3
+    else:
+        k = paddle.to_tensor([5, -6])
+    return -k, +k, abs(k), ~k
+
+
+@case(POS, NEG, holds="cond")
 def python_ints(x):
     if x.sum() > 0:
         k = 3

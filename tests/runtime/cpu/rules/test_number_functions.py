@@ -10,6 +10,7 @@ from dy2st.ir.types import FLOAT, INT
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.plan import compile_plan
 
+LARGE = [2**53 + 1, 2**53 + 3, -(2**62) - 1]
 INTS = [0, 1, 2, 3, 7, -1, -2, -7, 40, 63]
 FLOATS = [0.0, -0.0, 0.5, 1.0, 2.0, 2.5, 3.0, -0.3, -2.0, -7.5, 1e300, 1e-300, math.inf, -math.inf, math.nan]
 
@@ -76,3 +77,12 @@ def test_powers_of_more_than_64_bits_are_those_of_python():
     assert native.run([3, 39]) == [3**39]
     assert native.run([3, 50]) == [3**50]
     assert native.run([-2, 63]) == [-(2**63)]
+
+
+@pytest.mark.parametrize("kinds", [(INT, INT), (INT, FLOAT), (FLOAT, INT)])
+def test_quotients_of_large_ints_are_rounded_once(kinds):
+    native, reference = plans("scalar_truediv", list(kinds))
+    for n in LARGE:
+        for d in (3, 5, 7, n):
+            given = [number if kind is INT else float(number) for number, kind in zip((n, d), kinds, strict=True)]
+            assert outcome(native, *given) == outcome(reference, *given)
