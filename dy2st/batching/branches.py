@@ -125,7 +125,7 @@ def _alike(b: Builder, ours: Type, theirs: Type, old: Type) -> bool:
     """Say whether two branches give tensors (or numbers) of one shape, which values outside tell."""
     if isinstance(old, ScalarType):
         return True
-    return isinstance(ours, TensorType) and ours == theirs == old and known_outside(b, old)
+    return isinstance(ours, TensorType) and ours == theirs == old and known_outside(b, ours)
 
 
 def _counts_as_zero(at: Batcher, result: Value) -> bool:
