@@ -17,12 +17,14 @@ def blocks(page: Path, kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
-def test_the_examples_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_print_what_it_says(page: Path, backend: str, tmp_path: Path) -> None:
+    """They do so with every Program called four times beside eager mode."""
     source, output = "\n\n".join(blocks(page, "python")), "".join(blocks(page, "text"))
     example = tmp_path / "settle.py"  # to_static reads the source of what it converts
     example.write_text(source)
-    library = {**os.environ, "PYTHONPATH": str(ROOT)}
+    library = {**os.environ, "PYTHONPATH": str(ROOT), "DY2ST_VERIFY_CALLS": "1", "DY2ST_BACKEND": backend}
     done = subprocess.run([sys.executable, str(example)], env=library, capture_output=True, text=True, timeout=60)
     assert source
     assert (done.stderr, done.stdout.replace(str(tmp_path), "/home/you")) == ("", output)

@@ -49,7 +49,7 @@ def has_loops(program: Program) -> bool:
 
 def backend() -> str:
     """Return the name that `DY2ST_BACKEND` gives; ValueError for an unknown one."""
-    chosen = os.environ.get("DY2ST_BACKEND", BACKENDS[0])
+    chosen = os.environ.get("DY2ST_BACKEND") or BACKENDS[0]
     if chosen not in BACKENDS:
         raise ValueError(f"DY2ST_BACKEND is one of {', '.join(BACKENDS)}, not {chosen!r}")
     return chosen
@@ -83,3 +83,6 @@ def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:
     if xp is not np or chosen == "interpreter" or not has_llvm():
         return compile_plan(program, xp)
     return Automatic(program, always=strict or chosen == "native", strict=strict)
+
+
+backend()  # an unknown name is told at import

@@ -46,3 +46,21 @@ def test_a_comparison_of_shapes_is_never_another_one_in_a_program():
     for shape in ([2, 3], [3, 3], [2, 3]):
         x = paddle.ones(shape)
         assert static(x).tolist() == branchy(x).tolist()
+
+
+def shapes(x):
+    y = x if x.sum() > 0 else paddle.concat([x, x])
+    shape = y.shape
+    return y * 2, shape, [shape], shape[:1] + (y.ndim,)
+
+
+def test_programs_hand_them_out():
+    static = paddle.jit.to_static(shapes, full_graph=True)
+    for values in ([1.0, 2.0], [-1.0], [3.0], [-1.0, -2.0]):
+        x = paddle.to_tensor(values)
+        (_, *want), (_, *got) = shapes(x), static(x)
+        assert got == want
+        assert [type(s) for s in (got[0], got[1][0], got[2])] == [type(want[0])] * 3
+        assert got[0] is got[1][0]
+        assert got[0] == tuple(want[0])
+    assert len(static._cache.concrete_programs()) == 1

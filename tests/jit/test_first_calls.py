@@ -60,3 +60,8 @@ def test_the_environment_sets_the_count() -> None:
     made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert made.stdout.strip() == "3"
     assert current().process.verified_calls == 2
+
+
+def test_a_function_under_vmap_agrees_with_itself_item_by_item() -> None:
+    double = paddle.incubate.autograd.vmap(lambda x: x.sum() * x)
+    assert double(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])).tolist() == [[3.0, 6.0], [21.0, 28.0]]

@@ -17,6 +17,7 @@ from dy2st.errors import Mismatch
 from dy2st.ir.opdef import lookup
 from dy2st.jit import static_function
 from dy2st.jit.verifying import Verification
+from dy2st.jit.verifying.culprits import Call
 from dy2st.runtime import compiled, dispatch
 
 calls: list[int] = []
@@ -352,3 +353,36 @@ def test_a_difference_that_no_line_has(monkeypatch: pytest.MonkeyPatch) -> None:
     report = paddle.jit.verify(two_lines, tensor(1, 2).detach())
     assert report.culprit is None
     assert "no line differs, operation by operation" in str(report)
+
+
+def counted(x: Any, n: Any) -> Any:
+    i, total = paddle.to_tensor(0), x * 0
+    while i < n:
+        total = total + x * i
+        i = i + 1
+    return total
+
+
+def test_later_calls_have_other_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[list[float], int]] = []
+    run = Call.static
+
+    def spoiled(self: Call) -> Any:
+        x, n = self.inputs
+        seen.append((x.tolist(), int(n)))
+        return run(self) * (1 if int(n) == 3 else 2)
+
+    x, n = paddle.to_tensor([1.0, 2.0, 3.0]), paddle.to_tensor(3)
+    assert paddle.jit.verify(counted, x, n, calls=4)
+    monkeypatch.setattr(Call, "static", spoiled)
+    assert paddle.jit.verify(counted, x, n)
+    found = paddle.jit.verify(counted, x, n, calls=3)
+    assert "of the third call " in str(found)
+    assert seen[-1] == ([3.0, 1.0, 2.0], 4)
+    assert (x.tolist(), int(n)) == ([1.0, 2.0, 3.0], 3)
+
+
+@pytest.mark.parametrize("calls", [0, 5, "2"])
+def test_a_number_of_calls_that_is_none_is_refused(calls: Any) -> None:
+    with pytest.raises(ValueError, match="from 1 to 4"):
+        paddle.jit.verify(counted, calls=calls)

@@ -121,8 +121,10 @@ class Vectorized:
 
     # ---- all at once -----------------------------------------------------------------------------------------------
     def _traced(self, *args: Any, **keywords: Any) -> Any:
-        """Append what the function computes of all items to the Program that is being built."""
+        """Append what the function computes of all items to the Program that is being built; eagerly, item by item."""
         trace = current().trace
+        if trace is None:
+            return self._each(self._count(args, keywords), args, keywords)
         args = tuple(plain(trace, x) for x in args)
         keywords = {name: plain(trace, x) for name, x in keywords.items()}
         leaves, places = self._mapped(args, keywords)

@@ -54,18 +54,23 @@ def thing(x: Any) -> Thing:
     return Thing(f"{type(x).__name__} of {len(x)}" if isinstance(x, (list, tuple)) else type(x).__name__)
 
 
-def alike(a: Thing, b: Thing, rtol: float | None = None, atol: float | None = None) -> bool:
-    """Say whether two things are the same, numbers to rounding (or the given tolerances)."""
+def alike(a: Thing, b: Thing, rtol: float | None = None, atol: float | None = None, beside: float = 0.0) -> bool:
+    """Say whether two things are the same, numbers to rounding (or the given tolerances).
+
+    `beside` is the largest element of what the numbers were computed with: its last place is rounding, too.
+    """
     if a.kind != b.kind:
         return False
     if isinstance(a.value, np.ndarray):
-        return close(a.value, b.value, rtol, atol)
+        return close(a.value, b.value, rtol, atol, beside)
     if isinstance(a.value, (float, complex)):
         return close(np.asarray(a.value), np.asarray(b.value), rtol, atol)
     return type(a.value) is type(b.value) and a.value == b.value
 
 
-def close(a: np.ndarray, b: np.ndarray, rtol: float | None = None, atol: float | None = None) -> bool:
+def close(
+    a: np.ndarray, b: np.ndarray, rtol: float | None = None, atol: float | None = None, beside: float = 0.0
+) -> bool:
     """Say whether two arrays of one dtype and shape are the same to rounding; NaN is like NaN."""
     if a.shape != b.shape:
         return False
@@ -77,7 +82,20 @@ def close(a: np.ndarray, b: np.ndarray, rtol: float | None = None, atol: float |
     finite = np.abs(x[np.isfinite(x)])
     if atol is None:
         atol = rtol * float(finite.max()) if finite.size else 0.0
+        atol = max(atol, beside * _last_place(a))
     return bool(np.allclose(x, y, rtol=rtol, atol=atol, equal_nan=True))
+
+
+def _last_place(a: np.ndarray) -> float:
+    return {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(a.dtype.name) or float(np.spacing(a.real.dtype.type(1)))
+
+
+def largest(x: Thing) -> float:
+    """Return the largest finite element of an array of floats; 0 where there is none."""
+    if not isinstance(x.value, np.ndarray) or (x.value.dtype.kind not in "fc" and x.value.dtype.name not in _TOLERANCE):
+        return 0.0
+    elements = np.abs(x.value.astype(np.complex128 if x.value.dtype.kind == "c" else np.float64))
+    return float(elements.max(where=np.isfinite(elements), initial=0.0))
 
 
 def first_difference(a: Thing, b: Thing) -> str:

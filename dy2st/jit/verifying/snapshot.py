@@ -14,6 +14,7 @@ from dy2st.jit.verifying.reachable import attributes, has_state, is_users, names
 from dy2st.naming import is_plain_module
 from dy2st.optimizer.optimizer import Optimizer
 from dy2st.runtime.generator import default_generator
+from dy2st.runtime.places import namespace_of
 from dy2st.runtime.tensor import Tensor
 
 Undo = Callable[[], None]
@@ -43,6 +44,30 @@ def make_optimizer_state(roots: Mapping[str, Any]) -> None:
             for p in group["params"]:
                 if not p.stop_gradient:
                     optimizer.state_of(p, options)
+
+
+def change(*roots: Any) -> None:
+    """Give the tensors and arrays in lists, tuples and dicts other values, in place: the same elements in another order."""
+    for x in roots:
+        if isinstance(x, Tensor):
+            _change_array(x._payload)
+        elif isinstance(x, np.ndarray):
+            _change_array(x)
+        elif isinstance(x, (list, tuple)):
+            change(*x)
+        elif isinstance(x, dict):
+            change(*x.values())
+
+
+def _change_array(payload: Any) -> None:
+    if not getattr(getattr(payload, "flags", None), "writeable", True):
+        return
+    if payload.size != 1:
+        payload[...] = namespace_of(payload).roll(payload, 1)
+    elif payload.dtype.kind == "b":
+        payload[...] = ~payload
+    else:
+        payload[...] = payload * 1.5 if payload.dtype.kind in "fc" else payload + 1
 
 
 def _generators() -> Iterator[Undo]:
