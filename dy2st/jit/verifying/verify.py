@@ -89,10 +89,11 @@ def verify(
     found: list[Difference] = []
     culprit = None
     try:
+        call = Call(plain, static, inputs, keywords, Snapshot(roots))
+        want = _outcome(call, call.eager, roots, gradients)
         for turn in range(calls):
             if turn > 1:
                 change(inputs, keywords)
-            if turn != 1:
                 call = Call(plain, static, inputs, keywords, Snapshot(roots))
                 want = _outcome(call, call.eager, roots, gradients)
             counted = counted or {kind: len(want.things[kind]) for kind in KINDS if want.things.get(kind)}
