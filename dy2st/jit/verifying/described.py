@@ -87,7 +87,8 @@ def close(
 
 
 def _last_place(a: np.ndarray) -> float:
-    return {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(a.dtype.name) or float(np.spacing(np.abs(np.ones(1, a.dtype)))[0])
+    known = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+    return known.get(a.dtype.name) or float(np.spacing(np.abs(np.ones(1, a.dtype)))[0])
 
 
 def largest(x: Thing) -> float:

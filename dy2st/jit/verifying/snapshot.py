@@ -47,7 +47,7 @@ def make_optimizer_state(roots: Mapping[str, Any]) -> None:
 
 
 def change(*roots: Any) -> None:
-    """Give the tensors and arrays in lists, tuples and dicts other values, in place: the same elements in another order."""
+    """Give tensors and arrays in lists, tuples and dicts other values, in place: the same elements in another order."""
     for x in roots:
         if isinstance(x, Tensor):
             _change_array(x._payload)
