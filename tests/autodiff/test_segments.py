@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from dy2st.autodiff.programs import vjp
+from dy2st.autodiff.segments import cut
+from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
@@ -200,3 +202,16 @@ def test_the_attribute_survives_the_text_form(policy):
     again = parse(str(made))
     assert [o.attributes.get("checkpoint") for o in again.walk() if o.name == "while_loop"] == [policy]
     assert str(again) == str(made)
+
+
+@pytest.mark.parametrize(("policy", "growth"), [("sqrt", 1), (1, 0), (3, 0)])
+@pytest.mark.parametrize("loop", [growing, counted(False)])
+def test_segments_grow_by_a_turn_each_or_not_at_all(loop, policy, growth):
+    made = with_policy(program([INT, VECTOR, VECTOR], loop), policy)
+    (operation,) = (o for o in made.block.operations if o.name in ("while_loop", "counted_while"))
+    b = Builder(made.block)
+    b.functions = made.functions
+    cut(b, operation)
+    sums = [v.operation for v in operation.blocks[0].results if v.operation and v.operation.name == "scalar_add"]
+    numbers = [o.operands[1].operation for o in sums]
+    assert [o.attributes["value"] for o in numbers if o and o.name == "scalar_constant"] == [growth]

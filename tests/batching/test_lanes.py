@@ -1,11 +1,15 @@
 """The forms in which a value stands for all lanes."""
 
+import numpy as np
 import pytest
 
 from dy2st.batching.lanes import Form, Lane, apart_type, stacked_type
 from dy2st.batching.pushing import Batcher, NotStackable
 from dy2st.ir.builder import Builder
-from dy2st.ir.types import INT, ListType, TupleType, optional
+from dy2st.ir.program import Program
+from dy2st.ir.types import INT, UNSET, ListType, TupleType, VariantType, optional
+from dy2st.ir.verifier import verify
+from dy2st.runtime.interpreter import evaluate
 from tests.autodiff.building import POINT, VECTOR
 
 
@@ -33,3 +37,28 @@ def test_a_shared_list_is_stacked_element_by_element():
     made = Batcher(b, 3).stacked(Lane(b.argument(ListType(POINT)), Form.SHARED))
     assert str(made.type) == "list<float64[3]>"
     assert [o.name for o in b.block.operations].count("counted_while") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (optional(POINT), (0, None)),
+        (optional(POINT), (1, np.array(2.0))),
+        (VariantType((UNSET, POINT, INT)), (0, None)),
+        (VariantType((UNSET, POINT, INT)), (1, np.array(2.0))),
+        (VariantType((UNSET, POINT, INT)), (2, 7)),
+    ],
+)
+def test_a_shared_tuple_of_what_may_differ_is_stacked_part_by_part(kind, given):
+    b = Builder()
+    x, y = b.argument(kind), b.argument(POINT)
+    pair = b.tuple_new(x, y)
+    b.block.results = [Batcher(b, 3).stacked(Lane(pair, Form.SHARED))]
+    program = Program({"main": b.block})
+    verify(program)
+    ((tag, held), beside) = evaluate(program, [given, np.array(5.0)])[0].items
+    assert tag == given[0]
+    assert (held is None) == (given[1] is None)
+    for found, one in ((held, given[1]), (beside, 5.0)):
+        if one is not None:
+            assert np.asarray(found).tolist() == [one] * 3

@@ -112,7 +112,8 @@ class Judge:
         return self._in_new_process(path, mutant, {"programs": PROGRAMS})
 
     def _at_import(self, path: Path, mutant: Mutant) -> str:
-        tests = self._cases(path, self.where.tests(path, mutant.lines))[:MOST_CASES]
+        ran = self.where.tests(path, mutant.lines) or self.where.tests(path, (0, sys.maxsize))
+        tests = [*dict.fromkeys([*ran[:MOST_CASES], *self._cases(path, ran)])][: 2 * MOST_CASES]
         return self._in_new_process(path, mutant, {"cases": [*CASES, *tests] if tests else NONE, "programs": PROGRAMS})
 
     def _cases(self, path: Path, tests: Sequence[str]) -> list[str]:

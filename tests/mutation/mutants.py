@@ -49,6 +49,8 @@ class Mutant:
 
     kind: str
     line: int
+    text: str
+    """What stands there."""
     lines: tuple[int, int]
     """The first and last line of what a test must run to notice it."""
     before: str
@@ -58,7 +60,7 @@ class Mutant:
 
     def name(self, path: Path) -> str:
         """Return what the change is called, wherever the line stands."""
-        return f"{path} {self.kind}: {self.before} -> {self.after}"
+        return f"{path}: {self.before} -> {self.after}, in {self.text}"
 
 
 def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
@@ -70,7 +72,8 @@ def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
         if made is not None:
             after = "(left out)" if isinstance(replacement, ast.Pass) else ast.unparse(replacement)
             line: int = node.lineno  # type: ignore[attr-defined]
-            return Mutant(kind, line, lines, _first_line(ast.unparse(node)), _first_line(after), made)
+            text = source.splitlines()[line - 1].strip()
+            return Mutant(kind, line, text, lines, _first_line(ast.unparse(node)), _first_line(after), made)
     return None
 
 
@@ -78,21 +81,26 @@ def _rules(node: ast.AST, lines: tuple[int, int]) -> Iterator[tuple[ast.AST, tup
     """Yield the nodes that decide something, each with the lines that are run for it."""
     if _is_no_rule(node):
         return
-    if isinstance(node, ast.stmt):
-        body = getattr(node, "body", None)
-        lines = (node.lineno, max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno)
-    yield node, (_first(node) if isinstance(node, ast.If) else lines)
+    yield node, (_span(node.body[0]) if isinstance(node, ast.If) else lines)
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns"):
-            continue
         for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, ast.AST):
-                yield from _rules(part, lines)
+            if isinstance(part, ast.AST) and name not in ("annotation", "returns"):
+                yield from _rules(part, _run_for(part, node, lines))
 
 
-def _first(node: ast.If) -> tuple[int, int]:
-    """Return the lines of the first statement below an `if`: where none runs it, leaving it out changes nothing."""
-    return node.body[0].lineno, node.body[0].end_lineno or node.body[0].lineno
+def _run_for(node: ast.AST, parent: ast.AST, lines: tuple[int, int]) -> tuple[int, int]:
+    """Return the lines that are run for what a node says: of what stands in a class, all of the class."""
+    if not isinstance(node, ast.stmt):
+        return lines
+    body = getattr(node, "body", None)
+    if isinstance(parent, ast.ClassDef) and not body:
+        return _span(parent)
+    return (node.lineno, max(node.lineno, body[0].lineno - 1)) if body else _span(node)
+
+
+def _span(node: ast.stmt) -> tuple[int, int]:
+    """Return the lines of a statement. Where nothing runs what is below an `if`, leaving that out changes nothing."""
+    return node.lineno, node.end_lineno or node.lineno
 
 
 def _is_no_rule(node: ast.AST) -> bool:

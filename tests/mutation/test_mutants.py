@@ -73,6 +73,8 @@ def test_what_a_test_must_run_to_notice_a_guard_is_what_stands_below_it() -> Non
     lines = {one.before: one.lines for one in all_changes(SOURCE)}
     assert lines["if x is None:"] == (4, 4)
     assert lines["x is None"] == (3, 3)
+    (whole,) = {one.lines for one in all_changes("class A:\n    n = 1\n    def f(self): pass\n")}
+    assert whole == (1, 3)
 
 
 def test_what_is_only_said_or_only_costs_time_is_no_rule() -> None:

@@ -103,3 +103,22 @@ def test_the_values_are_those_of_the_interpreter(turns: int) -> None:
     inputs = [x, np.float32(1.7), turns, np.array(True)]
     (got,), (want,) = NativePlan(made).run(inputs), compile_plan(made).run(inputs)
     np.testing.assert_array_equal(got, want)
+
+
+def test_branches_in_a_loop_take_the_number() -> None:
+    branch = "(%a: float32[32], %b: float32[32]) {{\n%t: float32[32] = {}(%a, %b)\nreturn %t\n}}"
+    text = f"""{ARGUMENTS}
+    {REPEATED}
+    %y: float32[32] = counted_while(%k, %x, %c, %p) {{carried=1, reverse=false}} {{
+      body(%i: int, %s: float32[32], %d: float32[32], %q: bool[]) {{
+        %u: float32[32] = cond(%q, %s, %d) {{
+          then{branch.format("mul")}
+          else{branch.format("sub")}
+        }}
+        return %u
+      }}
+    }}
+    return %y"""
+    made = prepared(program(text))
+    (cond,) = (o for o in made.walk() if o.name == "cond")
+    assert [[o.name for o in block.operations] for block in cond.blocks] == [["broadcast", "mul"], ["broadcast", "sub"]]

@@ -157,3 +157,24 @@ def test_a_loop_that_writes_into_a_view_starts_from_a_copy():
 
     found = ran(program([INT, MATRIX], body), 2, X)
     np.testing.assert_array_equal(found[0][:, 0], [-1, -1, 1, 1])
+
+
+def test_what_is_written_is_what_nobody_needs_and_not_the_value_that_is_written():
+    def body(b, x, v):
+        kept, value = b.mul(x, 2.0), b.mul(v, 3.0)
+        return [b.index_set(kept, value, b.scalar(0), spec=ROW), kept]
+
+    x, v = np.ones((2, 3)), np.arange(3.0)
+    made, kept = ran(program([MATRIX, TensorType(dtypes.float64, (3,))], body), x, v)
+    np.testing.assert_array_equal(made, [[0, 3, 6], [2, 2, 2]])
+    np.testing.assert_array_equal(kept, np.full((2, 3), 2.0))
+
+
+def test_a_tensor_that_says_where_it_is_written_is_copied():
+    def body(b, x, v):
+        at = b.sub(x, 1)
+        return [b.index_set(at, b.add(v, 1), at, spec=(("tensor",),))]
+
+    ints = TensorType(dtypes.int64, (symbol("N"),))
+    (made,) = ran(program([ints, ints], body), np.array([3, 1, 2, 2]), np.array([6, 7, 8, 8]))
+    np.testing.assert_array_equal(made, [8, 9, 7, 1])

@@ -254,6 +254,13 @@ def random_in_branch(x):
     return y + paddle.randn([2])
 
 
+@case(POS, NEG)
+def random_before_and_after_a_seed(x):
+    before = paddle.rand([2]) + paddle.rand([2])
+    paddle.seed(7)
+    return x + before, paddle.rand([2])
+
+
 @case((POS, n(3)), (POS, n(0)), holds="counted_while")
 def random_in_loop(x, k):
     for _ in range(k):

@@ -294,3 +294,15 @@ def test_several_python_threads_at_once(rng):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: native.run([x.copy() for x in given])[0], range(64)))
     assert all(np.array_equal(one, wanted) for one in found)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64", "complex64"])
+def test_products_of_other_dtypes_are_what_the_interpreter_gives(dtype, rng):
+    after = lambda b, sum_, z, r: b.mul(sum_, r)
+    made = program(dtype=getattr(paddle, dtype), after=after)
+    given = [(2 * x).astype(dtype) for x in arrays(rng, 150, 140, 33)]
+    for found, wanted in zip(NativePlan(made).run(given), compile_plan(made).run(given), strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(
+            found, wanted, rtol=2e-2 if dtype == "float16" else 1e-4, atol=0.5 if dtype == "float16" else 1e-3
+        )
