@@ -386,3 +386,25 @@ def test_later_calls_have_other_values(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_number_of_calls_that_is_none_is_refused(calls: Any) -> None:
     with pytest.raises(ValueError, match="from 1 to 4"):
         paddle.jit.verify(counted, calls=calls)
+
+
+def chaotic(x: Any) -> Any:
+    for _ in range(60):
+        x = 3.9 * x * (1 - x)
+    return x
+
+
+def test_rounding_that_the_function_amplifies_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Call.static
+
+    def rounded(self: Call) -> Any:
+        (x,) = self.inputs
+        x[...] = x * (1 + 2e-7)
+        return run(self)
+
+    x = paddle.to_tensor(np.linspace(0.1, 0.9, 8, dtype="float32"))
+    monkeypatch.setattr(Call, "static", rounded)
+    assert paddle.jit.verify(chaotic, x, gradients=False).agrees
+    assert not paddle.jit.verify(chaotic, x, gradients=False, rtol=1e-4, atol=1e-4)
+    monkeypatch.setattr(Call, "static", lambda self: run(self) + 20)
+    assert not paddle.jit.verify(chaotic, x, gradients=False)

@@ -70,6 +70,19 @@ def _change_array(payload: Any) -> None:
         payload[...] = payload * 1.5 if payload.dtype.kind in "fc" else payload + 1
 
 
+def shake(roots: Mapping[str, Any], up: bool) -> None:
+    """Move the floats of all tensors by one unit in the last place, in place, up and down by turns."""
+    for _, x in reachable(roots):
+        array = x._payload if isinstance(x, Tensor) else None
+        if array is None or array.dtype.kind not in "fc" or not getattr(array.flags, "writeable", True):
+            continue
+        xp = namespace_of(array)
+        parts = (array,) if array.dtype.kind == "f" else (array.real, array.imag)
+        for part in parts:
+            turns = (xp.arange(part.size).reshape(part.shape) % 2 == 0) == up
+            part[...] = xp.nextafter(part, xp.where(turns, xp.inf, -xp.inf).astype(part.dtype))
+
+
 def _generators() -> Iterator[Undo]:
     ours, python, numpy = default_generator().get_state(), random.getstate(), np.random.get_state()
     yield lambda: default_generator().set_state(ours)
