@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SHOWN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("writing-*.md"))]
+FROM_SCRATCH = ROOT / "docs" / "from-scratch.md"
+SHOWN = [ROOT / "README.md", FROM_SCRATCH, ROOT / "docs" / "debugging.md", *sorted((ROOT / "docs").glob("writing-*.md"))]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -33,6 +34,10 @@ def test_the_examples_of_a_page_print_what_it_says(page: Path, backend: str, tmp
 def test_the_readme_s_example_is_short() -> None:
     (source,) = blocks(ROOT / "README.md", "python")
     assert len([line for line in source.splitlines() if line.strip()]) <= 15
+
+
+def test_the_core_from_scratch_is_short() -> None:
+    assert len(FROM_SCRATCH.read_text(encoding="utf-8").splitlines()) <= 700
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
