@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FROM_SCRATCH = ROOT / "docs" / "from-scratch.md"
-SHOWN = [ROOT / "README.md", FROM_SCRATCH, ROOT / "docs" / "debugging.md", *sorted((ROOT / "docs").glob("writing-*.md"))]
+SHOWN = [
+    ROOT / "README.md",
+    FROM_SCRATCH,
+    ROOT / "docs" / "debugging.md",
+    *sorted((ROOT / "docs").glob("writing-*.md")),
+]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
