@@ -110,8 +110,10 @@ def _by_inverse(xp: Any, a: Any) -> Any:
 
 
 def _factors(xp: Any, a: Any) -> tuple[Any, Any, Any, Any]:
-    u, s, vh = xp.linalg.svd(a)
-    return u, s, vh, xp.linalg.det(u) * xp.linalg.det(vh)
+    """Return U, S and Vh, and the sign of the determinant: NaN where a matrix has elements that are not finite."""
+    finite = xp.isfinite(a).all((-2, -1))
+    u, s, vh = xp.linalg.svd(xp.where(finite[..., None, None], a, xp.eye(a.shape[-1], dtype=a.dtype)))
+    return u, s, vh, xp.where(finite, xp.linalg.det(u) * xp.linalg.det(vh), np.nan)
 
 
 def _across(xp: Any, x: Any) -> Any:

@@ -68,6 +68,8 @@ class SVD(Op):
         )
 
     def eval(self, xp: Any, a: Any) -> Any:
+        if xp is np and not np.isfinite(a).all():  # LAPACK may never come back from an infinity
+            raise np.linalg.LinAlgError("SVD did not converge: the matrix has infinities or NaN")
         u, s, vh = xp.linalg.svd(a, full_matrices=False)
         return u, s, vh
 

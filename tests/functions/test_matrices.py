@@ -156,3 +156,20 @@ def test_general_eigenvalues_have_no_derivative():
         linalg.eig(x)
     with paddle.no_grad():
         assert linalg.eig(x)[0].shape == [2, 3]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("size", [1, 3, 33])
+@pytest.mark.parametrize("static", [False, True])
+def test_elements_that_are_not_finite_come_back_at_once(value: float, size: int, static: bool) -> None:
+    a = np.random.default_rng(0).normal(size=(2, size, size))
+    a[1, 0, 0] = value
+    svd = paddle.jit.to_static(paddle.linalg.svd) if static else paddle.linalg.svd
+    det = paddle.jit.to_static(paddle.linalg.det) if static else paddle.linalg.det
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+            svd(paddle.to_tensor(a))
+        x = paddle.to_tensor(a, stop_gradient=False)
+        det(x).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy()[0], np.linalg.det(a[0]) * np.linalg.inv(a[0]).T)
+        assert size == 1 or not np.isfinite(x.grad.numpy()[1]).all()

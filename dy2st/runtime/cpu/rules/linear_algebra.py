@@ -50,7 +50,7 @@ _FORMS = {
     "slogdet": _Form("linalg.slogdet", ("mm",), ("", ""), "m", 100, may_fail=False),
     "cholesky": _Form("linalg.cholesky_lo", ("mm",), ("mm",), "m", 50, symmetric=True),
     "eigh": _Form("linalg.eigh_lo", ("mm",), ("m", "mm"), "m", 2000, symmetric=True),
-    "svd": _Form("linalg.svd_s", ("mn",), ("mp", "p", "pn"), "mnp", 3000),
+    "svd": _Form("linalg.svd_s", ("mn",), ("mp", "p", "pn"), "mnp", 3000, finite=True),
     "eig": _Form("linalg.eig", ("mm",), ("m", "mm"), "m", 5000, finite=True),
 }
 _LETTERS = {float64: "d", complex128: "D"}
