@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dy2st.batching.programs import vmap
-from dy2st.ir.types import BOOL, INT
+from dy2st.dtypes import float64
+from dy2st.ir.types import BOOL, INT, ListType, TensorType, optional
 from dy2st.runtime.interpreter import evaluate
 from tests.autodiff.building import LIST, POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.batching.lanes_of import check
@@ -205,3 +206,15 @@ def test_no_lanes_at_all():
 
     made, _ = vmap(program([VECTOR, BOOL], body), [True, True])
     assert evaluate(made, [np.zeros((0, 2)), np.zeros(0, bool)])[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("batched", [[True, True], [True, False], [False, True]])
+def test_slots_of_matrices_are_stacked_lane_by_lane(batched):
+    matrix = TensorType(float64, (2, 3))
+    types = [ListType(optional(matrix)), TensorType(float64, (4, 2, 3))]
+    rng = np.random.default_rng(0)
+    given = [[[(1, rng.normal(size=(2, 3))), (0, None)] * 2, rng.normal(size=(4, 2, 3))] for _ in range(3)]
+    inputs = [
+        [one if on else given[0][i] for i, (one, on) in enumerate(zip(lane, batched, strict=True))] for lane in given
+    ]
+    check(program(types, lambda b, slots, like: [b.list_stack_tangent(slots, like)]), inputs, batched)

@@ -36,7 +36,9 @@ EXCHANGED = {
 }  # fmt: skip
 BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 SPEED = re.compile(r"cost|worth|pays|quick|cheap")
-THRESHOLD = re.compile(r"_?[A-Z_]*(COST|MOST|LEAST|SMALL|SHORT|LARGE|FAR|ENOUGH|MANY|FEW|CHUNK|EVERY|KEPT|SIZE)[A-Z_]*")
+THRESHOLD = re.compile(
+    r"_?[A-Z_]*(COST|MOST|LEAST|SMALL|SHORT|LARGE|FAR|ENOUGH|MANY|FEW|CHUNK|EVERY|KEPT|SIZE|LONG)[A-Z_]*"
+)
 NUMBER = re.compile(r"_?[A-Z][A-Z_]+")
 SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
 CHECKS = ("strict", "frozen", "slots", "repr")
@@ -49,8 +51,10 @@ class Mutant:
 
     kind: str
     line: int
+    function: str
+    """The function around it."""
     text: str
-    """What stands there."""
+    """The line."""
     lines: tuple[int, int]
     """The first and last line of what a test must run to notice it."""
     before: str
@@ -60,12 +64,14 @@ class Mutant:
 
     def name(self, path: Path) -> str:
         """Return what the change is called, wherever the line stands."""
-        return f"{path}: {self.before} -> {self.after}, in {self.text}"
+        whole = "" if self.text.startswith(self.before[:40]) else f", in {self.text}"
+        return f"{path} {self.function}: {self.before} -> {self.after}{whole}"
 
 
 def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
     """Return a change of a file; `choose(n)` gives a number below n. None where there is none."""
-    changes = [(node, lines, *change) for node, lines in _rules(ast.parse(source), (1, 1)) for change in _changes(node)]
+    tree = ast.parse(source)
+    changes = [(node, lines, *change) for node, lines in _rules(tree, (1, 1)) for change in _changes(node)]
     while changes:
         node, lines, kind, replacement = changes.pop(choose(len(changes)))
         made = _replaced(source, node, replacement)
@@ -73,7 +79,9 @@ def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
             after = "(left out)" if isinstance(replacement, ast.Pass) else ast.unparse(replacement)
             line: int = node.lineno  # type: ignore[attr-defined]
             text = source.splitlines()[line - 1].strip()
-            return Mutant(kind, line, text, lines, _first_line(ast.unparse(node)), _first_line(after), made)
+            return Mutant(
+                kind, line, _function(tree, line), text, lines, _first_line(ast.unparse(node)), _first_line(after), made
+            )
     return None
 
 
@@ -186,6 +194,13 @@ def _replaced(source: str, node: ast.AST, replacement: ast.AST) -> str | None:
     except SyntaxError:
         return None
     return None if same else made
+
+
+def _function(tree: ast.Module, line: int) -> str:
+    """Return the name of the innermost function or class around a line."""
+    around = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.lineno <= line]
+    inside = [n for n in around if (n.end_lineno or 0) >= line]
+    return max(inside, key=lambda n: n.lineno).name if inside else "the module"
 
 
 def _first_line(text: str) -> str:

@@ -32,6 +32,7 @@ class Watching:
         self._seen: set[tuple[str, int]] = set()
         self._lines: dict[str, dict[int, list[int]]] = {}
         self._tests: list[tuple[str, float]] = []
+        self._sums = {str(path.relative_to(ROOT)): checksum(path) for path in Path(PACKAGE).rglob("*.py")}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -52,7 +53,7 @@ class Watching:
     def pytest_sessionfinish(self) -> None:
         prefix = len(str(ROOT)) + 1
         lines = {name[prefix:]: told for name, told in sorted(self._lines.items())}
-        sums = {name: checksum(ROOT / name) for name in lines}
+        sums = {name: self._sums[name] for name in lines if name in self._sums}
         self._written.parent.mkdir(parents=True, exist_ok=True)
         self._written.write_text(json.dumps({"tests": self._tests, "sums": sums, "lines": lines}))
 

@@ -54,6 +54,17 @@ def test_random_numbers_effects_and_the_large_stay() -> None:
     )
 
 
+def test_ints_of_many_digits_stay_to_be_computed() -> None:
+    many = 10**100
+    stays(
+        FOLD,
+        f"""
+        %a: int({many}) = scalar_constant() {{value={many}}}
+        %b: int = scalar_mul(%a, %a)
+        return %b""",
+    )
+
+
 def test_an_assert_of_a_constant_goes_when_it_holds() -> None:
     becomes(
         FOLD,

@@ -1,9 +1,13 @@
 """Blocks that are made anew: what takes the place of an operation, what is left out, what stays."""
 
+from dy2st.dtypes import float64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Operation, Program, Value
+from dy2st.ir.types import TensorType
 from dy2st.ir.verifier import verify
 from dy2st.passes.rebuilding import Now, rebuild
+from dy2st.passes.rewrite import renamings
+from dy2st.shapes import symbol
 from tests.autodiff.building import VECTOR
 
 
@@ -31,3 +35,13 @@ def test_operations_are_replaced_left_out_and_kept() -> None:
     assert [o.name for o in b.block.operations] == ["cos", "cos", "add"]
     assert b.block.operations[2].operands == [made["tanh"], x]
     assert b.block.results[1] is made["tanh"]
+
+
+def test_a_symbol_is_renamed_alike_wherever_it_stands() -> None:
+    n, m = symbol("N"), symbol("M")
+    of = lambda *shape: TensorType(float64, shape)
+    assert renamings(of(n, 2 * n), of(n, 2 * n)) == {}
+    assert renamings(of(n, 3), of(m, 3)) == {"N": m}
+    assert renamings(of(n, n), of(m, 3)) is None
+    assert renamings(of(n, 2 * n), of(m, 2 * n)) is None
+    assert renamings(of(2 * n, n), of(2 * n, m)) is None

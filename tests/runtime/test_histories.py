@@ -33,6 +33,7 @@ def _values(block: Block) -> list[Value]:
 
 SUM = "%a: float32[] = mul(%w, %w)\n%b: float32[] = mul(%w, %w)\n%c: float32[] = add(%a, %b)\nreturn %c"
 FREED_EACH_TURN = LOOP.format(t="float32[]", first="%one", turn="return %turn") + "\nreturn %out"
+NEGATED = LOOP.format(t="float32[]", first="%one", turn="%s: float32[] = neg(%before)\n    return %s") + "\nreturn %out"
 SUMMED = (
     LOOP.format(t="float32[]", first="%one", turn="%s: float32[] = add(%before, %turn)\n    return %s")
     + "\nreturn %out"
@@ -57,6 +58,8 @@ LISTED = (
         (FREED_EACH_TURN, "turn before out", "turn", False, True),
         (FREED_EACH_TURN, "one turn before out", "turn", False, False),
         (FREED_EACH_TURN, "one turn before out", "turn one", False, True),
+        (NEGATED, "one before s out", "one", False, True),
+        (NEGATED, "one before s out", "", False, False),
         (SUMMED, "turn before s out", "", False, False),
         (SUMMED, "turn before s out", "turn", False, True),
         (LISTED, "", "", True, False),
