@@ -42,6 +42,8 @@ THRESHOLD = re.compile(
 NUMBER = re.compile(r"_?[A-Z][A-Z_]+")
 SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
 CHECKS = ("strict", "frozen", "slots", "repr")
+_TOLD = 24
+"""So long a change needs no line to be known by."""
 TEXTS = ("__repr__", "__str__", "__all__", "samples")
 
 
@@ -64,8 +66,8 @@ class Mutant:
 
     def name(self, path: Path) -> str:
         """Return what the change is called, wherever the line stands."""
-        whole = "" if self.text.startswith(self.before[:40]) else f", in {self.text}"
-        return f"{path} {self.function}: {self.before} -> {self.after}{whole}"
+        place = f", in {self.text}" if len(self.before) < _TOLD else ""
+        return f"{path} {self.function}: {self.before} -> {self.after}{place}"
 
 
 def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
