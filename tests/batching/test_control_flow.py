@@ -218,3 +218,14 @@ def test_slots_of_matrices_are_stacked_lane_by_lane(batched):
         [one if on else given[0][i] for i, (one, on) in enumerate(zip(lane, batched, strict=True))] for lane in given
     ]
     check(program(types, lambda b, slots, like: [b.list_stack_tangent(slots, like)]), inputs, batched)
+
+
+@pytest.mark.parametrize("starts", [(0, 2, 1), (1, 2, 2), (3, 0, 2)])
+def test_lanes_that_are_through_read_nothing_behind_the_end(starts):
+    def body(b, x, start):
+        turn = lambda b, i, s: [b.scalar_add(i, 1), b.add(s, b.index(b.use(x), i, spec=(("int", "?"),)))]
+        zero = b.sum(b.mul(x, 0.0), axis=(0,), keepdim=False)
+        return while_loop(b, [start, zero], lambda b, i, s: b.scalar_lt(i, 3), turn)[1]
+
+    given = [[np.array([0.5, 1.5, -2.0]) * (k + 1), start] for k, start in enumerate(starts)]
+    check(program([VECTOR, INT], body), given, [True, True])

@@ -194,6 +194,14 @@ def numpy_scalar(p: Program) -> None:
     p.block.operations[1].blocks[1].operations[0].attributes["value"] = np.float64(1)
 
 
+def one_attribute_more(p: Program) -> None:
+    next(o for o in p.walk() if not o.attributes and not o.op.attributes).attributes["a"] = 1
+
+
+def no_attribute(p: Program) -> None:
+    next(o for o in p.walk() if o.name == "scalar_constant" or o.name == "constant").attributes.clear()
+
+
 def no_entry(p: Program) -> None:
     p.entry = "start"
 
@@ -218,6 +226,8 @@ def no_entry(p: Program) -> None:
         (attribute_of_a_kind_that_is_none, "attribute value of constant is of type list"),
         (array_of_a_kind_that_is_none, "attribute value of constant is an array of <U1"),
         (numpy_scalar, "attribute value of constant is of type float64"),
+        (one_attribute_more, "has no attribute a"),
+        (no_attribute, "constant lacks the attribute value"),
         (no_entry, "the entry 'start' is not among the functions main"),
     ],
 )

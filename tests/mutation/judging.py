@@ -222,11 +222,10 @@ def near(changed: Path) -> list[str]:
 
 def _nearness(test: str, changed: Path, beside: Sequence[str]) -> int:
     """Return 0 for a test somewhere, more for one in the folders of the changed file, most for one of its file."""
-    file = test.partition("::")[0]
-    if file in beside:
-        return 100
-    folders = zip(Path(file).parts[1:-1], changed.parts[1:-1], strict=False)
-    return sum(ours == theirs for ours, theirs in folders)
+    file = Path(test.partition("::")[0])
+    folders = zip(file.parts[1:-1], changed.parts[1:-1], strict=False)
+    own = 100 * (str(file) in beside) + 100 * (file.stem == f"test_{changed.stem}")
+    return own + sum(ours == theirs for ours, theirs in folders)
 
 
 @cache

@@ -44,7 +44,7 @@ SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
 CHECKS = ("strict", "frozen", "slots", "repr")
 _TOLD = 24
 """So long a change needs no line to be known by."""
-TEXTS = ("__repr__", "__str__", "__all__", "samples")
+TEXTS = ("__repr__", "__str__", "__all__", "samples", "_examples")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import dy2st as paddle
 from dy2st.passes.split_products import SplitProducts
 from dy2st.runtime.cpu.lowering import prepared
 from dy2st.runtime.cpu.versions import Versions
+from dy2st.runtime.interpreter import evaluate
 from tests.in_threads import in_threads
-from tests.passes.texts import becomes, stays
+from tests.passes.texts import becomes, program, stays
 
 SPLIT = SplitProducts()
 PLAIN = "{transpose_x=false, transpose_y=false}"
@@ -223,3 +224,23 @@ def test_an_extent_that_does_not_fit_is_refused_as_before(monkeypatch: pytest.Mo
         given[2] = given[2][:-1]
         with pytest.raises(ValueError, match="matmul"):
             static(*given)
+
+
+@pytest.mark.parametrize("parts", ["%c, %x1, %x1", "%x1, %x1, %c", "%c, %x1"])
+def test_parts_that_are_not_cut_off_stay_joined(parts: str, rng: np.random.Generator) -> None:
+    columns = sum(3 if part == "%c" else 2 for part in parts.split(", "))
+    text = f"""%k: int, %x: float64[4, 2], %m: float64[2, 3], %w: float64[{columns}, 2]
+        %r: float64[4, 2] = counted_while(%k, %x, %m, %w) {{carried=1, reverse=false}} {{
+          body(%i: int, %x1: float64[4, 2], %m1: float64[2, 3], %w1: float64[{columns}, 2]) {{
+            %c: float64[4, 3] = matmul(%x1, %m1) {PLAIN}
+            %j: float64[4, {columns}] = concat({parts}) {{axis=1}}
+            %z: float64[4, 2] = matmul(%j, %w1) {PLAIN}
+            return %z
+          }}
+        }}
+        return %r"""
+    given = [3, *(rng.normal(size=shape) for shape in ((4, 2), (2, 3), (columns, 2)))]
+    made = program(text)
+    (wanted,) = evaluate(made, given)
+    assert SPLIT.apply(made)
+    np.testing.assert_allclose(evaluate(made, given)[0], wanted, rtol=1e-10)

@@ -89,6 +89,7 @@ def test_what_no_rule_gives_is_refused(body: str, match: str) -> None:
     [
         ("%n: float64[N] = flip(%x) {axis=(0,)}\nreturn %n", "flip: unknown attribute 'axis'"),
         ("%n: float64[N] = flip(%x)\nreturn %n", "flip: lacks 'axes'"),
+        ("%n: list<float64[N]> = list_new(%x) {type=3}\nreturn %n", "list_new: type is no type"),
         ("cond() {\nthen() {\nreturn\n}\nelse() {\nreturn\n}\n}\nreturn", "cond: 0 operands"),
     ],
 )

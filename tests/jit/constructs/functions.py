@@ -332,6 +332,23 @@ def two_recursions_on_values_of_one_kind(k):
     return double(k), triple(k)
 
 
+@case((POS, n(4)), (NEG, n(1)), holds="call")
+def recursion_on_a_captured_tensor_also_in_a_branch(x, k):
+    def power(v):
+        return x if v < 1 else x * power(v - 1)
+
+    y = power(k)
+    if k > 2:
+        y = y + power(k - 2)
+    return y
+
+
+@case(POS, NEG)
+def walrus_in_a_ternary_of_a_lambda(x):
+    pick = lambda v, keep: (w := v * 2) + w if keep else v
+    return pick(x, True), pick(x, False), [(w := v * 2) + w if v > 1 else v for v in (1, 2)], w
+
+
 @case((n(20), n(6)), (n(7), n(7)), holds="call")
 def recursion_with_two_arguments(a, b):
     def divisor(p, q):
