@@ -1,5 +1,6 @@
 """An iterator among the arguments serves one call; iterators that no Program can follow are refused, never misread."""
 
+import itertools
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -110,6 +111,13 @@ def generator_in_a_branch(x: Any) -> Any:
     return x + next(items)
 
 
+def permutations_in_a_branch(x: Any) -> Any:
+    items = itertools.permutations((1, 2))
+    if x > 0:
+        next(items)
+    return x + next(items)[0]
+
+
 def generator_after_a_symbolic_break(x: Any) -> Any:
     items = numbers(5)
     for i in items:
@@ -121,13 +129,14 @@ def generator_after_a_symbolic_break(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [generator_in_a_loop, generator_expression_in_a_loop, generator_in_a_branch],
+    [generator_in_a_loop, generator_expression_in_a_loop, generator_in_a_branch, permutations_in_a_branch],
 )
 def test_a_generator_that_moves_where_only_the_run_tells_is_refused(function: Any) -> None:
     with pytest.raises(Dy2stError, match="an iterator is moved in a branch or loop of which only the run"):
         paddle.jit.to_static(function, full_graph=True)(T(1.0))
-    with pytest.warns(FallbackWarning, match="an iterator is moved"):
-        assert float(paddle.jit.to_static(function)(T(1.0))) == float(function(T(1.0)))
+    for number in (1.0, -1.0):
+        with pytest.warns(FallbackWarning, match="an iterator is moved"):
+            assert float(paddle.jit.to_static(function)(T(number))) == float(function(T(number)))
 
 
 def test_a_generator_that_a_loop_may_have_left_is_not_asked_for_more() -> None:

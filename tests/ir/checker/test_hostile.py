@@ -278,3 +278,25 @@ def test_a_derivative_that_stands_in_a_file_is_checked(body: str, match: str | N
         assert "with_gradient" in str(loaded(text))
     else:
         refused(text, match)
+
+
+@pytest.mark.parametrize(
+    ("operands", "attributes", "match"),
+    [
+        ("%n", "low=(none,), high=(2,)", None),
+        ("%n, %n", "low=(none,), high=(none,)", None),
+        ("", "low=(1,), high=(2,)", None),
+        ("", "low=(none,), high=(2,)", "pad: too few widths"),
+        ("%n, %n", "low=(none,), high=(2,)", "pad: too many widths"),
+        ("%n", "low=(1,), high=(2,)", "pad: too many widths"),
+    ],
+)
+def test_widths_that_the_run_tells_are_operands(operands: str, attributes: str, match: str | None) -> None:
+    given = ", ".join(["%x", "%v", *operands.split(", ")] if operands else ["%x", "%v"])
+    body = f"%y: float64[M] = pad({given}) {{{attributes}}}\nreturn %y"
+    program = parse(function(body, "%x: float64[N], %v: float64[], %n: int"))
+    if match is None:
+        check(program)
+    else:
+        with pytest.raises(InvalidProgram, match=match):
+            check(program)
