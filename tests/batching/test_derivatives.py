@@ -1,9 +1,12 @@
 """Programs over lanes are differentiated like any other: reverse, forward, differences, second order."""
 
+import json
+
 import numpy as np
 import pytest
 
 from dy2st.batching.programs import vmap
+from dy2st.ir.parser import parse
 from dy2st.ir.types import INT
 from tests.autodiff.building import POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.autodiff.checking import check, gradient_program
@@ -95,3 +98,28 @@ def test_the_gradient_of_a_counted_loop_whose_lanes_part(reverse):
     of = gradient_program(program([VECTOR, INT], body))
     made = over_lanes(of, [[x, n, np.ones(2)] for x, n in zip(XS, (0, 3, 2), strict=True)], [True, True, True])
     assert reverse or len([o for o in made.walk() if o.name == "counted_while"]) == 2
+
+
+BACK = """program main
+func main(%d: float64[N], %r: float64[N]) {
+  %a: float64[N] = mul(%d, %r)
+  %y: float64[N] = BODY
+  return %y
+}
+"""
+OWN = """program main
+func main(%x: float64[N]) {
+  %a: float64[N] = mul(%x, %x)
+  %y: float64[N] = with_gradient(%a, %x) {inputs=1, values=1, whose="f", pushforward="", pullback=TEXT}
+  return %y
+}
+"""
+
+
+@pytest.mark.parametrize("body", ["add(%a, %d)", "sin(%a)"])
+def test_a_derivative_of_ones_own_is_one_for_all_lanes(body):
+    back = json.dumps(BACK.replace("BODY", body))
+    made = over_lanes(parse(OWN.replace("TEXT", back)), [[x] for x in XS], [True])
+    assert [o.name for o in made.walk()].count("counted_while") == 0
+    (values,) = (o for o in made.walk() if o.name == "with_gradient")
+    assert "float64[3, N]" in values.attributes["pullback"]

@@ -116,6 +116,20 @@ def lru_cache(x):
     return x * scale_for(2) + scale_for(2)
 
 
+@case(POS, NEG)
+def lru_cache_of_objects_with_tensors(x):
+    @functools.lru_cache
+    def doubled(box):
+        return box.value * 2
+
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+    box = Box(x)
+    return doubled(box) + doubled(box) + doubled(Box(x + 1))
+
+
 @case(POS, NEG, holds="cond")
 def callable_object_and_super(x):
     return Scaler(2)(x) + Child(3)(x)
