@@ -115,7 +115,8 @@ def _loop(f: Function, g: Given, counter: Sequence[Type]) -> Sequence[Type]:
             made = made[1:]
         _alike(g, carried, made, "carried value")
         own = local.keys() - fixed.keys()
-        own |= {name for v in carried for e in extents_of(v.type) if (name := plain_name(e)) not in f.scope.visible}
+        names = {plain_name(e) for v in carried for e in extents_of(v.type)}
+        own |= names - {None} - f.scope.visible
         own -= fixed.keys()
         if f.scope.fits(carried, made, {}, own):  # type: ignore[arg-type]
             break

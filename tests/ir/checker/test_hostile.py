@@ -136,6 +136,40 @@ def test_a_branch_does_not_claim_an_extent() -> None:
         np.testing.assert_allclose(NativePlan(program).run([x, p])[0], np.exp(function(x)))
 
 
+CARRIED = """program main
+func main(%x: float64[16], %y: float64[N], %k: int) {
+  %t: CLAIMED = FIRST
+  %r: CLAIMED = counted_while(%k, %t, %y) {carried=1, reverse=false} {
+    body(%i: int, %a: CLAIMED, %b: float64[N]) {
+      %u: GROWN = LATER
+      return %u
+    }
+  }
+  %g: float64[16] = GET
+  %z: float64[16] = exp(%g)
+  return %z
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "put", "get"),
+    [
+        ("{}", "neg({})", "neg(%r)"),
+        ("tuple<{}>", "tuple_new({})", "tuple_get(%r)"),
+        ("variant<unset | {}>", "variant_new({}) {{type=!KIND, tag=1}}", 'variant_get(%r) {tag=1, message=""}'),
+    ],
+)
+def test_what_a_loop_carries_claims_no_extent_that_a_turn_does_not_keep(held: str, put: str, get: str) -> None:
+    claimed, grown = held.format("float64[16]"), held.format("float64[N]")
+    first, later = (put.format(x).replace("KIND", kind) for x, kind in (("%x", claimed), ("%b", grown)))
+    text = CARRIED.replace("GET", get).replace("FIRST", first).replace("LATER", later)
+    program = loaded(text.replace("CLAIMED", claimed).replace("GROWN", grown))
+    x, y = np.arange(16.0) / 16, np.arange(3.0)
+    for turns, wanted in ((0, x), (1, y)):
+        np.testing.assert_allclose(NativePlan(program).run([x, y, turns])[0], np.exp(wanted))
+
+
 def test_a_loop_does_not_claim_an_extent() -> None:
     text = """program main
 func main(%x: float64[N], %n: int) {
