@@ -196,8 +196,6 @@ def broadcast(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | N
     own = tensor_type(operation.operands[0]).rank
     x = b.emit("expand_dims", [lanes[0].value], {"axes": tuple(range(1, 1 + rank - own))}) if rank > own else None
     value = lanes[0].value if x is None else x
-    if operation.name == "broadcast":
-        return with_shape(at, operation, value, lanes[1:])
     dims = iter(lanes[1:])
     shape = [e if e is not None else next(dims).value for e in operation.attributes["shape"]]
     return stacked(b.shaped("broadcast", [value], [at.count(), *shape]))

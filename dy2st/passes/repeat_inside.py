@@ -121,12 +121,11 @@ def _chain(value: Value) -> list[Operation]:
     """Return the operations that make a repeated number, each behind those that it reads."""
     found: list[Operation] = []
     made = value.operation
-    if made is None or made.op.name not in ("broadcast", *_ARITHMETIC):
-        return found
+    assert made is not None
     for operand in made.operands:
         of_operand = operand.operation
         if made.op.name in _ARITHMETIC or (of_operand is not None and of_operand.op.name == "constant"):
-            found += [o for o in _chain(operand) or [of_operand] if o is not None and o not in found]
+            found += [o for o in _chain(operand) if o not in found]
     return [*found, made]
 
 

@@ -163,8 +163,7 @@ def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
     operands = encode(trace, arguments, found.taken)
     for key, template in found.slots.items():
         operands += encode(trace, trace.current(key), template)
-    inner = found.inside
-    operands += [b.use(v if inner is None or not b_is_inside(b, inner) else inner.use(v)) for v in found.captures]
+    operands += map(b.use, found.captures)
     templates = [found.result, *found.slots.values()]
     types = tuple(t for one in templates for t in types_of(one))
     results = iter(b.operation("call", operands, {"function": found.name, "types": types}).results)
@@ -172,16 +171,6 @@ def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
     for key, value in zip(found.slots, written, strict=True):
         trace.commit_joined(key, value)
     return made
-
-
-def b_is_inside(b: Builder, outer: Builder) -> bool:
-    """Say whether a builder is `outer` or stands in it."""
-    at: Builder | None = b
-    while at is not None:
-        if at is outer:
-            return True
-        at = at.parent
-    return False
 
 
 def _define(trace: Any, found: Recursion, made: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
