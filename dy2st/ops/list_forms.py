@@ -16,7 +16,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ConstType, ListType, ScalarType, Type, VariantType, tangent_type
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.control import join
-from dy2st.ops.list_slots import empty_tangent
+from dy2st.ops.list_slots import empty_tangent, refuse_slot
 
 Tangents = Sequence[Value | None]
 
@@ -27,6 +27,7 @@ def _slots(b: Builder, tangent: Value | None, primal: Value) -> Value:
 
 def _long(slots: Any, n: int) -> list[Any]:
     """Return slots that are n: behind the last element there may be too few, or too many unset ones."""
+    refuse_slot(n)
     return [*slots[:n], *[(0, None)] * (n - len(slots))]
 
 

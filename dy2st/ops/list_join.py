@@ -16,6 +16,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.ops.base import Op, Sample
+from dy2st.ops.list_slots import refuse_slot
 
 Tangents = Sequence[Value | None]
 
@@ -95,6 +96,7 @@ class ListUnstack(Op):
         return type
 
     def eval(self, xp: Any, x: Any, *, type: ListType) -> Any:
+        refuse_slot(len(x))
         return [(1, part) for part in x] if x.ndim > 1 else [(1, x[i, ...]) for i in range(len(x))]
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
@@ -224,9 +226,11 @@ class ListToTensor(Op):
 
 
 def _parts(x: Any, extents: Any, axis: int) -> Iterator[Any]:
-    """Yield views of the parts of an array along an axis."""
+    """Yield views of the parts of an array along an axis; IndexError for one that is not there."""
     at = 0
     for extent in extents.tolist():
+        if not 0 <= extent <= x.shape[axis] - at:
+            raise IndexError(f"there is no part of {extent} at {at} of {x.shape[axis]}")
         yield x[(*(slice(None),) * axis, slice(at, at + extent))]
         at += extent
 

@@ -19,6 +19,7 @@ from dy2st.ops.control import join
 from dy2st.ops.optional import add_values
 
 Tangents = Sequence[Value | None]
+MOST_SLOTS = 2**32
 
 
 class _Slots(Op):
@@ -40,7 +41,7 @@ class ListTake(_Slots):
         return optional(slots.element)
 
     def eval(self, xp: Any, slots: Any, i: int) -> Any:
-        return slots[i] if i < len(slots) else (0, None)
+        return slots[i] if 0 <= i < len(slots) else (0, None)
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -74,6 +75,7 @@ class _SetSlot(_Change):
         return ListType(join(slots.element, item if isinstance(item, VariantType) else optional(item)))
 
     def eval_in_place(self, xp: Any, slots: Any, i: int, item: Any) -> Any:
+        refuse_slot(i)
         if i >= len(slots):
             slots.extend([(0, None)] * (i + 1 - len(slots)))
         slots[i] = self.joined(slots[i], cast("tuple[Any, Any]", item) if isinstance(item, tuple) else (1, item))
@@ -145,7 +147,7 @@ class ListClear(_MoveSlots):
     name = transposed = "list_clear"
 
     def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
-        if i < len(slots):
+        if 0 <= i < len(slots):
             slots[i] = (0, None)
         return slots
 
@@ -156,7 +158,7 @@ class ListRemove(_MoveSlots):
     name, transposed = "list_remove", "list_spread"
 
     def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
-        if i < len(slots):
+        if 0 <= i < len(slots):
             del slots[i]
         return slots
 
@@ -167,9 +169,17 @@ class ListSpread(_MoveSlots):
     name, transposed = "list_spread", "list_remove"
 
     def eval_in_place(self, xp: Any, slots: Any, i: int) -> Any:
-        if i < len(slots):
+        if 0 <= i < len(slots):
             slots.insert(i, (0, None))
         return slots
+
+
+def refuse_slot(number: int) -> None:
+    """Raise IndexError for a number that no slot, and MemoryError for one that no list, has."""
+    if number < 0:
+        raise IndexError(f"there is no slot {number}")
+    if number >= MOST_SLOTS:
+        raise MemoryError(f"a list of {number} slots")
 
 
 def empty_tangent(b: Builder, t: Type) -> Any:

@@ -273,6 +273,8 @@ def add_values(a: Any, b: Any) -> Any:
         a, b = cast("tuple[Any, Any]", a), cast("tuple[Any, Any]", b)
         if a[0] == 0 or b[0] == 0:
             return b if a[0] == 0 else a
+        if a[0] != b[0]:
+            raise ValueError(f"derivatives of alternatives {a[0]} and {b[0]} cannot be added")
         return (a[0], add_values(a[1], b[1]))
     if isinstance(a, tuple):
         return b if a[0] == 0 else add_values(a[1], b)
@@ -283,6 +285,8 @@ def add_values(a: Any, b: Any) -> Any:
     if isinstance(a, list):
         longer, shorter = sorted((cast("list[Any]", a), cast("list[Any]", b)), key=len, reverse=True)
         return [add_values(p, q) for p, q in zip(longer, shorter, strict=False)] + longer[len(shorter) :]
+    if a is None or isinstance(a, (int, float)):
+        return a  # what has no derivative
     if a.shape != b.shape:
         raise ValueError(f"derivatives of shapes {a.shape} and {b.shape} cannot be added")
     return (a + b)[...]  # the index keeps a 0-D sum an array

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import int64
 from dy2st.ir.checker.given import Given, rule
-from dy2st.ir.checker.joining import join, same_kind
+from dy2st.ir.checker.joining import join, parts, same_kind
 from dy2st.ir.checker.shapes import typed
 from dy2st.ir.types import (
     INT,
@@ -280,6 +280,7 @@ def _variant_or_zeros(g: Given) -> Sequence[Type]:
     g.count(2)
     t, like = g.variant(0), g.types[1]
     found = t.alternatives[g.whole("tag", 0, len(t.alternatives) - 1)]
+    g.require(not isinstance(like, VariantType), f"zeros like {like}")
     zeros = _zeros(g, like)
     return (_joined(g, zeros, found, f"alternative {g.attribute('tag')}"),)
 
@@ -315,10 +316,17 @@ def _variant_cast(g: Given) -> Sequence[Type]:
 def _optional_add(g: Given) -> Sequence[Type]:
     g.count(2)
     a, b = g.types
+    g.require(_may_be_added(a) and _may_be_added(b), f"{a} and {b} are no derivatives")
     if same_kind(a, b):
         return (join(a, b),)
     dense, other = (b, a) if isinstance(a, VariantType) else (a, b)
     return (_joined(g, dense, _payload(g, other), "the sum"),)
+
+
+def _may_be_added(t: Type) -> bool:
+    return isinstance(t, (TensorType, VariantType)) or (
+        isinstance(t, (ListType, TupleType)) and all(isinstance(part, VariantType) for part in parts(t))
+    )
 
 
 @rule("unreachable")

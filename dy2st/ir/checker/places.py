@@ -25,9 +25,10 @@ def _take(g: Given) -> Sequence[Type]:
 def _gather_nd(g: Given) -> Sequence[Type]:
     adds = g.name == "scatter_nd_add"
     g.count(3 if adds else 2)
-    x, places = g.tensor(0), g.tensor(2 if adds else 1, "iu", least=1)
+    at = 2 if adds else 1
+    x, places = g.tensor(0), g.tensor(at, "iu", least=1)
     depth = g.whole("depth", 0, x.rank)
-    g.equal(places.shape[-1], depth, "depth")
+    g.shaped(at, [*((at, axis) for axis in range(places.rank - 1)), depth])
     shape = (*places.shape[:-1], *x.shape[depth:])
     return _put(g, x, shape) if adds else (typed(x.dtype, shape),)
 

@@ -8,8 +8,9 @@ from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType
 from dy2st.runtime.cpu.glue.writer import Writer
 from dy2st.runtime.cpu.memory.list_functions import LENGTH, list_function, row_bytes
-from dy2st.runtime.cpu.rules.lists import checked, length, list_type, made_list, row, taken_out, with_room
+from dy2st.runtime.cpu.rules.lists import checked, length, list_type, made_list, may_be, row, taken_out, with_room
 from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.text.emit import Function
 from dy2st.runtime.cpu.text.integers import compare, least, minus, most, plus
 from dy2st.runtime.cpu.text.representation import Components, zeros
 
@@ -52,11 +53,15 @@ def insert(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write one more element before another one; in place where nobody else holds the list."""
     t = list_type(operation.results[0].type)
     at = operands[1][0]
-    w.owned(operation.operands[0], operands[0])
-    w.owned(operation.operands[2], operands[2])
-    block = with_room(w, operands[0][0], t)
-    _put(w, t, block, at, operands[2])
-    return [(block,)]
+
+    def fast() -> Made:
+        w.owned(operation.operands[0], operands[0])
+        w.owned(operation.operands[2], operands[2])
+        block = with_room(w, operands[0][0], t)
+        _put(w, t, block, at, operands[2])
+        return [(block,)]
+
+    return w.guarded(operation, operands, compare(w.f, "ule", at, length(w, operands[0][0])), fast)
 
 
 def _put(w: Writer, t: ListType, block: str, at: str, item: Components) -> None:
@@ -100,15 +105,15 @@ def remove(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 @rule("list_bounds")
 def bounds(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write where a slice begins and ends, counted from the front."""
-    f, n = w.f, length(w, operands[0][0])
+    first, last = (_inside(w.f, bound, length(w, operands[0][0])) for (bound,) in operands[1:])
+    return [(first,), (most(w.f, first, last),)]
 
-    def inside(bound: str) -> str:
-        from_front = least(f, bound, n)
-        from_end = most(f, plus(f, bound, n), 0)
-        return f.value(f"select i1 {compare(f, 'slt', bound, 0)}, i64 {from_end}, i64 {from_front}")
 
-    first, last = inside(operands[1][0]), inside(operands[2][0])
-    return [(first,), (most(f, first, last),)]
+def _inside(f: Function, bound: str, n: str) -> str:
+    """Write a bound of a slice of n elements, counted from the front."""
+    from_front = least(f, bound, n)
+    from_end = most(f, plus(f, bound, n), 0)
+    return f.value(f"select i1 {compare(f, 'slt', bound, 0)}, i64 {from_end}, i64 {from_front}")
 
 
 @rule("list_part", "slots_part")
@@ -116,7 +121,7 @@ def part(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write the elements of a slice; a list of slots may be shorter than its bounds."""
     f, t = w.f, list_type(operation.results[0].type)
     source = operands[0][0]
-    first, last = (least(f, bound, length(w, source)) for (bound,) in operands[1:])
+    first, last = (_inside(f, bound, length(w, source)) for (bound,) in operands[1:])
     count = most(f, minus(f, last, first), 0)
     block = made_list(w, t, count)
     copy_elements(w, t, source, first, block, "0", count)
@@ -148,9 +153,13 @@ def _turn(w: Writer, t: ListType, block: str) -> None:
 def reverse_slots(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write n slots in the other order."""
     t = list_type(operation.results[0].type)
-    block = _long(w, t, operands[0][0], operands[1][0], "0")
-    _turn(w, t, block)
-    return [(block,)]
+
+    def fast() -> Made:
+        block = _long(w, t, operands[0][0], operands[1][0], "0")
+        _turn(w, t, block)
+        return [(block,)]
+
+    return w.guarded(operation, operands, may_be(w, operands[1][0]), fast)
 
 
 @rule("slots_extend")
@@ -158,10 +167,14 @@ def extend_slots(w: Writer, operation: Operation, operands: list[Components]) ->
     """Write n slots and then those of another list."""
     t = list_type(operation.results[0].type)
     (slots,), (n,), (more,) = operands
-    count = length(w, more)
-    block = _long(w, t, slots, n, count)
-    copy_elements(w, t, more, "0", block, n, count)
-    return [(block,)]
+
+    def fast() -> Made:
+        count = length(w, more)
+        block = _long(w, t, slots, n, count)
+        copy_elements(w, t, more, "0", block, n, count)
+        return [(block,)]
+
+    return w.guarded(operation, operands, may_be(w, n), fast)
 
 
 def _long(w: Writer, t: ListType, slots: str, n: str, more: str) -> str:

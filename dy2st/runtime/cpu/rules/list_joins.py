@@ -8,13 +8,12 @@ from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType, VariantType
 from dy2st.runtime.cpu.glue.writer import Writer, host_rule
-from dy2st.runtime.cpu.memory.list_functions import CAPACITY, LENGTH, STORAGE, row_bytes
 from dy2st.runtime.cpu.registers.elements import load_element, store_element
-from dy2st.runtime.cpu.rules.lists import checked, length, list_type, row
+from dy2st.runtime.cpu.rules.lists import length, list_type, made_list, row
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.rules.tensors import allocate, extents, product
 from dy2st.runtime.cpu.rules.views import is_memory
-from dy2st.runtime.cpu.text.integers import all_of, compare, plus, times
+from dy2st.runtime.cpu.text.integers import all_of, compare, minus, plus, times
 from dy2st.runtime.cpu.text.representation import Components, alternative, as_part, in_register, is_native, kinds, zeros
 
 Made = Sequence[Components]
@@ -125,21 +124,37 @@ def unstack(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
 @rule("list_split")
 def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the parts along the first axis into the slots of a list, as views; along other axes `eval` copies them."""
+    """Write the parts along the first axis into the slots of a list, as views.
+
+    Along other axes `eval` copies them; it also says which part is not there.
+    """
     f, (value, lengths) = w.f, operation.operands
     if operation.attributes["axis"] != 0 or not is_memory(value) or not is_memory(lengths):
         return host_rule(w, operation, operands)
-    _, *rest = extents(value, operands[0])
-    piece, at = product(w, [*rest, str(tensor_type(value).dtype.itemsize)]), f.slot("ptr")
-    f.store("ptr", operands[0][1], at)
+    whole, *rest = extents(value, operands[0])
+    count, left, fits = extents(lengths, operands[1])[0], f.slot("i64"), f.slot("i1")
+    f.store("i64", whole, left)
+    f.store("i1", "true", fits)
 
-    def part(i: str) -> tuple[str, list[str]]:
-        extent = load_element(f, int64, f.offset(operands[1][1], times(f, i, 8)))
-        data = f.load("ptr", at)
-        f.store("ptr", f.offset(data, times(f, extent, piece)), at)
-        return data, [extent, *rest]
+    def extent(i: str) -> str:
+        return load_element(f, int64, f.offset(operands[1][1], times(f, i, 8)))
 
-    return [_slots(w, operation, operands[0], extents(lengths, operands[1])[0], part)]
+    with f.loop(count, hint="look") as i:
+        f.store("i1", all_of(f, f.load("i1", fits), compare(f, "ule", extent(i), f.load("i64", left))), fits)
+        f.store("i64", minus(f, f.load("i64", left), extent(i)), left)
+
+    def fast() -> Made:
+        piece, at = product(w, [*rest, str(tensor_type(value).dtype.itemsize)]), f.slot("ptr")
+        f.store("ptr", operands[0][1], at)
+
+        def part(i: str) -> tuple[str, list[str]]:
+            data, own = f.load("ptr", at), extent(i)
+            f.store("ptr", f.offset(data, times(f, own, piece)), at)
+            return data, [own, *rest]
+
+        return [_slots(w, operation, operands[0], count, part)]
+
+    return w.guarded(operation, operands, f.load("i1", fits), fast)
 
 
 def _slots(w: Writer, operation: Operation, source: Components, count: str,
@@ -148,11 +163,7 @@ def _slots(w: Writer, operation: Operation, source: Components, count: str,
     f, t, value = w.f, list_type(operation.results[0].type), operation.operands[0]
     slot = t.element
     assert isinstance(slot, VariantType)
-    block = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
-    storage = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {times(f, count, row_bytes(t))}"))
-    for field, number in ((LENGTH, count), (CAPACITY, count)):
-        f.store("i64", number, f.offset(block, field))
-    f.store("ptr", storage, f.offset(block, STORAGE))
+    block = made_list(w, t, count)
     with f.loop(count, hint="slots") as i:
         data, shape = part(i)
         w.write(row(w, block, i, t), [slot], [_held(w, slot, value, source, data, shape)])

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, Type
+from dy2st.ops.list_slots import MOST_SLOTS
+from dy2st.runtime.cpu.glue.outlined import room
 from dy2st.runtime.cpu.glue.writer import Writer
 from dy2st.runtime.cpu.memory.blocks import HEAD
 from dy2st.runtime.cpu.memory.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
 from dy2st.runtime.cpu.rules.registry import rule
+from dy2st.runtime.cpu.text.integers import compare
 from dy2st.runtime.cpu.text.representation import Components, as_part
 
 Made = Sequence[Components]
@@ -33,6 +36,11 @@ def row(w: Writer, block: str, at: str, t: ListType) -> str:
     return w.f.offset(w.f.offset(storage, HEAD), w.f.value(f"mul i64 {at}, {row_bytes(t)}"))
 
 
+def may_be(w: Writer, number: str) -> str:
+    """Write whether a list may have a slot of this number, or so many of them; `eval` says that it may not."""
+    return compare(w.f, "ult", number, MOST_SLOTS)
+
+
 def checked(w: Writer, block: str) -> str:
     """Return a block, after writing that the interpreter takes over where there was no memory for it."""
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
@@ -54,8 +62,8 @@ def made_list(w: Writer, t: ListType, count: str) -> str:
     """Write a list of so many elements, which are not set; return its block."""
     f = w.f
     block = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
-    size = f.value(f"mul i64 {count}, {row_bytes(t)}")
-    storage = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}"))
+    given = ("ptr %context", f"i64 {row_bytes(t)}", f"i64 {count}")
+    storage = checked(w, f.call("ptr", room(w.unit.kernels, 1), *given))
     f.store("i64", count, f.offset(block, LENGTH))
     f.store("i64", count, f.offset(block, CAPACITY))
     f.store("ptr", storage, f.offset(block, STORAGE))

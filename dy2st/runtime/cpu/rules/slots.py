@@ -8,7 +8,7 @@ from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType, Type, VariantType, is_optional
 from dy2st.runtime.cpu.glue.writer import Writer, host_rule
 from dy2st.runtime.cpu.memory.list_functions import LENGTH, list_function
-from dy2st.runtime.cpu.rules.lists import checked, length, list_type, row, with_room
+from dy2st.runtime.cpu.rules.lists import checked, length, list_type, may_be, row, with_room
 from dy2st.runtime.cpu.rules.optionals import add, sum_of
 from dy2st.runtime.cpu.rules.registry import rule
 from dy2st.runtime.cpu.text.integers import plus
@@ -58,12 +58,16 @@ def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     t = list_type(operation.operands[0].type)
     if not _fits(t, item.type):
         return host_rule(w, operation, operands)
-    w.owned(item, operands[2])
-    block, place = _slot(w, operation, operands, t)
-    old = w.read(place, t.element)
-    w.write(place, [t.element], [_set(item.type, operands[2])])
-    w.release(t.element, old)
-    return [(block,)]
+
+    def fast() -> Made:
+        w.owned(item, operands[2])
+        block, place = _slot(w, operation, operands, t)
+        old = w.read(place, t.element)
+        w.write(place, [t.element], [_set(item.type, operands[2])])
+        w.release(t.element, old)
+        return [(block,)]
+
+    return w.guarded(operation, operands, may_be(w, operands[1][0]), fast)
 
 
 @rule("list_accumulate")
@@ -73,13 +77,17 @@ def accumulate(w: Writer, operation: Operation, operands: list[Components]) -> M
     t = list_type(operation.operands[0].type)
     if not _fits(t, item):
         return host_rule(w, operation, operands)
-    block, place = _slot(w, operation, operands, t)
-    held = w.read(place, t.element)
-    total = sum_of(operation, t.element, item)
-    (made,) = add(w, total, [held, operands[2]])
-    w.write(place, [t.element], [_set(total.results[0].type, made)])
-    w.release(t.element, held)
-    return [(block,)]
+
+    def fast() -> Made:
+        block, place = _slot(w, operation, operands, t)
+        held = w.read(place, t.element)
+        total = sum_of(operation, t.element, item)
+        (made,) = add(w, total, [held, operands[2]])
+        w.write(place, [t.element], [_set(total.results[0].type, made)])
+        w.release(t.element, held)
+        return [(block,)]
+
+    return w.guarded(operation, operands, may_be(w, operands[1][0]), fast)
 
 
 def _fits(t: ListType, item: Type) -> bool:

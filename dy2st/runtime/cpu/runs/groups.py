@@ -162,7 +162,7 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
                 w.demand(w.f.value(f"icmp ult i64 {extent}, {2**40}"))
             elif found[axis] != extent:
                 checks.append((extent, found[axis]))
-    wanted = [(a, b) for a, b in dict.fromkeys(checks) if a != b and not (a.isdigit() and b.isdigit())]
+    wanted = [(a, b) for a, b in dict.fromkeys(checks) if a != b]
     if wanted:
         fine = "true"
         for a, b in wanted:
