@@ -58,14 +58,15 @@ def to_json(program: Program) -> tuple[dict[str, Json], dict[str, Array]]:
 def from_json(data: Json, arrays: Mapping[str, Array], called: Collection[str] | None = None) -> Program:
     """Return the Program that `to_json` wrote; FileFormatError says where the data are not one.
 
-    Nothing in it is taken for true: `ir/checker` types it anew. `called` are the functions that something outside of
+    Nothing in it is taken for true: `ir/checker` types it anew. The verifier comes second, because ops infer types from
+    attributes that somebody has to have looked at. `called` are the functions that something outside of
     the Program may call; all of them where it is None.
     """
     reader = _Reader(arrays)
     try:
         program = reader.program(data)
-        verify(program)
         check(program, called)
+        verify(program)
     except InvalidProgram as error:
         reason = "; ".join(line.strip() for line in str(error).splitlines())
         raise FileFormatError(f"the Program in the file breaks a rule: {reason:.{_MOST_REASON}}") from error

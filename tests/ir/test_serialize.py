@@ -112,9 +112,9 @@ VALUE = (*CONSTANT, "attributes", "value")
         ((), [], "the Program: an object is expected"),
         (("extra",), 1, "the Program: the keys entry, functions are expected"),
         (("entry",), 1, "the entry: a string is expected"),
-        (("entry",), "start", "the entry 'start' is not among the functions"),
+        (("entry",), "start", "the entry 'start' is no function"),
         (("functions",), [], "functions of the Program: an object is expected"),
-        (("functions",), {}, "the entry 'main' is not among the functions"),
+        (("functions",), {}, "the entry 'main' is no function"),
         (MAIN, 1, "function 'main': an object is expected"),
         ((*MAIN, "arguments"), 1, "function 'main', arguments: a list is expected"),
         ((*MAIN, "arguments", 0), ["x"], "arguments: a name and a type are expected"),
@@ -126,7 +126,11 @@ VALUE = (*CONSTANT, "attributes", "value")
         ((*MAIN, "arguments", 0, 1), f"float32[{', '.join('1' * 65)}]", "a tensor type of 65 axes"),
         ((*MAIN, "arguments", 0, 1), f"float32[{', '.join(['A + B'] * 60)}]", "a tensor type of 60 axes and 1152921"),
         ((*MAIN, "arguments", 0, 1), f"list<tuple<variant<float32[{1 << 63}]>>>", "is too large"),
-        ((*MAIN, "arguments", 0, 1), "float32[-1]", "the Program in the file breaks a rule: argument 0"),
+        (
+            (*MAIN, "arguments", 0, 1),
+            "float32[-1]",
+            "the Program in the file breaks a rule: an argument has the extent -1",
+        ),
         ((*MAIN, "results"), [99], "results: 99 is not the number of a value"),
         ((*MAIN, "results"), [-1], "results: -1 is not the number of a value"),
         ((*MAIN, "results"), [True], "results: True is not the number of a value"),
@@ -137,13 +141,13 @@ VALUE = (*CONSTANT, "attributes", "value")
         ((*NEG, "attributes"), {"a": 1}, "the attributes of neg are none"),
         ((*NEG, "attributes"), [], "the attributes of neg are none"),
         ((*NEG, "results"), [], "operation 1, operands: 2 is not the number of a value"),
-        ((*NEG, "results", 0, 1), "int", "result 0 is declared int, neg gives float32"),
+        ((*NEG, "results", 0, 1), "int", "result 0 is declared int, and is float32"),
         ((*NEG, "at"), "net.py", "a location is a file, a line and a function"),
         ((*NEG, "at"), ["net.py", -1, "f"], "a location is a file, a line and a function"),
         ((*NEG, "at"), [1, 1, "f"], "operation 0: a string is expected"),
         ((*NEG, "more"), 1, "the keys op, operands, attributes, blocks, results, at are expected"),
-        ((*COND, "blocks"), [], "cond has 2 sub-blocks, not 0"),
-        ((*CONSTANT, "attributes"), {}, "constant lacks the attribute value"),
+        ((*COND, "blocks"), [], "cond: 0 blocks"),
+        ((*CONSTANT, "attributes"), {}, "constant: lacks 'value'"),
         (VALUE, {"literal": "float32[](1.0"}, "attribute value: expected ','"),
         (VALUE, {"literal": "3"}, "attribute value: expected an array"),
         (VALUE, {"literal": 3}, "attribute value: a string is expected"),
@@ -155,7 +159,7 @@ VALUE = (*CONSTANT, "attributes", "value")
         (VALUE, {}, "an attribute is expected"),
         (VALUE, [[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]], "attribute value: nested more than 16 deep"),
         (VALUE, "x" * (1 << 21), "a string of 2097152 characters"),
-        (VALUE, 3, "constant does not take nothing"),
+        (VALUE, 3, "constant: value is no array"),
     ],
 )
 def test_data_that_are_no_program(place: Place, value: Any, message: str) -> None:
@@ -180,11 +184,11 @@ def test_blocks_nested_too_deep_are_refused() -> None:
 
 
 def test_a_stack_that_is_too_small_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deep(program: Program) -> None:
+    def deep(*_: object) -> None:
         raise RecursionError("maximum recursion depth exceeded")
 
     data, arrays = to_json(EVERY["branches"])
-    monkeypatch.setattr("dy2st.ir.serialize.verify", deep)
+    monkeypatch.setattr("dy2st.ir.serialize.check", deep)
     with pytest.raises(FileFormatError, match="the Program in the file is nested too deeply"):
         from_json(data, arrays)
 

@@ -102,8 +102,10 @@ class Function:
         def choose(site: Site, declared: Known, _: Known, may: bool) -> Known:
             if site in scope.weak or (entry and (may or len(site[1]) > 1)):
                 return None if may else scope.born(site, None)
+            if not may and isinstance(declared, int) and declared < 0:
+                raise Refused(f"an argument has the extent {declared}")
             name = plain_name(declared)
-            if name in seen or isinstance(declared, int) or declared is None:
+            if name in seen or isinstance(declared, int):
                 return declared
             if name is None or not scope.is_free(name, site):
                 return None if may else scope.born(site, None)
@@ -173,9 +175,12 @@ class Function:
         results = g.operation.results
         g.require(len(results) == len(found), f"{len(results)} results, not {len(found)}")
         for i, (value, t) in enumerate(zip(results, found, strict=True)):
+            if isinstance(t, TensorType) and any(isinstance(e, int) and e < 0 for e in t.shape):
+                g.refuse(f"result {i} is {t}")
             if value.type == t:
                 continue
-            if not same_kind(value.type, t):
+            pairs = zip(extents_of(value.type), extents_of(t), strict=False)
+            if not same_kind(value.type, t) or any(type(a) is type(b) is int and a != b for a, b in pairs):
                 g.refuse(f"result {i} is declared {value.type}, and is {t}")
             value.type = self.scope.settled(value, t)
         if "type" in g.attributes:

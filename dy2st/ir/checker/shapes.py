@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from dy2st.dtypes import DType, of_array
+from dy2st.dtypes import DType
 from dy2st.ir.checker.given import Given, rule
 from dy2st.ir.checker.joining import Known, at_least_zero
+from dy2st.ir.literals import is_array
+from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.shapes import Extent, divide, product
 
@@ -25,8 +25,9 @@ def typed(dtype: DType, shape: Sequence[Known]) -> TensorType:
 def _constant(g: Given) -> Sequence[Type]:
     g.count(0)
     value = g.attribute("value")
-    g.require(isinstance(value, np.ndarray), "value is no array")
-    return (TensorType(of_array(value), value.shape),)
+    if not is_array(value) or value.dtype.name not in DTYPES or not value.dtype.isnative:
+        g.refuse("value is no array that a tensor may be")
+    return (TensorType(DTYPES[value.dtype.name], value.shape),)
 
 
 @rule("full")

@@ -192,6 +192,24 @@ func main(%x: float64[N], %n: int) {
         plan.run([np.ones(3), 2])
 
 
+def test_a_loop_does_not_carry_one_number_for_another() -> None:
+    text = """program main
+func main(%x: float64[4], %y: float64[2], %n: int) {
+  %a: float64[4], %b: float64[2] = counted_while(%n, %x, %y) {carried=2, reverse=false} {
+    body(%i: int, %c: float64[4], %d: float64[2]) {
+      return %c, %c
+    }
+  }
+  return %a, %b
+}
+"""
+    program = from_json(*_data(parse(text)))
+    assert str(program.block.results[0].type) == "float64[4]"
+    assert str(program.block.results[1].type) != "float64[2]"
+    made = NativePlan(program).run([np.arange(4.0), np.ones(2), 1])
+    np.testing.assert_array_equal(made[1], np.arange(4.0))
+
+
 def test_extents_that_cannot_be_proved_are_compared_by_the_run() -> None:
     text = """program main
 func main(%x: float64[N], %m: bool[N], %y: float64[M]) {
