@@ -99,13 +99,15 @@ def _rules(node: ast.AST, lines: tuple[int, int]) -> Iterator[tuple[ast.AST, tup
 
 
 def _run_for(node: ast.AST, parent: ast.AST, lines: tuple[int, int]) -> tuple[int, int]:
-    """Return the lines that are run for what a node says: of what stands in a class, all of the class."""
+    """Return the lines that are run for what a node says: a whole class for what stands in it, a function for its head."""
     if not isinstance(node, ast.stmt):
         return lines
     body = getattr(node, "body", None)
     if isinstance(parent, ast.ClassDef) and not body:
         return _span(parent)
-    return (node.lineno, max(node.lineno, body[0].lineno - 1)) if body else _span(node)
+    if body and not isinstance(node, ast.FunctionDef):
+        return node.lineno, max(node.lineno, body[0].lineno - 1)
+    return _span(node)
 
 
 def _span(node: ast.stmt) -> tuple[int, int]:

@@ -88,6 +88,31 @@ def test_a_loop_of_another_number_of_turns_may_read_too_far(value: str) -> None:
     stays(TAPES, loops(value, "float32[M]", USED, begun="%k"))
 
 
+COUNTED = """%n: int, %k: int, %a: float32[M], %x: float32[N, M]
+        %new: list<float32[M]> = list_new() {type=!list<float32[M]>}
+        %kept: list<float32[M]> = counted_while(%n, %new, %x) {carried=1, reverse=false} {
+          body(%i: int, %list: list<float32[M]>, %x1: float32[N, M]) {
+            %row: float32[M] = index(%x1, %i) {spec=(("int", "?"),)}
+            %longer: list<float32[M]> = list_append(%list, %row)
+            return %longer
+          }
+        }
+        %d: float32[M] = counted_while(TURNS, %a, %kept) {carried=1, reverse=true} {
+          body(%t: int, %f: float32[M], %list1: list<float32[M]>) {
+            %r: float32[M] = list_get(%list1, %t)
+            %g: float32[M] = mul(%f, %r)
+            return %g
+          }
+        }
+        return %d"""
+
+
+def test_loops_that_count_turn_as_often_where_they_count_to_the_same_number() -> None:
+    made = program(COUNTED.replace("TURNS", "%n"))
+    assert TAPES.apply(made)
+    stays(TAPES, COUNTED.replace("TURNS", "%k"))
+
+
 def test_a_read_at_another_place_stays() -> None:
     other = "%two: int(2) = scalar_constant() {value=2}\n" + USED.replace("%t)", "%two)")
     stays(TAPES, loops("%row", "float32[M]", other))
