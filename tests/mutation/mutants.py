@@ -99,7 +99,7 @@ def _rules(node: ast.AST, lines: tuple[int, int]) -> Iterator[tuple[ast.AST, tup
 
 
 def _run_for(node: ast.AST, parent: ast.AST, lines: tuple[int, int]) -> tuple[int, int]:
-    """Return the lines that are run for what a node says: a whole class for what stands in it, a function for its head."""
+    """Return the lines that are run for what a node says: all of a class for its body, of a function for its head."""
     if not isinstance(node, ast.stmt):
         return lines
     body = getattr(node, "body", None)

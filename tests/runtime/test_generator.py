@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.runtime.generator import Generator
 from tests.in_threads import in_threads
 
 
@@ -63,3 +64,9 @@ def test_no_two_threads_get_the_same_draw():
 
     in_threads(*[work] * 4)
     assert len(set(draws)) == 200
+
+
+def test_a_generator_that_is_made_with_a_seed_begins_where_that_seed_begins():
+    made = Generator(7)
+    assert [made.next() for _ in range(2)] == [(7, 0), (7, 1)]
+    assert made.manual_seed(7).next() == (7, 0)
