@@ -1,9 +1,10 @@
-"""Changes Programs as a forger would, loads and runs them natively between forbidden pages, and counts what happened.
+"""Forges Programs, loads and runs them natively between forbidden pages and beside it, and counts what happened.
 
     python -m tests.fuzzing --count 50000 --seed 1      prints a line a fault; exit status 1 where there is one
     python -m tests.fuzzing --seed 1 --only 1234        does one again, in this process' child, and shows the Program
 
-A fault is a process that a signal ended, an exception that is not documented, or an error text of over 1000 letters.
+A fault is a process that a signal ended, an exception that is not documented, an error text of over 1000 letters, or a
+result that the interpreter does not give.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ python -m tests.fuzzing.victim < numbers        each line: seed, number
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import resource
@@ -16,12 +17,15 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import Dy2stError, FileFormatError
-from dy2st.ir.serialize import from_json
+from dy2st.ir.serialize import _Writer, from_json
 from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.interpreter import evaluate
+from tests.agreement import difference, is_exact
 from tests.fuzzing.corpus import Entry, entries, operands
 from tests.fuzzing.files import called, in_file, metadata_of
 from tests.fuzzing.mutations import mutated
+from tests.fuzzing.written import samples, written
 from tests.runtime.cpu.native import Guarded
 
 EXPECTED = (Dy2stError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError, MemoryError, RecursionError,
@@ -30,6 +34,8 @@ EXPECTED = (Dy2stError, ValueError, TypeError, IndexError, ArithmeticError, Asse
 LONGEST = 1000
 MEMORY = 6 << 30
 SECONDS = 10
+WRITTEN = 3
+"""One of so many Programs is written from nothing."""
 IN_FILES = 6
 """One of so many Programs goes through a file and `jit.load`, where it is one that a file can hold."""
 
@@ -45,6 +51,11 @@ def _alarm(*_: Any) -> None:
 def changed(corpus: list[Entry], seed: int, number: int) -> tuple[str, Any, dict[str, Any], random.Random]:
     """Return the Program of a number: always the same one."""
     rng = random.Random(f"{seed}/{number}")
+    if number % WRITTEN == 1:
+        program, writer = written(samples(), rng), _Writer()
+        functions = {name: writer.block(block, 0) for name, block in program.functions.items()}
+        made = {"entry": program.entry, "functions": functions}
+        return "written", mutated(made, [made], rng) if rng.random() < 0.4 else made, writer.arrays, rng
     name, data, arrays = corpus[rng.randrange(len(corpus))] if rng.random() < 0.6 else rng.choice(corpus[-14:])
     return name, mutated(data, [e[1] for e in rng.sample(corpus, 3)], rng), arrays, rng
 
@@ -67,9 +78,9 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
             given = operands(program, rng)
             if given is None:
                 return "no operands"
-            guarded = [Guarded(np.ascontiguousarray(x)).array if isinstance(t, TensorType) and x.size else x
-                       for t, x in zip(program.argument_types, given, strict=True)]  # fmt: skip
-            plan.run(guarded)
+            fault = _compared(plan, given)
+            if fault:
+                return f"FAULT {name}: {fault:.300}"
         return "ran"
     except FileFormatError as error:
         return _judged(error, "refused") if stage == "loading" else f"FAULT {stage} {name}: {error!r:.200}"
@@ -83,6 +94,24 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
         return f"FAULT {stage} {name}: {type(error).__name__}: {error!s:.300}"
     finally:
         signal.alarm(0)
+
+
+def _compared(plan: NativePlan, given: list[Any]) -> str:
+    """Run native code between forbidden pages, and the interpreter; say in what their results differ.
+
+    An operation whose result nobody reads is computed by the interpreter alone, so it alone may raise.
+    """
+    program, copied = plan.program, copy.deepcopy(given)
+    guarded = [Guarded(np.ascontiguousarray(x)).array.reshape(x.shape) if isinstance(t, TensorType) and x.size else x
+               for t, x in zip(program.argument_types, given, strict=True)]  # fmt: skip
+    found = plan.run(guarded)
+    try:
+        wanted = evaluate(program, copied)
+    except EXPECTED:
+        return ""
+    fault = difference(found, wanted, copied, exact=is_exact(program))
+    undefined = " elements" in fault and any(o.op.name == "cast" for o in program.walk())  # NaN as an integer
+    return "" if undefined else fault
 
 
 def _judged(error: Exception, word: str) -> str:

@@ -191,6 +191,9 @@ def _linear_algebra(g: Given) -> Sequence[Type]:
         left, right = typed(a.dtype, (*batch, rows, least)), typed(a.dtype, (*batch, least, columns))
         return (left, right) if name == "qr" else (left, typed(a.dtype, (*batch, least)), right)
     g.equal(rows, columns, "rows and columns")
+    if rows != columns:
+        _square(g, 0, a.rank)
+        a, columns = typed(a.dtype, (*batch, rows, rows)), rows
     if name in ("det", "slogdet"):
         return (TensorType(a.dtype, batch),) * (1 if name == "det" else 2)
     if name == "eigh":
@@ -206,11 +209,15 @@ def _linear_algebra(g: Given) -> Sequence[Type]:
         return (typed(a.dtype, (*batch, *y.shape[-2:])),)
     if name in ("matrix_exp_slope", "adjugate_slope"):
         e = g.like(1, a.dtype, a.rank)
-        g.equal(e.shape[-1], e.shape[-2])
-        for p, q in zip(a.shape[:-2], e.shape[:-2], strict=True):
-            g.equal(p, q)
-        return (e,)
+        _square(g, 1, a.rank)
+        return (typed(a.dtype, (*batch, e.shape[-2], e.shape[-2])),)
     return (a,)
+
+
+def _square(g: Given, i: int, rank: int) -> None:
+    """Say that operand i is square matrices, as many as the first operand is."""
+    batch: list[int | Place] = [(0, axis) for axis in range(rank - 2)]
+    g.shaped(i, [*batch, (i, rank - 2), (i, rank - 2)])
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------

@@ -5,10 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dy2st.dtypes import float64
 from dy2st.errors import FileFormatError
+from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Program
+from dy2st.ir.serialize import from_json, to_json
+from dy2st.ir.types import TensorType
 from dy2st.runtime.cpu.native import NativePlan
 from dy2st.runtime.interpreter import evaluate
+from dy2st.shapes import symbol
 from tests.agreement import difference
 from tests.ir.checker.test_hostile import function, loaded
 
@@ -132,3 +138,21 @@ def test_derivatives_of_known_shapes_that_differ_are_not_added() -> None:
     body = f"%v: {held} = variant_new(%x) {{type=!{held}, tag=1}}\n%s: float64[1] = optional_add(%v, %y)\nreturn %s"
     (error,) = same(loaded(function(body, "%x: float64[3], %y: float64[1]")), [np.ones(3), np.ones(1)])
     assert str(error) == "derivatives of shapes (3,) and (1,) cannot be added"
+
+
+SQUARE = ("det", "slogdet", "inverse", "cholesky", "eigh", "eig", "lu", "matrix_exp", "adjugate")
+
+
+@pytest.mark.parametrize("name", [name for name in SQUARE if name in REGISTRY and name != "lu"])
+def test_matrices_that_only_the_run_tells_are_square(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DY2ST_GUARD", "1")
+    b = Builder()
+    x = b.argument(TensorType(float64, (symbol("N"), symbol("M"), symbol("M"))))
+    attributes = {"upper": False} if "upper" in REGISTRY[name].attributes else {}
+    b.block.results = b.operation(name, [x], attributes).results
+    data, arrays = to_json(Program({"main": b.block}))
+    data["functions"]["main"]["arguments"][0][1] = "float64[N, M, K]"
+    plan = NativePlan(from_json(data, arrays))
+    for shape in ((2, 3, 2), (2, 2, 3), (3, 40, 50), (3, 50, 40), (2, 3, 0)):
+        with pytest.raises(ValueError, match="broadcast"):
+            plan.run([np.ones(shape)])

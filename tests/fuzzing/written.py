@@ -1,0 +1,477 @@
+"""Programs that are written at random, from nothing: any op on whatever is at hand, in blocks within blocks.
+
+Types are those that ops infer, which trust operands and attributes; what a file claims beyond that, `mutations.py`
+adds. Operands are taken from few values, so that many ops take the same value twice, or a view of what they write to.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.dtypes import bool_, complex64, float16, float32, float64, int8, int32, int64, uint8
+from dy2st.errors import Dy2stError
+from dy2st.ir.builder import Builder
+from dy2st.ir.checker.joining import changed, same_kind
+from dy2st.ir.opdef import REGISTRY
+from dy2st.ir.program import Block, Program, Value
+from dy2st.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    UNSET,
+    ConstType,
+    ListType,
+    ScalarType,
+    TensorType,
+    TupleType,
+    Type,
+    UnsetType,
+    VariantType,
+)
+from dy2st.shapes import symbol
+from tests.ops.evaluate import type_of
+
+_DTYPES = (float64, float64, float32, float32, int64, int32, bool_, complex64, float16, uint8, int8)
+_NAMES = ("N", "N", "N", "M", "K")
+_DEEPEST = 3
+_REFUSED = (Dy2stError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, OverflowError,
+            ZeroDivisionError)  # fmt: skip
+"""What type rules raise on operands that they do not take; then another operation is written."""
+
+Samples = dict[str, list[tuple[list[Type], dict[str, Any]]]]
+
+
+@functools.cache
+def samples() -> Samples:
+    """Return operand types and attributes of all ops that may stand in a file."""
+    found: Samples = {}
+    for name, op in sorted(REGISTRY.items()):
+        if op.saveable and not op.blocks and name not in ("call", "raise", "assert", "print", "warn"):
+            made = list(op.samples(np.random.default_rng(0)))  # type: ignore[attr-defined]
+            found[name] = [([type_of(x, True) for x in s.operands], s.attributes) for s in made]
+    return found
+
+
+def written(known: Samples, rng: random.Random) -> Program:
+    """Return a random Program, of one function or two."""
+    author = _Author(known, rng)
+    functions: dict[str, Block] = {}
+    if rng.random() < 0.3:
+        functions["helper"] = author.function("helper", 6)
+        author.helper = functions["helper"]
+    functions["main"] = author.function("main", rng.choice((3, 6, 12, 25)))
+    return Program(functions, "main")
+
+
+class _Author:
+    def __init__(self, known: Samples, rng: random.Random):
+        self.known, self.rng, self.names = known, rng, sorted(known)
+        self.helper: Block | None = None
+        self.labels = 0
+
+    # ---- types and values ------------------------------------------------------------------------------------------
+    def extent(self) -> Any:
+        return symbol(self.rng.choice(_NAMES)) if self.rng.random() < 0.7 else self.rng.choice((0, 1, 2, 3, 4, 4, 9))
+
+    def type(self, depth: int = 0) -> Type:
+        rng, choice = self.rng, self.rng.random()
+        if choice < 0.62 or depth > 2:
+            rank = rng.choice((0, 1, 1, 1, 2, 2, 2, 3, 4))
+            return TensorType(rng.choice(_DTYPES), tuple(self.extent() for _ in range(rank)))
+        if choice < 0.8:
+            return rng.choice((INT, INT, FLOAT, BOOL))
+        if choice < 0.88:
+            return ListType(_inner(self.type(depth + 1)))
+        if choice < 0.93:
+            return TupleType(tuple(self.type(depth + 1) for _ in range(rng.randrange(3))))
+        others = [rng.choice((NONE, ConstType("c"), self.type(depth + 1))) for _ in range(rng.choice((1, 1, 2)))]
+        return VariantType((UNSET, *others))
+
+    def value(self, b: Builder, wanted: Type) -> Value:
+        """Return a value of the kind of a type: one that is at hand, or a new one."""
+        at_hand = [v for v in _values(b.block) if same_kind(v.type, wanted)]
+        if at_hand and self.rng.random() < 0.85:
+            return self.rng.choice(at_hand[-4:] if self.rng.random() < 0.5 else at_hand)
+        return self.made(b, wanted)
+
+    def made(self, b: Builder, wanted: Type) -> Value:
+        rng = self.rng
+        if isinstance(wanted, TensorType):
+            large = any(isinstance(e, int) and e > 1000 for e in wanted.shape)
+            if wanted.rank and (large or rng.random() < 0.6):
+                dims = [self.length(b) if not isinstance(e, int) else e for e in wanted.shape]
+                return b.shaped("full", [self.made(b, TensorType(wanted.dtype, ()))], dims)
+            shape = [e if isinstance(e, int) else rng.choice((0, 1, 2, 3, 4)) for e in wanted.shape]
+            numbers = [rng.choice((0.0, -0.0, 1.0, 2.0, rng.uniform(-3, 3), float("nan"), float("inf")))
+                       for _ in range(max(1, int(np.prod(shape))))]  # fmt: skip
+            with np.errstate(all="ignore"):
+                array = np.resize(np.nan_to_num(numbers) if wanted.dtype.kind in "iub" else numbers, shape)
+                return b.constant(np.clip(array, -9, 9) if wanted.dtype.kind in "iu" else array, wanted.dtype)
+        if isinstance(wanted, ScalarType):
+            numbers = {"int": (0, 1, 2, 3, 4, -1, -2, 7, 1 << 40), "bool": (True, False), "float": (0.5, -1.0, 2.5)}
+            return b.scalar(rng.choice(numbers[wanted.kind][:6] if rng.random() < 0.9 else numbers[wanted.kind]))
+        if isinstance(wanted, ListType):
+            items = [self.value(b, wanted.element) for _ in range(rng.randrange(3))]
+            return b.emit("list_new", items, {"type": wanted})
+        if isinstance(wanted, TupleType):
+            return b.emit("tuple_new", [self.value(b, t) for t in wanted.items])
+        assert isinstance(wanted, VariantType)
+        tag = rng.randrange(len(wanted.alternatives))
+        chosen = wanted.alternatives[tag]
+        payload = [] if isinstance(chosen, (UnsetType, ConstType)) else [self.value(b, chosen)]
+        return b.emit("variant_new", payload, {"type": wanted, "tag": tag})
+
+    def length(self, b: Builder) -> Value:
+        """Return a number that an extent may be: mostly one of a tensor that is at hand."""
+        tensors = [v for v in _values(b.block) if isinstance(v.type, TensorType) and v.type.rank]
+        if tensors and self.rng.random() < 0.7:
+            x = self.rng.choice(tensors)
+            return b.emit("dim", [x], {"axis": self.rng.randrange(x.type.rank)})  # type: ignore[union-attr]
+        return self.value(b, INT) if self.rng.random() < 0.2 else b.scalar(self.rng.randrange(5))
+
+    # ---- operations ------------------------------------------------------------------------------------------------
+    def function(self, name: str, count: int) -> Block:
+        b = Builder()
+        for _ in range(self.rng.choice((1, 2, 2, 3))):
+            b.argument(_whole(b, self.type()))
+        self.fill(b, count, 0)
+        b.block.results = [v for v in _values(b.block) if self.rng.random() < 0.9]  # what nobody reads is not computed
+        return b.block
+
+    def fill(self, b: Builder, count: int, depth: int) -> None:
+        """Write operations at the end of a block."""
+        for _ in range(count):
+            for _ in range(8):
+                mark = b.checkpoint()
+                try:
+                    self.operation(b, depth)
+                    break
+                except _REFUSED:
+                    b.rollback(mark)
+
+    def operation(self, b: Builder, depth: int) -> None:
+        choice = self.rng.random()
+        if choice < 0.2 and depth < _DEEPEST:
+            self.rng.choice((self.cond, self.cond, self.loop, self.loop, self.counted, self.attempt))(b, depth)
+        elif choice < 0.25:
+            self.effect(b)
+        elif choice < 0.28 and self.helper is not None:
+            helper = self.helper
+            operands = [self.value(b, v.type) for v in helper.arguments]
+            types = tuple(changed(v.type, lambda e: e if isinstance(e, int) else None) for v in helper.results)
+            b.emit("call", operands, {"function": "helper", "types": types})
+        elif choice < 0.42:
+            self.container(b)
+        elif choice < 0.5:
+            self.cast(b)
+        else:
+            self.plain(b)
+
+    def plain(self, b: Builder) -> None:
+        name = self.rng.choice(self.names)
+        if not self.known[name]:
+            self.container(b)
+            return
+        wanted, attributes = self.rng.choice(self.known[name])
+        dtypes = {t.dtype for t in wanted if isinstance(t, TensorType)}
+        if len(dtypes) == 1 and self.rng.random() < 0.5:  # the op on another dtype
+            (old,), new = dtypes, self.rng.choice(_DTYPES)
+            wanted = [TensorType(new, t.shape) if isinstance(t, TensorType) and t.dtype is old else t for t in wanted]
+        b.emit(name, [self.value(b, t) for t in wanted], self.varied(attributes))
+
+    def varied(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {name: self.another(v) if self.rng.random() < 0.1 else v for name, v in attributes.items()}
+
+    def another(self, value: Any) -> Any:
+        rng = self.rng
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int):
+            return rng.choice((value + 1, value - 1, -value, 0, 1, 2, 7, 1 << 31, -(1 << 31), 1 << 61))
+        if isinstance(value, float):
+            return rng.choice((0.0, -0.0, -1.0, 1e300, 1e-300, float("inf"), float("nan")))
+        if isinstance(value, tuple) and value:
+            at = rng.randrange(len(value))
+            return (*value[:at], self.another(value[at]), *value[at + 1 :])
+        return value
+
+    def cast(self, b: Builder) -> None:
+        x = self.rng.choice(
+            [v for v in _values(b.block) if isinstance(v.type, TensorType)] or [self.made(b, self.type())]
+        )
+        if isinstance(x.type, TensorType):
+            b.emit("cast", [x], {"dtype": self.rng.choice(_DTYPES)})
+
+    def effect(self, b: Builder) -> None:
+        rng = self.rng
+        kind = rng.choice(("assert", "print", "raise", "warn"))
+        if kind == "assert":
+            b.emit("assert", [self.predicate(b), self.value(b, INT)], {"template": ("x is ", ("", "", ""))})
+        elif kind == "print":
+            x = self.value(b, self.type())
+            part = ("Tensor:True", "", "") if isinstance(x.type, TensorType) else ("", "", "")
+            b.emit("print", [x], {"template": (part,), "sep": " ", "end": "\n"})
+        elif kind == "warn":
+            b.emit("warn", [], {"template": ("careful",), "category": "UserWarning", "at": ("a.py", 3)})
+        else:
+            then = b.child()
+            self.throw(then, rng.randrange(3))
+            b.emit("cond", [self.predicate(b)], {}, [then.block, b.child().block])
+
+    def throw(self, b: Builder, label: int, handed: Sequence[Value] = ()) -> None:
+        kind = self.rng.choice(("ValueError", "IndexError", "KeyError"))
+        b.emit("raise", list(handed), {"kind": kind, "template": ("thrown",), "label": label})
+
+    def predicate(self, b: Builder) -> Value:
+        if self.rng.random() < 0.3:
+            return b.emit("scalar_lt", [self.value(b, INT), self.value(b, INT)])
+        return self.value(b, self.rng.choice((BOOL, BOOL, TensorType(bool_, ()), INT)))
+
+    # ---- control flow ----------------------------------------------------------------------------------------------
+    def block(self, b: Builder, taken: Sequence[Type], given: Sequence[Type] | None, depth: int) -> Builder:
+        """Return a block that takes values of these types and gives some of those kinds; any where none are asked."""
+        inner = Builder(Block(), names=b.names)
+        for t in taken:
+            inner.argument(self.claimed(t))
+        self.fill(inner, self.rng.choice((0, 1, 2, 4)), depth + 1)
+        values = _values(inner.block)
+        if given is None:
+            inner.block.results = self.rng.choices(values, k=self.rng.randrange(4)) if values else []
+        else:
+            inner.block.results = [self.value(inner, t) for t in given]
+        return inner
+
+    def claimed(self, t: Type) -> Type:
+        """Return a type with other names of extents, and numbers in the place of some."""
+
+        def claim(e: Any) -> Any:
+            if self.rng.random() < 0.8 or e is None or isinstance(e, int):
+                return e
+            return self.rng.choice((4, 16, symbol("N"), symbol("M"), symbol("Z")))
+
+        return changed(t, claim)
+
+    def captured(self, b: Builder) -> list[Value]:
+        values = _values(b.block)
+        return [self.rng.choice(values) for _ in range(self.rng.randrange(5))] if values else []
+
+    def cond(self, b: Builder, depth: int) -> None:
+        p, given = self.predicate(b), self.captured(b)
+        then = self.block(b, [v.type for v in given], None, depth)
+        other = self.block(b, [v.type for v in given], [v.type for v in then.block.results], depth)
+        b.emit("cond", [p, *given], {}, self.shuffled([then.block, other.block]))
+
+    def shuffled(self, blocks: list[Block]) -> list[Block]:
+        return blocks[::-1] if self.rng.random() < 0.5 else blocks
+
+    def loop(self, b: Builder, depth: int) -> None:
+        """Write a loop that ends after a few turns, by a count that it carries and by whatever else."""
+        given, kept = self.captured(b), self.captured(b)
+        body = self.block(b, [INT, *(v.type for v in (*given, *kept))], [v.type for v in given], depth)
+        made, i = body.block.results, body.block.arguments[0]
+        more = body.emit("scalar_lt", [i, body.scalar(self.rng.randrange(5))])
+        if self.rng.random() < 0.4:
+            more = body.emit("scalar_and", [more, self.value(body, BOOL)])
+        body.block.results = [more, body.scalar_add(i, 1), *made]
+        operands = [self.value(b, BOOL), b.scalar(0), *given, *kept]
+        b.emit("while_loop", operands, {"carried": 1 + len(given)}, [body.block])
+
+    def counted(self, b: Builder, depth: int) -> None:
+        given, kept = self.captured(b), self.captured(b)
+        body = self.block(b, [INT, *(v.type for v in (*given, *kept))], [v.type for v in given], depth)
+        count = b.scalar(self.rng.randrange(4))
+        reverse = self.rng.random() < 0.3
+        b.emit("counted_while", [count, *given, *kept], {"carried": len(given), "reverse": reverse}, [body.block])
+
+    def attempt(self, b: Builder, depth: int) -> None:
+        """Write a `try` whose body may raise, and hand values over from there."""
+        given, label = self.captured(b), self.rng.randrange(3)
+        self.labels += 1
+        label += 3 * self.labels * (self.rng.random() < 0.8)
+        body = self.block(b, [v.type for v in given], None, depth)
+        inner = body.child()
+        handed = self.captured(body)
+        taken = [v.type for v in handed]
+        self.throw(inner, label, handed)
+        body.emit("cond", [self.predicate(body), *inner.captures], {}, [inner.block, self.same(inner)])
+        wanted = [v.type for v in body.block.results]
+        handler = self.block(b, [*taken, *(v.type for v in given)], wanted, depth)
+        b.emit("try", given, {"label": label, "kinds": ()}, [body.block, handler.block])
+
+    def same(self, b: Builder) -> Block:
+        other = Builder(Block(), names=b.names)
+        for v in b.block.arguments:
+            other.argument(v.type)
+        return other.block
+
+    # ---- lists, tuples, variants -----------------------------------------------------------------------------------
+    def container(self, b: Builder) -> None:
+        name = self.rng.choice(sorted(_CONTAINERS))
+        wanted = next((t for t in (self.picked(b, kind) for kind in [_CONTAINERS[name][0]]) if t is not None), None)
+        if wanted is not None:
+            _CONTAINERS[name][1](self, b, name, wanted)
+
+    def picked(self, b: Builder, kind: str) -> Value | None:
+        """Return a value that is a list, a list of slots, a tuple or a variant."""
+        fits: dict[str, Callable[[Type], bool]] = {
+            "list": lambda t: isinstance(t, ListType), "slots": _is_slots, "any": lambda _: True,
+            "tuple": lambda t: isinstance(t, TupleType), "variant": lambda t: isinstance(t, VariantType),
+        }  # fmt: skip
+        found = [v for v in _values(b.block) if fits[kind](v.type)]
+        if found and self.rng.random() < 0.8:
+            return self.rng.choice(found)
+        inner = _inner(self.type(1))
+        makes: dict[str, Type] = {
+            "list": ListType(inner), "slots": ListType(VariantType((UNSET, inner))), "any": self.type(),
+            "tuple": TupleType((inner, self.type(1))), "variant": VariantType((UNSET, self.type(1))),
+        }  # fmt: skip
+        return self.made(b, makes[kind])
+
+
+def _inner(t: Type) -> Type:
+    """Return an element type of a list: extents in it are not known."""
+    return changed(t, lambda e: e if isinstance(e, int) else None)
+
+
+def _whole(b: Builder, t: Type) -> Type:
+    return b.named(t)
+
+
+def _is_slots(t: Type) -> bool:
+    return isinstance(t, ListType) and isinstance(t.element, VariantType) and t.element.alternatives[0] == UNSET
+
+
+def _values(block: Block) -> list[Value]:
+    return [*block.arguments, *(v for o in block.operations for v in o.results)]
+
+
+# ---- ops on containers ---------------------------------------------------------------------------------------------
+Writes = Callable[[_Author, Builder, str, Value], None]
+
+
+def _with_numbers(count: int) -> Writes:
+    def write(a: _Author, b: Builder, name: str, x: Value) -> None:
+        b.emit(name, [x, *(a.value(b, INT) for _ in range(count))])
+
+    return write
+
+
+def _with_item(a: _Author, b: Builder, name: str, x: Value) -> None:
+    assert isinstance(x.type, ListType)
+    item = x.type.element
+    if name in ("list_put", "list_accumulate") and isinstance(item, VariantType) and a.rng.random() < 0.5:
+        item = item.alternatives[-1]
+    places = [] if name == "list_append" else [a.value(b, INT)]
+    b.emit(name, [x, *places, a.value(b, item)])
+
+
+def _with_another(a: _Author, b: Builder, name: str, x: Value) -> None:
+    places = [a.value(b, INT)] if name == "slots_extend" else []
+    b.emit(name, [x, *places, a.value(b, x.type)])
+
+
+def _widened(a: _Author, b: Builder, name: str, x: Value) -> None:
+    """Write a list whose elements are one of more things, or of fewer."""
+    rng, element = a.rng, x.type.element  # type: ignore[union-attr]
+    slots, wrap = name != "list_widen", rng.random() < 0.5
+    inner = element.alternatives[-1] if slots else element
+    if wrap:
+        wide, tags = VariantType((UNSET, a.type(1), inner)), (2,)
+    else:
+        old = element if isinstance(element, VariantType) else VariantType((UNSET, element))
+        wide, tags = VariantType((*old.alternatives, a.type(1))), tuple(range(len(old.alternatives)))
+    if rng.random() < 0.2:
+        tags = rng.choice(((), (0,), (1,), (1, 0), tags[::-1]))
+    if name == "slots_narrow":
+        wider = b.emit("slots_widen", [x], {"type": ListType(wide), "tags": tags, "wrap": wrap})
+        b.emit(name, [wider], {"type": x.type, "wide": ListType(wide), "tags": tags, "wrap": wrap})
+        return
+    b.emit(name, [x], {"type": ListType(wide), "tags": tags, "wrap": wrap})
+
+
+def _along(a: _Author, b: Builder, name: str, x: Value) -> None:
+    attributes: dict[str, Any] = {"axis": a.rng.randrange(3)} if name in ("list_concat", "list_extents") else {}
+    if name == "list_to_tensor":
+        attributes = {"dtype": a.rng.choice(_DTYPES)}
+    b.emit(name, [x], attributes)
+
+
+def _tagged(a: _Author, b: Builder, name: str, x: Value) -> None:
+    rng, alternatives = a.rng, x.type.alternatives  # type: ignore[union-attr]
+    tag = rng.randrange(len(alternatives))
+    if name == "variant_get":
+        b.emit(name, [x], {"tag": tag, "message": "none"})
+    elif name == "variant_ct":
+        b.emit(name, [x], {"tag": tag})
+    elif name == "variant_or_zeros":
+        b.emit(name, [x, a.value(b, alternatives[tag])], {"tag": tag})
+    elif name == "variant_wrap":
+        b.emit(name, [x], {"type": VariantType((UNSET, a.type(1), alternatives[-1])), "tag": rng.choice((0, 1, 2, 2))})
+    elif name == "optional_add":
+        b.emit(name, [x, a.value(b, rng.choice((x.type, alternatives[-1])))])
+    else:
+        tags = [*range(len(alternatives))]
+        rng.shuffle(tags)
+        wide = [*alternatives, a.type(1)] if rng.random() < 0.5 else [*alternatives]
+        made = [wide[tags.index(i)] if i in tags else wide[i] for i in range(len(wide))]
+        b.emit("variant_cast", [x], {"type": VariantType(tuple(made)), "tags": tuple(tags)})
+
+
+def _any(a: _Author, b: Builder, name: str, x: Value) -> None:
+    if name == "unreachable":
+        then, t = b.child(), x.type
+        then.block.results = [then.emit(name, [], {"type": t})]
+        other = b.child()
+        other.block.results = [other.use(x)]
+        then.argument(t)
+        b.emit("cond", [b.scalar(False), x], {}, [then.block, other.block])
+        return
+    if name in ("tuple_new", "tuple_of_tangents"):
+        b.emit(name, [x, a.value(b, a.type(1))])
+        return
+    b.emit(name, [x, *([a.value(b, x.type)] if name == "renew" else [])])
+
+
+def _cut(a: _Author, b: Builder, name: str, _: Value) -> None:
+    """Write a tensor as slots, or slots as a tensor, in parts of lengths that need not fit."""
+    rank = a.rng.choice((1, 2, 3))
+    whole = TensorType(a.rng.choice(_DTYPES), tuple(a.extent() for _ in range(rank)))
+    x, axis = a.value(b, whole), 0 if a.rng.random() < 0.8 else a.rng.randrange(rank)
+    part = TensorType(whole.dtype, (None,) * (rank - (name in ("list_unstack", "list_stack_tangent"))))  # type: ignore[arg-type]
+    slots = ListType(VariantType((UNSET, part)))
+    lengths = [a.value(b, TensorType(int64, (symbol("N"),)))] if name in ("list_split", "list_concat_tangent") else []
+    if lengths and a.rng.random() < 0.7:
+        lengths = [b.constant(np.array([a.rng.choice((0, 1, 1, 2, -1, 3)) for _ in range(a.rng.randrange(4))]), int64)]
+    where = {"axis": axis} if lengths else {}
+    if name.endswith("tangent"):
+        b.emit(name, [a.value(b, slots), *lengths, x], where)
+    else:
+        b.emit(name, [x, *lengths], {"type": slots, **where})
+
+
+_CONTAINERS: dict[str, tuple[str, Writes]] = {
+    **dict.fromkeys(("list_append", "list_set", "list_insert"), ("list", _with_item)),
+    **dict.fromkeys(("list_put", "list_accumulate"), ("slots", _with_item)),
+    **dict.fromkeys(("list_get", "list_pop", "list_index", "list_popped"), ("list", _with_numbers(1))),
+    **dict.fromkeys(("list_take", "list_clear", "list_remove", "list_spread", "slots_reverse"),
+                    ("slots", _with_numbers(1))),
+    **dict.fromkeys(("list_part", "list_bounds"), ("list", _with_numbers(2))),
+    **dict.fromkeys(("list_len", "list_reverse"), ("list", _with_numbers(0))),
+    **dict.fromkeys(("list_unstack", "list_split", "list_stack_tangent", "list_concat_tangent"), ("any", _cut)),
+    "slots_part": ("slots", _with_numbers(2)), "list_extend": ("list", _with_another),
+    "tuple_get": ("tuple", _with_numbers(0)),
+    "slots_extend": ("slots", _with_another), "list_widen": ("list", _widened),
+    "slots_widen": ("slots", _widened), "slots_narrow": ("slots", _widened),
+    **dict.fromkeys(("list_stack", "list_concat", "list_extents", "list_to_tensor"), ("list", _along)),
+    "variant_tag": ("variant", _with_numbers(0)),
+    **dict.fromkeys(("variant_get", "variant_ct", "variant_or_zeros", "variant_wrap", "variant_cast", "optional_add"),
+                    ("variant", _tagged)),
+    **dict.fromkeys(("unreachable", "tuple_new", "tuple_of_tangents", "renew", "detach", "zeros_like"), ("any", _any)),
+}  # fmt: skip
+"""Op: what its first operand is, and what writes it."""
