@@ -16,6 +16,8 @@ from dy2st.ir.checker.check import check
 from dy2st.ir.clone import clone_program
 from dy2st.ir.equality import structurally_equal
 from dy2st.ir.opdef import REGISTRY
+from dy2st.ir.parser import parse
+from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program, Value
 from dy2st.ir.serialize import from_json, to_json
 from tests.ir import programs
@@ -79,6 +81,15 @@ def test_a_host_call_is_neither_written_nor_read(monkeypatch: pytest.MonkeyPatch
         to_json(EVERY["branches"])
     with pytest.raises(FileFormatError, match="operation 0: 'neg' is no op that may stand in a file"):
         from_json(data, arrays)
+
+
+@pytest.mark.parametrize("depth", [60, 100])
+def test_programs_as_deep_as_may_be_are_written_and_read(depth: int) -> None:
+    b = Builder()
+    _nest(b, b.argument(programs.PREDICATE, "p"), depth)
+    made = Program({"main": b.block})
+    assert structurally_equal(through_json(made), made)
+    assert structurally_equal(parse(to_text(made)), made)
 
 
 def test_deep_programs_are_not_written() -> None:

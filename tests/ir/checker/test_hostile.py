@@ -306,7 +306,6 @@ def test_every_op_that_may_stand_in_a_file_has_a_rule() -> None:
 BACK = """program main
 func main(%d: float32[N], %r: float32[N]) {
   BODY
-  return %y
 }
 """
 
@@ -319,12 +318,14 @@ func main(%d: float32[N], %r: float32[N]) {
         ("%y: float32[N] = unheard(%d)", "pullback: no op has this name"),
         ('%y: float32[N] = call(%d) {function="main", types=(!float32[N],)}', "pullback: function main has 2 operands"),
         ('print() {template=(), sep="", end=""}\n  %y: float32[N] = mul(%d, %r)', "pullback has 'print'"),
+        ("%y: float32[N] = mul(%d, %r)\n  return %y, %y", "pullback does not fit"),
         ("%y: float32[N] = list_get(%d, %r)", "pullback: "),
         ("%y: int = list_len(%d)", "pullback: "),
     ],
 )
 def test_a_derivative_that_stands_in_a_file_is_checked(body: str, match: str | None) -> None:
-    attributes = f'inputs=1, values=1, whose="f", pushforward="", pullback={json.dumps(BACK.replace("BODY", body))}'
+    whole = body if "return" in body else f"{body}\n  return %y"
+    attributes = f'inputs=1, values=1, whose="f", pushforward="", pullback={json.dumps(BACK.replace("BODY", whole))}'
     text = function(f"%y: float32[N] = with_gradient(%x, %x) {{{attributes}}}\nreturn %y", "%x: float32[N]")
     if match is None:
         assert "with_gradient" in str(loaded(text))
