@@ -131,8 +131,6 @@ def walk(choose: Choice, value: Value, declared: Type, given: Type, path: Path =
         known = choose((value, (*path, 0)), declared.extent, given.extent, True)
         return given if known == given.extent else ScalarType(given.kind, known)
     inner = parts(given)
-    if not inner:
-        return given
     inside = inside or isinstance(given, ListType)
     pairs = enumerate(zip(parts(declared), inner, strict=True))
     made = tuple(walk(choose, value, a, b, (*path, i), inside) for i, (a, b) in pairs)
