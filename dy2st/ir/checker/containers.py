@@ -342,7 +342,7 @@ def _zeros_like(g: Given) -> Sequence[Type]:
 
 
 def _zeros(g: Given, like: Type) -> Type:
-    if isinstance(like, ScalarType):
+    if not isinstance(like, (TensorType, ListType, TupleType, VariantType)):
         g.refuse(f"there are no zeros like {like}")
     return tangent_type(like)
 

@@ -156,3 +156,9 @@ def test_matrices_that_only_the_run_tells_are_square(name: str, monkeypatch: pyt
     for shape in ((2, 3, 2), (2, 2, 3), (3, 40, 50), (3, 50, 40), (2, 3, 0)):
         with pytest.raises(ValueError, match="broadcast"):
             plan.run([np.ones(shape)])
+
+
+@pytest.mark.parametrize("t", ["none", "int"])
+def test_there_are_no_zeros_like_a_constant(t: str) -> None:
+    with pytest.raises(FileFormatError, match=f"there are no zeros like {t}"):
+        loaded(function(f"%y: {t} = zeros_like(%a)\nreturn %y", f"%a: {t}"))
