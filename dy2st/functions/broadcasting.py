@@ -128,6 +128,8 @@ def repeat_interleave(
     if isinstance(repeats, Tensor) and (repeats.ndim == 0 or repeats.shape == [1]):
         repeats = repeats.item()
     if isinstance(repeats, (int, Scalar)):
+        if isinstance(repeats, int) and repeats < 0:
+            raise ValueError(f"repeat_interleave: repeats must not be negative, not {repeats}")
         shape = x.shape
         wide = apply(_EXPAND_DIMS, x, axes=(axis + 1,))
         full = expand(wide, [*shape[: axis + 1], repeats, *shape[axis + 1 :]])

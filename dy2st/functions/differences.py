@@ -34,7 +34,8 @@ def diff(
         raise ValueError(f"diff needs an axis and n >= 0, not a tensor of shape {x.shape} and n = {n}")
     around = [t for t in (prepend, x, append) if t is not None]
     x = joining.concat(around, axis) if len(around) > 1 else x
-    for _ in range(n):
+    extent = x.shape[axis]
+    for _ in range(min(n, extent) if isinstance(extent, int) else n):  # nothing is left after that
         high, low = _shifted(x, axis)
         x = high != low if x.dtype.is_bool else high - low
     return x

@@ -10,15 +10,18 @@ import numpy as np
 from dy2st.dtypes import DType, float32, int64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import TensorType
-from dy2st.ops.base import Op, Sample
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.base import Op, Sample, fill, fill_extents
 from dy2st.ops.cotangent import zeros_of
 
 Tangents = Sequence[Value | None]
 
 
 class OneHot(Op):
-    """1 at each class number, 0 elsewhere, along a new last axis; ValueError for a number that is no class."""
+    """1 at each class number, 0 elsewhere, along a new last axis; ValueError for a number that is no class.
+
+    `num_classes` None takes the number of classes from the operand behind.
+    """
 
     name = "one_hot"
     attributes = ("num_classes", "dtype")
@@ -26,12 +29,15 @@ class OneHot(Op):
     may_raise = True
     fresh = True
 
-    def infer(self, x: TensorType, *, num_classes: int, dtype: DType) -> TensorType:
+    def infer(self, x: TensorType, *count: ScalarType, num_classes: int | None, dtype: DType) -> TensorType:
         if not x.dtype.is_integer:
             raise TypeError(f"one_hot needs integer class numbers, not {x.dtype.name}")
-        return TensorType(dtype, (*x.shape, num_classes))
+        return TensorType(dtype, (*x.shape, *fill_extents((num_classes,), count)))  # type: ignore[arg-type]
 
-    def eval(self, xp: Any, x: Any, *, num_classes: int, dtype: DType) -> Any:
+    def eval(self, xp: Any, x: Any, *count: int, num_classes: int | None, dtype: DType) -> Any:
+        (num_classes,) = fill((num_classes,), count)
+        if num_classes < 1:
+            raise ValueError(f"one_hot: num_classes must be positive, not {num_classes}")
         outside = (x < 0) | (x >= num_classes)
         if bool(xp.any(outside)):
             raise ValueError(f"one_hot: {int(x[outside][0])} is not one of {num_classes} classes")
@@ -40,6 +46,7 @@ class OneHot(Op):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((np.array([[0, 3], [1, 1]]),), {"num_classes": 4, "dtype": float32})
         yield Sample((np.array(1),), {"num_classes": 2, "dtype": float32})
+        yield Sample((np.array([2, 0]), 3), {"num_classes": None, "dtype": float32})
 
 
 class Nonzero(Op):

@@ -153,6 +153,8 @@ class Reshape(Op):
     def eval(self, xp: Any, x: Any, *dims: int, shape: tuple[int | None, ...]) -> Any:
         target = fill(shape, dims)
         try:
+            if any(d < -1 for d in target):  # NumPy takes any for -1
+                raise ValueError
             return x.reshape(target)
         except ValueError:
             raise ValueError(f"cannot reshape a tensor of shape {list(x.shape)} into {list(target)}") from None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import dy2st.ops  # noqa: F401  (fills the registry)
+import dy2st as paddle
 from dy2st.dtypes import bool_, float32, float64, int64
 from dy2st.ir.opdef import lookup
 from dy2st.ir.types import TensorType
@@ -116,3 +116,32 @@ def test_masked_select(rng):
         infer("masked_select", TensorType(float64, (2,)), TensorType(float64, (2,)))
     with pytest.raises(ValueError, match="masked_select needs a mask of the tensor's shape"):
         infer("masked_select", TensorType(float64, (2,)), TensorType(bool_, (3,)))
+
+
+def test_one_hot_of_as_many_classes_as_the_call_says_refuses_others():
+    static = paddle.jit.to_static(lambda x, y: paddle.nn.functional.one_hot(x, y.shape[0]), full_graph=True)
+    x = paddle.to_tensor([0, 3])
+    for classes in (4, 5, 4, 6):
+        assert static(x, paddle.ones([classes])).tolist() == np.eye(classes)[[0, 3]].tolist()
+    for classes in (3, 3, 1):
+        with pytest.raises(ValueError, match=f"3 is not one of {classes} classes"):
+            static(x, paddle.ones([classes]))
+    with pytest.raises(ValueError, match="must be positive"):
+        static(x, paddle.ones([0]))
+
+
+@pytest.mark.parametrize("extent", [-2, -(2**63)])
+def test_a_negative_extent_is_no_minus_one(extent):
+    static = paddle.jit.to_static(lambda x, n: x.reshape([n]), full_graph=True)
+    x = paddle.ones([2, 3])
+    for n in (6, -1, 6):
+        assert static(x, n).shape == [6]
+    for _ in range(3):
+        with pytest.raises(ValueError, match="cannot reshape"):
+            static(x, extent)
+
+
+def test_negative_repeats_and_differences_of_nothing():
+    with pytest.raises(ValueError, match="repeats must not be negative"):
+        paddle.repeat_interleave(paddle.ones([3]), -1)
+    assert paddle.diff(paddle.ones([3]), 2**62).shape == [0]

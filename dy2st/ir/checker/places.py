@@ -79,9 +79,10 @@ def _class_places(g: Given) -> Sequence[Type]:
 
 @rule("one_hot")
 def _one_hot(g: Given) -> Sequence[Type]:
-    g.count(1)
-    x = g.tensor(0, "iu")
-    return (TensorType(g.dtype(), (*x.shape, g.whole("num_classes", 0, 2**40))),)
+    x, classes = g.tensor(0, "iu"), g.attributes["num_classes"]
+    g.count(1 if classes is not None else 2)
+    last = g.whole("num_classes", 0, 2**40) if classes is not None else g.number(1, "int").extent
+    return (typed(g.dtype(), (*x.shape, last)),)
 
 
 @rule("nonzero")

@@ -6,8 +6,7 @@ from typing import Any
 
 from dy2st.dtypes import DType
 from dy2st.functions import math
-from dy2st.functions.creation import arange
-from dy2st.functions.operands import cast_to, default_dtype, op, tensor
+from dy2st.functions.operands import default_dtype, op, tensor
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.runtime.dispatch import apply
@@ -77,7 +76,7 @@ def hot(x: Tensor, num_classes: Any, dtype: DType) -> Tensor:
     """Return one-hot vectors in a dtype; the number of classes may be an extent that is known at run time alone."""
     if isinstance(num_classes, int):
         return apply(_ONE_HOT, x, num_classes=num_classes, dtype=dtype)
-    return cast_to(x.unsqueeze(-1) == arange(num_classes, dtype=x.dtype), dtype)
+    return apply(_ONE_HOT, x, num_classes, num_classes=None, dtype=dtype)
 
 
 def gather_tree(ids: Any, parents: Any) -> Tensor:

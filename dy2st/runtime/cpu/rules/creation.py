@@ -164,10 +164,11 @@ def eye(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 @rule("one_hot")
 def one_hot(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write zeros, and a one at each class; `eval` says which number is no class."""
-    (value,), f, dtype = operation.operands, w.f, operation.attributes["dtype"]
+    (value, *rest), f, dtype = operation.operands, w.f, operation.attributes["dtype"]
     t, classes = tensor_type(value), operation.attributes["num_classes"]
-    if not is_native(dtype) or not is_native(t.dtype):
+    if not is_native(dtype) or not is_native(t.dtype) or not are_ints(rest):
         return host_rule(w, operation, operands)
+    classes = operands[1][0] if classes is None else classes
     shape = [] if in_register(t) else extents(value, operands[0])
     count = product(w, shape)
 
@@ -178,7 +179,7 @@ def one_hot(w: Writer, operation: Operation, operands: list[Components]) -> Made
         return converted(Lanes(f, w.module, 1), number, t.dtype, int64)
 
     inside = f.slot("i1")
-    f.store("i1", "true", inside)
+    f.store("i1", all_of(f, compare(f, "sgt", classes, 0), compare(f, "ult", classes, _MOST)), inside)
     with f.loop(count, hint="check") as i:
         f.store("i1", all_of(f, f.load("i1", inside), compare(f, "ult", place(i), classes)), inside)
 
