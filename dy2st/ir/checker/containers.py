@@ -320,7 +320,8 @@ def _optional_add(g: Given) -> Sequence[Type]:
     if same_kind(a, b):
         return (join(a, b),)
     dense, other = (b, a) if isinstance(a, VariantType) else (a, b)
-    return (_joined(g, dense, _payload(g, other), "the sum"),)
+    total = _joined(g, dense, _payload(g, other), "the sum")
+    return (dense if isinstance(dense, TensorType) else total,)  # tensors of other extents are not added: an error
 
 
 def _may_be_added(t: Type) -> bool:
