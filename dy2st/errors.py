@@ -45,6 +45,9 @@ class TraceError(Dy2stError):
 class NeedsPythonValue(TraceError):
     """A symbolic value was asked for its Python value while tracing."""
 
+    extents: frozenset[str] | None = None
+    """The extents of inputs, as their symbols, that would tell the value; None where it is not known which."""
+
 
 class DebuggerCall(TraceError):
     """A call of a debugger, which stops in the function as it was written."""

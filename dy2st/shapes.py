@@ -189,6 +189,18 @@ def _substituted_atom(atom: str, known: Mapping[str, Extent]) -> Extent:
     return first
 
 
+def symbols_in(extent: Extent) -> set[str]:
+    """Return the symbols of an extent, also those inside of `bcast(...)` and `floordiv(...)`.
+
+    >>> sorted(symbols_in(broadcast(symbol("N"), symbol("M")) // 2 + 1))
+    ['M', 'N']
+    """
+    return set(_SYMBOL.findall(str(extent)))
+
+
+_SYMBOL = re.compile(r"[A-Za-z_][\w.]*(?![\w.(])")
+
+
 def product(shape: Shape) -> Extent:
     """Return the number of elements of a shape."""
     total: Extent = 1

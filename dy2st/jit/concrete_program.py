@@ -51,9 +51,14 @@ class ConcreteProgram:
         """How many calls of its kind it could not serve, and why the last one."""
         self.kinds_of_call = 0
         """How many ways to pass the arguments the function recognises at once (`fast_call`)."""
+        self.fixed = made.fixed or set()
+        """The extents of arguments, by leaf and axis, that are fixed because Python needs them."""
+        self._extents = [(i, axis, e) for i, v in enumerate(traced.program.block.arguments[: len(made.leaves)])
+                         for axis, e in enumerate(getattr(v.type, "shape", ())) if isinstance(e, int)]  # fmt: skip
         self.values = fixed_values(made)
         """The Python values among the arguments, by place."""
-        self.fixed = _fixed_numbers(made)
+        self.numbers = _fixed_numbers(made)
+        """Those of them that are numbers."""
         self._random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._bare = bare and not traced.views
         """Whether what is written back need not be made tensors of first."""
@@ -85,6 +90,14 @@ class ConcreteProgram:
     def parameters(self) -> list[Tensor]:
         """The tensors from outside that the Program reads."""
         return [slot.fetch() for slot, _ in self.traced.state if isinstance(slot, StateSlot)]
+
+    def fixed_extents(self) -> list[str]:
+        """Return in words which extents are fixed because Python needs them."""
+        return [f"`{self.names[i]}`.shape[{axis}] is {e}" for i, axis, e in self._extents if (i, axis) in self.fixed]
+
+    def has_extents_of(self, leaves: Sequence[Any]) -> bool:
+        """Say whether arguments have the extents that are fixed."""
+        return all(leaves[i]._payload.shape[axis] == e for i, axis, e in self._extents)
 
     def holds(self) -> bool:
         """Say whether everything that was read while tracing is still the same."""
@@ -122,26 +135,29 @@ class ConcreteProgram:
             return True
         return any(id(containers[i]) in self.traced.outside for i in self.changed_containers)
 
-    def changed(self) -> str:
-        """Say what is no longer as it was when this Program was traced."""
+    def changed(self, leaves: Sequence[Any]) -> str:
+        """Say what is not as it was when this Program was traced."""
+        for i, axis, e in self._extents:
+            if (found := leaves[i]._payload.shape[axis]) != e:
+                return f"`{self.names[i]}`.shape[{axis}], which Python needs, is {found}, was {e}"
         for guard in self.traced.guards:
             if not guard.holds():
                 return guard.change() if isinstance(guard, Guard) else f"{guard} has changed"
         return "a tensor from outside has another dtype, rank or stop_gradient"
 
-    def refuse(self) -> None:
+    def refuse(self, leaves: Sequence[Any]) -> None:
         """Note that a call of its kind found something changed."""
         self.refused += 1
-        self.refusal = self.changed()
+        self.refusal = self.changed(leaves)
 
     def differing(self, made: Flattened) -> list[str]:
         """Return the places of numbers and objects that differ from those of the call that was traced."""
         pairs = [(n, x, self.objects.get(n)) for n, x in made.objects.items()]
         found = [n for n, x, before in pairs if before is not None and before is not x and type(before) is type(x)]
         other = _fixed_numbers(made)
-        if self.names != made.names or other.keys() != self.fixed.keys():
+        if self.names != made.names or other.keys() != self.numbers.keys():
             return found
-        return found + [n for n, x in other.items() if type(x) is type(self.fixed[n]) and x != self.fixed[n]]
+        return found + [n for n, x in other.items() if type(x) is type(self.numbers[n]) and x != self.numbers[n]]
 
     def run(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run on the leaves of a call; return the function's output."""

@@ -154,6 +154,7 @@ def specialised(program: ConcreteProgram) -> Iterator[str]:
     """Give the values that a Program takes as fixed: of arguments, and of what was read from outside."""
     for name, x in program.values.items():
         yield f"`{name}` is {_shown(x)}"
+    yield from program.fixed_extents()
     for guard in program.traced.guards:
         if isinstance(guard, Guard) and isinstance(guard.value, SIMPLE):
             yield f"{guard} is {guard.value!r:.60}"

@@ -307,8 +307,8 @@ class _Writer:
         v = self.variable(text)
         self.once(x, v)
         self.refuse(f"type({v}) is not {self.constant(kind)}", self.inputs.looks)
-        shape = self.specs[name].shape if name in self.specs else ()
-        self.checked(v, x, {i: e for i, e in enumerate(shape) if e >= 0})
+        shape = self.program.traced.program.block.arguments[len(self.leaves)].type.shape  # type: ignore[union-attr]
+        self.checked(v, x, {i: e for i, e in enumerate(shape) if isinstance(e, int)})
         if len(self.leaves) in self.program.traced.grad_free:
             self.refuse(f"{v}._grad is not None")
         self.leaves.append(v)

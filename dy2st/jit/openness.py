@@ -22,6 +22,8 @@ class Openness:
         """Names of leaves among the arguments."""
         self.state: set[tuple[int, str]] = set()
         """Owners and names of attributes."""
+        self.fixed_state: set[tuple[int, str]] = set()
+        """Owners and names of tensors outside whose extents Python needs."""
         self._closed_arguments: set[str] = set()
         self._closed_state: set[tuple[int, str]] = set()
 

@@ -18,6 +18,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.behaviour import BehaviourGuard
+from dy2st.jit.extents import Extents, Place
 from dy2st.jit.guards import (
     ArgumentSlot,
     ContentGuard,
@@ -29,7 +30,6 @@ from dy2st.jit.guards import (
     StateSlot,
     ViewGuard,
 )
-from dy2st.jit.leaves import Leaves
 from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
 from dy2st.jit.settings_guard import SettingsGuard, wrote
@@ -40,16 +40,17 @@ from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.variant import SymbolicList, Variant
-from dy2st.shapes import symbol
 
 
-class OutsideReads(Leaves):
+class OutsideReads(Extents):
     """The part of a trace that knows what came from outside."""
 
     def __init__(self, builder: Builder, open_state: frozenset[tuple[int, str]]) -> None:
         super().__init__(builder)
         self.open_state = open_state
         """Python numbers outside, by owner and name, that are arguments of the Program."""
+        self.fixed_state: frozenset[Place] = frozenset()
+        """Tensors outside whose extents are fixed."""
         self.opened: set[tuple[int, str]] = set()
         self.numbers: dict[tuple[int, str], Scalar] = {}
         self.slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]] = {}
@@ -69,9 +70,10 @@ class OutsideReads(Leaves):
             return self._view_value(t, self.value_of(t._view.base))
         slot = self.sources.get(id(t)) or StateSlot(t, None)
         shape: tuple[Any, ...] = tuple(t._payload.shape)
-        fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape)
+        place = id(slot.owner), slot.name
+        fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape) or place in self.fixed_state
         if not fixed:
-            shape = tuple(symbol(f"s{len(self.slots)}_{axis}") for axis in range(len(shape)))
+            shape = tuple(self.symbols(f"s{len(self.slots)}", len(shape), place))
         value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.label)
         self.slots[id(t)] = (slot, value, t)
         self.log.keep(t)

@@ -7,6 +7,7 @@ function that is called with ever new words or objects takes bounded memory, and
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from dy2st.jit.concrete_program import ConcreteProgram
@@ -43,14 +44,18 @@ class ProgramCache:
             raise RuntimeError("no Program was traced yet: call the function once, or give it an input_spec")
         return self.order[-1]
 
-    def find(self, key: Any, again: bool = False) -> ConcreteProgram | None:
+    def find(self, key: Any, leaves: Sequence[Any], again: bool = False) -> ConcreteProgram | None:
         """Return the Program for a call whose guards hold; of those before it is noted why not, once a call."""
         for program in tuple(self.entries.get(key, ())):
-            if program.holds():
+            if program.has_extents_of(leaves) and program.holds():
                 return program
             if not again:
-                program.refuse()
+                program.refuse(leaves)
         return None
+
+    def fixed(self, key: Any) -> set[tuple[int, int]]:
+        """Return the extents, by leaf and axis, that are fixed in the Programs of such calls."""
+        return {(i, axis) for p in self.entries.get(key, ()) if p.fixed and p.holds() for i, axis in p.fixed}
 
     def add(self, key: Any, program: ConcreteProgram) -> None:
         """Add a Program."""

@@ -110,6 +110,7 @@ class _Saver:
 
     def _trace(self, kind: KindOfCall) -> tuple[ConcreteProgram, Flattened, KindOfCall]:
         made = flatten(kind.values, kind.open_numbers)
+        made.fixed = None
         context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
         try:
             with replaced(trace=None, grad=True, **context):

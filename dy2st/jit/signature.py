@@ -16,13 +16,11 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.errors import ConversionError
-from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.value_keys import is_its_attributes, key_of
 from dy2st.records import record
 from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.tensor import Tensor
 from dy2st.runtime.traced_iterator import Pulled, is_own
-from dy2st.shapes import Extent, symbol
 
 CONTAINERS = (list, dict, OrderedDict, set, deque)
 NUMPY_NUMBERS = (
@@ -46,6 +44,7 @@ class Flattened:
     __slots__ = (
         "arrays",
         "containers",
+        "fixed",
         "iterators",
         "key",
         "leaves",
@@ -76,6 +75,8 @@ class Flattened:
         """The leaves that are NumPy arrays: tensors in a Program, which writes none of them."""
         self.sharing: set[int] = set()
         """The leaves that share memory with another one."""
+        self.fixed: set[tuple[int, int]] | None = set()
+        """Extents that are fixed in the Program, by leaf and axis; None where none may be."""
         self.key: Any = None
         self.tree: Any = None
 
@@ -254,17 +255,6 @@ def rebuild(
     else:
         made.extend(items)
     return made
-
-
-def type_of_leaf(x: Any, name: str, spec: InputSpec | None) -> Type:
-    """Return the type with which a leaf enters a Program: every extent symbolic, or as its declaration says."""
-    if not isinstance(x, Tensor):
-        return ScalarType("int" if isinstance(x, int) else "float")
-    safe = "".join(c if c.isalnum() else "_" for c in name)
-    shape: list[Extent] = [symbol(f"{safe}_{axis}") for axis in range(x.ndim)]
-    if spec is not None:
-        shape = [e if e >= 0 else s for e, s in zip(spec.shape, shape, strict=True)]
-    return TensorType(x.dtype, tuple(shape))
 
 
 def bind(signature: inspect.Signature, args: Any, keywords: Any) -> dict[str, Any]:

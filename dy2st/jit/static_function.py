@@ -8,37 +8,28 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
-from dy2st.forks import Locked
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
 from dy2st.jit.arbiter import Outcome, Undecided, decide
 from dy2st.jit.as_eager import Failed, leave_as_eager
 from dy2st.jit.bound_functions import bound_function
 from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.jit.declared import bind_specs, flat_specs, sample_of
-from dy2st.jit.explaining import Explanation, History, described, difference, rebuild_values, signature_text
+from dy2st.jit.declared import bind_specs, sample_of
+from dy2st.jit.explaining import Explanation, rebuild_values
 from dy2st.jit.fallback import FallbackWarning as FallbackWarning
-from dy2st.jit.fallback import warn_of_fallback
 from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
 from dy2st.jit.first_calls import verified
 from dy2st.jit.kept_conversions import convert
 from dy2st.jit.known_run import kind_of_call, modes_of, note_like
 from dy2st.jit.named_calls import named_after, named_call
-from dy2st.jit.openness import Openness
 from dy2st.jit.program_cache import ProgramCache
-from dy2st.jit.retracing import MANY, warn_of_tracing
-from dy2st.jit.signature import Defaults, Flattened, bind, call_arguments, check_specs, flatten, signature_of
-from dy2st.jit.trace import Trace
-from dy2st.jit.traced_call import trace_call
-from dy2st.runtime.checkpointing import Policy, chosen_policy
+from dy2st.jit.program_of_call import ProgramOfCall
+from dy2st.jit.signature import Flattened, bind, call_arguments, flatten, signature_of
+from dy2st.runtime.checkpointing import Policy
 from dy2st.runtime.collecting import rarely
-from dy2st.runtime.cpu.calls import memory_ahead
 from dy2st.runtime.errors import user_traceback
-from dy2st.runtime.faults import placed
 from dy2st.runtime.input_spec import InputSpec
-from dy2st.runtime.interruptions import delivered, go_on
-from dy2st.runtime.settled_loops import Notes
+from dy2st.runtime.interruptions import delivered
 
 MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""
@@ -49,13 +40,11 @@ _Seen = tuple[tuple[ConcreteProgram, Recogniser], ...]
 _NOTHING: tuple[None, Process, int, _Seen] = (None, Process(), -1, ())
 
 
-class StaticFunction(Locked):
+class StaticFunction(ProgramOfCall):
     """A function under `to_static`. Call it as the function itself; `explain()` tells what happened."""
 
     __slots__ = ("_last", "_like")
     __name__: str
-    _last: ConcreteProgram | None
-    """The Program that ran last."""
     _like: tuple[Any, ...] | None
     """What the last call was recognised by, for machine code (runtime/cpu/fast_calls/static_calls.py)."""
 
@@ -69,32 +58,13 @@ class StaticFunction(Locked):
         strict: bool = False,
         max_programs: int | None = None,
     ):
-        self._function = function
-        self._input_spec = input_spec
-        self._full_graph = full_graph
-        self._instance = None if instance is None else instance
-        self.checkpoint = checkpoint
-        """What gradients keep of the turns of loops; None: what is current when a call is traced."""
-        self.strict = strict
-        """Whether native code is strict: the same bits on every CPU."""
-        self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
-        self._defaults = Defaults(function)
-        self._cache = ProgramCache(max_programs)
-        Locked.__init__(self)
-        self._open = Openness()
+        super().__init__(function, input_spec, full_graph, instance, checkpoint, strict, max_programs)
         self._slotted: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self._seen: dict[Any, _Seen] = {}
         """What recognises calls, by the number of arguments, the gradient mode and the names of keywords."""
         self._latest: tuple[Context | None, Process, int, _Seen] = _NOTHING
         """The context of the last call without keywords, its number of arguments, and what recognises such calls."""
-        self._history = History()
-        self._eager: set[Any] = set()
-        """Kinds of call that run eagerly."""
-        self._kinds: list[dict[str, str]] = []
-        """The calls that were traced, in words."""
         self._last = self._like = None
-        self._memory: memory_ahead.Expected | None = None
-        """What the first call is expected to take, until that is known."""
         self._named = named_call(function)
         functools.update_wrapper(self, function)
         self.__dy2st_function__ = function if instance is None else types.MethodType(function, instance)
@@ -215,143 +185,11 @@ class StaticFunction(Locked):
         """The function as it was written."""
         return self.__dy2st_function__
 
-    def _program(self, made: Flattened) -> tuple[ConcreteProgram | None, Flattened]:
-        """Return the Program for a call, traced now if there is none, and the arguments as it takes them.
-
-        The Program is None when the call falls back.
-        """
-        specs = self._specs()
-        if specs:
-            check_specs(specs, made)
-        context = current()
-        key = (made.key, context.grad, modes_of(context))
-        program = self._cache.find(key)
-        if program is not None and program.fits(made.leaves):
-            self._last = program
-            return self._unless_it_meets(key, program, made)
-        with self._lock:
-            program = self._cache.find(key, again=True)
-            if program is None or not program.fits(made.leaves):
-                if key in self._eager:
-                    return None, made
-                program, made = self._trace(key, made, specs)
-            if program is not None:
-                self._last = program
-                return self._unless_it_meets(key, program, made)
-            return program, made
-
-    def _unless_it_meets(
-        self, key: Any, program: ConcreteProgram, made: Flattened
-    ) -> tuple[ConcreteProgram | None, Flattened]:
-        """Return the Program, None for a call that falls back because of what it writes, and the arguments."""
-        if program.meets_objects(made.containers):
-            if made.opened:
-                self._open.close_arguments(made)
-                return self._program(flatten(rebuild_values(made), self._open.arguments))
-            reason = "a list or dict that is an argument is also reached from outside by the function, which changes it"
-            self._fall_back(key, TraceError(f"{reason}: a Program takes it for two. Use it as the argument alone"))
-            return None, made
-        if not program.meets(made.leaves):
-            return program, made
-        reason = "an argument shares memory with a tensor that the function also reads from outside, and one is written"
-        self._fall_back(key, TraceError(f"{reason}, which a Program takes for two tensors: give it a clone"))
-        return None, made
-
-    def _trace(
-        self, key: Any, made: Flattened, specs: dict[str, InputSpec]
-    ) -> tuple[ConcreteProgram | None, Flattened]:
-        for program in self._cache.entries.get(key, ()):
-            self._open.open_state(program.traced.guards)
-        if self._open.open_arguments(self._cache.order, made):
-            values = rebuild_values(made)
-            return self._program(flatten(values, self._open.arguments))
-        why = self._why(key, made)
-        try:
-            program = self._traced(made, specs)
-        except (ConversionError, TraceError) as error:
-            if made.numbers or made.opened:
-                self._open.close_arguments(made)
-                return self._program(flatten(rebuild_values(made), self._open.arguments))
-            self._fall_back(key, error)
-            return None, made
-        except Exception as error:
-            if self._full_graph or isinstance(error, RecursionError):
-                raise
-            raise Undecided(key, made, error) from None
-        go_on()
-        number = self._history.calls(self._cache.order) + 1
-        if program.traced.failed is not None or made.iterators:
-            self._history.once += 1
-            what = "an iterator is used up" if made.iterators else "it raises on every path"
-            self._history.events.append(f"call {number} was traced for itself alone: {what}")
-            self._count(what)
-            return program, made
-        at = f" at call {number}" if self._cache.traced else ""
-        self._history.traced.append(f"program {self._cache.traced} was traced for {signature_text(made)}{at}: {why}")
-        self._kinds.append(described(made, current().grad))
-        self._cache.add(key, program)
-        self._drop()
-        self._count(why)
-        return program, made
-
-    def _drop(self) -> None:
-        """Forget a Program where there are too many."""
-        found = self._cache.drop()
-        if found is None:
-            return
-        at, dropped = found
-        del self._kinds[at]
-        self._history.drop(at, dropped)
+    def _forget(self, dropped: ConcreteProgram) -> None:
         self._latest, self._like = _NOTHING, None
         self._last = None if self._last is dropped else self._last
         kept = {key: tuple(pair for pair in seen if pair[0] is not dropped) for key, seen in self._seen.items()}
         self._seen = {key: seen for key, seen in kept.items() if seen}
-
-    def _count(self, why: str) -> None:
-        """Warn once where calls are traced again and again."""
-        if self._cache.traced + self._history.once == MANY:
-            warn_of_tracing(self._function, why, self._cache.most)
-
-    def _traced(
-        self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None, *, by_value: bool = False
-    ) -> ConcreteProgram:
-        made_trace = Trace(frozenset(self._open.state), notes)
-        made_trace.by_value = by_value
-        self._memory = memory_ahead.expected(self.__dy2st_function__, made.leaves)
-        try:
-            with chosen_policy(self.checkpoint):
-                traced = trace_call(self.__dy2st_function__, self._signature, made, specs, made_trace)
-        except Exception as error:
-            placed(error, self.__dy2st_function__)
-            if isinstance(error, TraceError) and made_trace.opened:
-                self._open.close_state(made_trace.opened)
-            elif not made_trace.loop_notes.dropped():
-                raise
-            return self._traced(made, specs, made_trace.loop_notes, by_value=by_value)
-        for note in traced.notes:
-            self._history.fall_back(note)
-        return ConcreteProgram(traced, made, strict=self.strict)
-
-    def _why(self, key: Any, made: Flattened) -> str:
-        """Say why no Program serves a call."""
-        if not self._cache.order:
-            return "the first call"
-        known = self._cache.entries.get(key)
-        if known is None:
-            return difference(described(made, current().grad), self._kinds)
-        return known[-1].changed()
-
-    # ---- fallback --------------------------------------------------------------------------------------------------
-    def _fall_back(self, key: Any, error: Dy2stError) -> None:
-        """Let calls of this kind run eagerly; the first one warns."""
-        placed(error, self._function)
-        if self._full_graph and not isinstance(error, DebuggerCall):
-            raise error
-        first = not self._eager
-        self._eager.add(key)
-        self._history.fall_back(str(error))
-        if first:
-            warn_of_fallback(self._function, error)
 
     # ---- what a user can look at -----------------------------------------------------------------------------------
     @property
@@ -388,24 +226,15 @@ class StaticFunction(Locked):
             return self._cache.last()
         values = bind_specs(self._signature, declared)
         made = flatten({n: sample_of(x) for n, x in values.items()}, self._open.arguments)
-        program = self._program_from(made, values)
-        if program is None:
-            raise TraceError(f"`{self._function.__qualname__}` cannot become a Program: {self._history.fallbacks[-1]}")
-        return program
-
-    def _program_from(self, made: Flattened, values: dict[str, Any]) -> ConcreteProgram | None:
+        made.fixed = None
         specs = {n: x for n, x in values.items() if isinstance(x, InputSpec)}
         context = current()
         key = (made.key, context.grad, modes_of(context))
         with self._lock:
-            program = self._cache.find(key) or self._trace(key, made, {**self._specs(), **specs})[0]
+            program = self._cache.find(key, made.leaves) or self._trace(key, made, {**self._specs(), **specs})[0]
+            assert program is not None  # what cannot be one was refused
             self._last = program
             return program
-
-    def _specs(self) -> dict[str, InputSpec]:
-        if self._input_spec is None:
-            return {}
-        return flat_specs(self._signature, self._input_spec)
 
     def rollback(self) -> Callable[..., Any]:
         """Return the function as it was written (and put it back where it was an attribute of its layer)."""

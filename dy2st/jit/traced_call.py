@@ -8,13 +8,15 @@ from typing import Any
 
 from dy2st.errors import TraceError
 from dy2st.ir.program import Value
+from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.concrete_program import fixed_values
 from dy2st.jit.outside import mark
-from dy2st.jit.signature import Flattened, call_arguments, rebuild, type_of_leaf
+from dy2st.jit.signature import Flattened, call_arguments, rebuild
 from dy2st.jit.trace import Trace, Traced, trace
 from dy2st.runtime.input_spec import InputSpec
 from dy2st.runtime.scalar import NumPyNumber, Scalar
 from dy2st.runtime.tensor import Tensor
+from dy2st.shapes import Extent
 
 
 def trace_call(
@@ -27,7 +29,7 @@ def trace_call(
         inputs: list[Value] = []
         leaves: list[Any] = []
         for i, (x, name) in enumerate(zip(made.leaves, made.names, strict=True)):
-            value = t.root.argument(type_of_leaf(x, name, specs.get(name)), name)
+            value = t.root.argument(_type_of_leaf(t, made, i, specs.get(name)), name)
             inputs.append(value)
             number = Scalar(value) if i not in made.numpy else NumPyNumber(Scalar(value))
             leaves.append(t.wrap(value, x.stop_gradient) if isinstance(x, Tensor) else number)
@@ -43,6 +45,21 @@ def trace_call(
     traced = trace(function, make_inputs, trace_of_call)
     _check(traced, made)
     return traced
+
+
+def _type_of_leaf(t: Trace, made: Flattened, i: int, spec: InputSpec | None) -> Type:
+    """Return the type with which a leaf enters: every extent a symbol, but those that are declared or fixed."""
+    x = made.leaves[i]
+    if not isinstance(x, Tensor):
+        return ScalarType("int" if isinstance(x, int) else "float")
+    safe = "".join(c if c.isalnum() else "_" for c in made.names[i])
+    shape: list[Extent] = [*t.symbols(safe, x.ndim, i)]
+    for axis, extent in enumerate(spec.shape if spec is not None else ()):
+        shape[axis] = extent if extent >= 0 else shape[axis]
+    for leaf, axis in made.fixed or ():
+        if leaf == i:
+            shape[axis] = x._payload.shape[axis]
+    return TensorType(x.dtype, tuple(shape))
 
 
 def _check(traced: Traced, made: Flattened) -> None:

@@ -72,17 +72,24 @@ def _is_number(x: Any) -> bool:
 
 
 def _watched(trace: Any, f: Any, args: Any, keywords: Any, symbolic: bool) -> Any:
-    """Call `f`; what it raises because it was handed a value of the run is refused."""
+    """Call `f`; what it raises because it was handed a value of the run is refused, also where it catches that."""
     trace.natively += 1
+    trace.asked = None
     try:
-        return f(*args, **keywords)
+        result = f(*args, **keywords)
+        if trace.asked is not None and not is_plain_module(getattr(f, "__module__", None)):
+            raise trace.asked
+        return result
     except (Dy2stError, *_QUIET):
         raise
     except Exception as error:
+        numbers = [x for x in (*args, *keywords.values()) if _is_number(x)] or None
         if not symbolic or _raises_eagerly(f, args):
+            trace.blamed = trace.extents_behind(numbers or ())
             raise
         name = getattr(f, "__qualname__", type(f).__name__)
-        raise needs_value(f"{name}() raised {type(error).__name__} ({error}) for a value of the run") from error
+        text = f"{name}() raised {type(error).__name__} ({error}) for a value of the run"
+        raise needs_value(text, needed=numbers) from error
     finally:
         trace.natively -= 1
 

@@ -35,7 +35,7 @@ def _call(trace: Any, f: Any, callable_for: Callable[[Any, Any], Any], *args: An
                           "call the function without its cache: f.__wrapped__(x)")  # fmt: skip
     if any(isinstance(x, (Scalar, Variant)) for x in given):
         raise needs_value(f"{f.__name__}() keeps its results by its arguments, and one is a value of the run",
-                          "call the function without its cache: f.__wrapped__(x)")  # fmt: skip
+                          "call the function without its cache: f.__wrapped__(x)", given)  # fmt: skip
     reach = Reach(trace, given)
     if reach.symbolic:
         return callable_for(trace, f.__wrapped__)(*args, **keywords)

@@ -147,6 +147,7 @@ def unrolled(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body:
     """
     items: Iterator[Thunk]
     turns: Any = 0
+    recorded = 0
     if isinstance(iterable, PulledIterator):
         items = _pulls(iterable)
     elif isinstance(iterable, TracedIterator):
@@ -161,6 +162,14 @@ def unrolled(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body:
         take = next(items, None)
         if take is None:
             return turns
+        recorded += 1
+        if trace.most_unrolled is not None and recorded > trace.most_unrolled:
+            raise error_here(
+                StructureError,
+                f"the turns of this loop, which are more than {trace.most_unrolled}, have to be recorded one by one, "
+                "because Python needs what changes in them",
+                "use tensors in the place of what is indexed or named by the turn",
+            )
         if trace.is_symbolic(go):
             spoil(trace, iterable)
             if_(trace, go, lambda take=take: body(take()), lambda: None, get, set, names)

@@ -104,4 +104,5 @@ def symbolic_key(key: Scalar, container: Any) -> NeedsPythonValue:
     return needs_value(
         f"a symbolic {key.kind} was used as a new key of a {type(container).__name__}",
         "use a list or a tensor, which take such an index; the keys of a dict are known while tracing",
+        [key],
     )

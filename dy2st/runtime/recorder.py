@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dy2st.errors import StructureError
+from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
 from dy2st.ir.program import Value, tensor_type
@@ -41,6 +41,8 @@ class Recorder(RecordedGradients):
         self.freed: set[Value] = set()
         """Values whose history a backward pass of the Program's frees, as it does in eager mode."""
         self.rng_arguments: dict[str, Value] = {}
+        self.asked: NeedsPythonValue | None = None
+        """What was raised last for a Python value that was asked for."""
 
     # ---- values --------------------------------------------------------------------------------------------------
     def value_of(self, t: Tensor) -> Value:
@@ -180,6 +182,13 @@ class Recorder(RecordedGradients):
             known = isinstance(extent, int)
             extents.append(extent if known else Scalar(self.builder.emit("dim", [value], {"axis": axis})))
         return extents
+
+    def extents_behind(self, needed: Sequence[Any]) -> frozenset[str] | None:
+        """Return the extents of inputs, as symbols, that numbers are made of alone; None where that is not known.
+
+        There are none where something else is part of the numbers: then no extent tells them.
+        """
+        return frozenset()
 
     def shape_outside(self, t: Tensor) -> list[Any]:
         """Return the extents of a tensor that comes from outside of the Program."""

@@ -6,10 +6,13 @@ needs the number (an index into a Python list, `if` in code that was not convert
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
+from dy2st.ir.location import is_user_frame
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType
 from dy2st.runtime.tensor import Tensor, needs_value
@@ -64,31 +67,48 @@ class Scalar:
         """The type that the number has when the Program runs."""
         return {"int": int, "float": float, "bool": bool}[self.kind]
 
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """The class itself; for `isinstance` in code that is not converted it would have to be int, float or bool."""
+        if getattr(current().trace, "natively", 0) and is_user_frame(sys._getframe(1)):
+            raise self._asked("code that is not converted looks at the type of a number that only the run will tell")
+        return type(self)
+
+    def _known(self, message: str) -> int:
+        """Return the number where all calls have the same, such as `n - n`."""
+        if isinstance(extent := self.value.type.extent, int):  # type: ignore[union-attr]
+            return extent
+        raise self._asked(message)
+
+    def _asked(self, message: str, hint: str | None = None) -> NeedsPythonValue:
+        """Return the error for code that asks for the number itself."""
+        return needs_value(message, hint, [self])
+
     def __bool__(self) -> bool:
-        raise needs_value(f"the truth of a symbolic {self.kind} was needed as a Python bool")
+        raise self._asked(f"the truth of a symbolic {self.kind} was needed as a Python bool")
 
     def __int__(self) -> int:
-        raise needs_value(f"a symbolic {self.kind} was needed as a Python int")
+        return self._known(f"a symbolic {self.kind} was needed as a Python int")
 
     def __float__(self) -> float:
-        raise needs_value(f"a symbolic {self.kind} was needed as a Python float")
+        return float(self._known(f"a symbolic {self.kind} was needed as a Python float"))
 
     def __index__(self) -> int:
-        raise needs_value(f"a symbolic {self.kind} was needed as a Python int (an index or a count)")
+        return self._known(f"a symbolic {self.kind} was needed as a Python int (an index or a count)")
 
     def __hash__(self) -> int:
-        raise needs_value(f"the hash of a symbolic {self.kind} was needed (a key, or an item of a set)")
+        return hash(self._known(f"the hash of a symbolic {self.kind} was needed (a key, or an item of a set)"))
 
     def __repr__(self) -> str:
         if getattr(current().trace, "natively", 0):
-            raise needs_value("code that is not converted needs the text of a number that only the run will tell")
+            raise self._asked("code that is not converted needs the text of a number that only the run will tell")
         kind = self.value.type
         if isinstance(kind, ScalarType) and kind.extent is not None:
             return str(kind.extent)  # as other messages name it
         return f"Scalar({kind})"
 
     def __format__(self, spec: str) -> str:
-        raise needs_value(f"a symbolic {self.kind} was needed as text")
+        raise self._asked(f"a symbolic {self.kind} was needed as text")
 
     __str__ = __repr__
 
@@ -192,7 +212,7 @@ class NumPyNumber(Scalar):
 def _forward(name: str) -> Callable[[Scalar, Any], Any]:
     def method(self: Scalar, other: Any, *modulus: Any) -> Any:
         if modulus:
-            raise needs_value("pow() with a modulus was called on a symbolic int", "write `x ** y % z`")
+            raise self._asked("pow() with a modulus was called on a symbolic int", "write `x ** y % z`")
         return binary(name, self, other) if isinstance(other, (Scalar, *Number)) else NotImplemented
 
     return method

@@ -36,10 +36,10 @@ class SymbolicIterable:
     changes: Callable[[], int] = int
 
     def __iter__(self) -> Iterator[Any]:
-        raise needs_value("Python itself ran through something whose length only the run will tell")
+        raise needs_value("Python itself ran through something whose length only the run will tell", needed=[self])
 
     def __len__(self) -> int:
-        raise needs_value("Python itself asked for a length that only the run will tell")
+        raise needs_value("Python itself asked for a length that only the run will tell", needed=[self])
 
 
 def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:

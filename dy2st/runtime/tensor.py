@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -226,7 +226,7 @@ class Tensor(TensorMethods):
             raise TypeError("len() of a 0-D tensor")
         extent = self.shape[0]
         if not isinstance(extent, int):
-            raise needs_value("the length of a tensor was needed as a Python int")
+            raise needs_value("the length of a tensor was needed as a Python int", needed=[extent])
         return extent
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -308,9 +308,17 @@ def _declared_shape(value: Value) -> list[int]:
     return [e if isinstance(e, int) else -1 for e in value.type.shape]
 
 
-def needs_value(message: str, hint: str | None = None) -> NeedsPythonValue:
-    """Return the error for a symbolic value whose Python value was asked for; `hint` says what to write instead."""
-    return error_here(NeedsPythonValue, message, hint or _what_instead())
+def needs_value(message: str, hint: str | None = None, needed: Sequence[Any] | None = None) -> NeedsPythonValue:
+    """Return the error for a symbolic value whose Python value was asked for; `hint` says what to write instead.
+
+    `needed` are the numbers that were asked for, or what is made of some, where that is known.
+    """
+    error = error_here(NeedsPythonValue, message, hint or _what_instead())
+    trace = current().trace
+    if trace is not None:
+        error.extents = None if needed is None else trace.extents_behind(needed)
+        trace.asked = error
+    return error
 
 
 def _what_instead() -> str:

@@ -99,7 +99,7 @@ class Text:
         return Text((other, *self.template), self.operands) if isinstance(other, str) else NotImplemented
 
     def _needed(self, *_: Any) -> Any:
-        raise needs_value("text with symbolic values was needed as a Python str")
+        raise needs_value("text with symbolic values was needed as a Python str", needed=[self])
 
     __str__ = __repr__ = __format__ = __len__ = __iter__ = __contains__ = __getitem__ = __bool__ = _needed
     __eq__ = __ne__ = __hash__ = __lt__ = __le__ = __gt__ = __ge__ = __mul__ = __rmul__ = __mod__ = _needed

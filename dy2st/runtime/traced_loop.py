@@ -90,6 +90,7 @@ class Loop:
 
             def enter(child: Builder) -> None:
                 index[:] = [Scalar(child.argument(INT, "i"))]
+                trace.turns[index[0].value] = items.length
 
             try:
                 child, _ = self._settle(lambda: body(items.get(index[0])), enter)

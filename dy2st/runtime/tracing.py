@@ -79,6 +79,12 @@ class Tracer(HeldByOthers):
         """Where exceptions were raised first, by id."""
         self.refused: NeedsPythonValue | None = None
         """What a test of a statement that stays raised; not to be lost where the user's code catches everything."""
+        self.turns: dict[Value, Any] = {}
+        """For each number of a turn: how many turns its loop has."""
+        self.blamed: frozenset[str] | None = None
+        """The extents that code which is not converted was handed last when it raised."""
+        self.most_unrolled: int | None = None
+        """The most turns of a loop that are recorded one after the other, where there is such a limit."""
         self.loop_notes = Notes()
         """What loops began with."""
         self.iterators: dict[int, tuple[Any, Any]] = {}
@@ -267,10 +273,12 @@ class Tracer(HeldByOthers):
         """Return a Python iterable over `x` as it stands in the trace."""
         content = self.content(x)
         if isinstance(content, SymbolicList | SymbolicIterable):
-            raise needs_value("only the run will tell how long this is, so Python cannot run through it")
+            text = "only the run will tell how long this is, so Python cannot run through it"
+            raise needs_value(text, needed=[content])
         if isinstance(content, Tensor):
             if not isinstance(content.shape[0], int):
-                raise needs_value("only the run will tell how long this tensor is, so Python cannot run through it")
+                text = "only the run will tell how long this tensor is, so Python cannot run through it"
+                raise needs_value(text, needed=content.shape[:1])
             return [content[i] for i in range(content.shape[0])]
         if isinstance(content, Pulled):
             return self.iterator(content)
@@ -317,7 +325,7 @@ class Tracer(HeldByOthers):
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
-        self.refused = None
+        self.refused = self.asked = None
         self.builder.rollback(mark[0])
         written = list(self.log.overlays[-1])
         self.log.overlays[-1].clear()

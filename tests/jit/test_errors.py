@@ -101,7 +101,7 @@ def ten_different_things(x):
 
 
 def zip_of_bytes(x):
-    for _, _ in zip(x, b"ab"):
+    for _, _ in zip(x[x > 0], b"ab"):
         x = x + 1
     return x
 
@@ -149,7 +149,7 @@ def an_outside_tensor_stops(x):
 
 
 def a_generator_of_python(x):
-    later = (y for y in x)
+    later = (y for y in x[x > 0])
     return next(later)
 
 
