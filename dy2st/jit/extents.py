@@ -180,5 +180,4 @@ def _refuse_declared(error: Exception, made: Flattened, places: Sequence[tuple[i
         f"axis {axis} of `{made.names[place]}` is declared as any extent, and Python needs the number: {error.reason}",
         file=error.file,
         line=error.line,
-        hint="declare it as one number in the InputSpec, or use operations on tensors, which take any extent",
     ) from error

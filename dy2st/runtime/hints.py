@@ -24,6 +24,10 @@ HINTS: tuple[tuple[str, str], ...] = (
     ("written into a detached tensor", "write into a clone of it"),
     ("unpacked into a starred target", "unpack it in the branches, where it is known"),
     ("belongs to another Program", "return such a tensor from the function that computes it, and pass it on"),
+    (
+        "is declared as any extent",
+        "declare it as one number in the InputSpec, or use operations on tensors, which take any extent",
+    ),
     ("tells the extent", "take the extent from the tensor that has it: x.shape[i]"),
     ("the gradient of the argument", "call clear_grad() on it before"),
     ("that is a NumPy array is written", "give the function a tensor"),

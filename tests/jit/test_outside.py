@@ -119,7 +119,7 @@ def test_python_runs_through_a_range_of_unknown_length():
 
     @paddle.jit.to_static
     def f(x):
-        later = items(x)
+        later = items(x[x > 0])
         return next(later) + next(later)
 
     with pytest.warns(FallbackWarning, match="Python itself ran through something whose length only the run"):
