@@ -121,7 +121,7 @@ def test_a_lost_place_is_refused_and_runs_eagerly(function):
 
 
 def _or_refused(function, x):
-    """Return what a function gives whose extents may be fixed, which makes all places known; None where it is refused."""
+    """Return what a function gives whose extents may be fixed, which makes places known; None where it is refused."""
     try:
         return function(x)
     except StructureError:
