@@ -87,31 +87,38 @@ def verify(
     default_generator()
     untouched = Snapshot(roots)
     make_optimizer_state(roots)
-    counted: dict[str, int] = {}
-    found: list[Difference] = []
-    culprit = None
     try:
-        call = Call(plain, static, inputs, keywords, Snapshot(roots))
-        want = _outcome(call, call.eager, roots, gradients)
-        for turn in range(calls):
-            if turn > 1:
-                change(inputs, keywords)
-                call = Call(plain, static, inputs, keywords, Snapshot(roots))
-                want = _outcome(call, call.eager, roots, gradients)
-            counted = counted or {kind: len(want.things[kind]) for kind in KINDS if want.things.get(kind)}
-            got = _outcome(call, call.static, roots, gradients)
-            found = _compared(want, got, rtol, atol)
-            if found and rtol is atol is None:
-                found = _unexplained(found, call, want, got, roots, gradients)
-            if found:
-                culprit = _culprit(call, found, want, got, rtol, atol)
-                which = f"of the {ORDINALS[turn]}call " if turn else ""
-                found = [replace(d, name=which + d.name) for d in found]
-                break
+        counted, found, culprit = _run(plain, static, inputs, keywords, roots, (calls, gradients, rtol, atol))
     finally:
         untouched.restore()
     name = getattr(plain, "__qualname__", type(plain).__name__)
     return Verification(name, counted, tuple(found[:MOST_LISTED]), culprit)
+
+
+def _run(
+    plain: Callable[..., Any], static: StaticFunction, inputs: tuple[Any, ...], keywords: dict[str, Any],
+    roots: Mapping[str, Any], options: tuple[int, bool, float | None, float | None],
+) -> tuple[dict[str, int], list[Difference], Culprit | None]:  # fmt: skip
+    """Call both ways; return how much was compared, what differs at the first call that differs, and the line."""
+    calls, gradients, rtol, atol = options
+    counted: dict[str, int] = {}
+    call = Call(plain, static, inputs, keywords, Snapshot(roots))
+    want = _outcome(call, call.eager, roots, gradients)
+    for number in range(calls):
+        if number > 1:
+            change(inputs, keywords)
+            call = Call(plain, static, inputs, keywords, Snapshot(roots))
+            want = _outcome(call, call.eager, roots, gradients)
+        counted = counted or {kind: len(want.things[kind]) for kind in KINDS if want.things.get(kind)}
+        got = _outcome(call, call.static, roots, gradients)
+        found = _compared(want, got, rtol, atol)
+        if found and rtol is atol is None:
+            found = _unexplained(found, call, want, got, roots, gradients)
+        if found:
+            culprit = _culprit(call, found, want, got, rtol, atol)
+            which = f"of the {ORDINALS[number]}call " if number else ""
+            return counted, [replace(d, name=which + d.name) for d in found], culprit
+    return counted, [], None
 
 
 def _outcome(call: Call, run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> Outcome:
