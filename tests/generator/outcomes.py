@@ -12,7 +12,7 @@ import random
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 import dy2st as paddle
 from dy2st.errors import AutodiffError
 from dy2st.jit.fallback import FallbackWarning
+from tests.generator.world import Box, Point, T, namespace
 
 FILE = "random_tensor_program.py"
 LARGEST = 500.0
@@ -35,6 +36,8 @@ class Call:
     dtype: str = "float32"
     second: bool = False
     """Whether gradients of gradients are compared."""
+    hooked: bool = False
+    """Whether a hook on `x` and one on the layer stand around the call."""
 
 
 CALLS = (Call((1.0, -0.5), 0.5, 2), Call((-2.0, 0.25, 1.5), -1.0, 0), Call((0.5, 3.0), 2.0, 3))
@@ -53,119 +56,75 @@ def calls_of(seed: int) -> tuple[Call, ...]:
 
     first = call(r.randint(2, 4), r.randint(1, 4))
     others = [call(r.randint(1, 4), count) for count in (0, 7, r.randint(2, 5))]
-    return (first, first, others[1], others[0], call(r.choice(SIZES), r.randint(0, 4)), others[2])
+    hooked = replace(others[2], hooked=True)
+    return (first, first, others[1], others[0], call(r.choice(SIZES), r.randint(0, 4)), hooked)
 
 
-T = paddle.to_tensor
-
-
-class Net(paddle.nn.Layer):
-    """A layer with a parameter, a number that it counts, and a branch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = self.create_parameter([1], default_initializer=paddle.nn.initializer.Constant(0.5))
-        self.calls = 0
-
-    def forward(self, v: Any) -> Any:
-        self.calls += 1
-        return v * self.weight if v.sum() > 0.3 else v - self.weight
-
-
-class Box:
-    """An object with attributes and methods that programs use."""
-
-    def __init__(self) -> None:
-        self.count, self.log, self.net = 0, [], Net()
-        self.state = T([0.5])
-
-    def step(self, v: Any) -> None:
-        if v.sum() > 0.3:
-            self.count += 1
-        else:
-            self.state = v
-
-    @contextlib.contextmanager
-    def counting(self) -> Iterator[None]:
-        self.count += 1
-        yield
-        self.count += 10
-
-    def swallowing(self) -> Any:
-        return Swallowing(self)
-
-
-class Swallowing:
-    """A context that ends a ValueError."""
-
-    def __init__(self, box: Box) -> None:
-        self.box = box
-
-    def __enter__(self) -> None:
-        self.box.log.append("in")
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
-        self.box.log.append("out")
-        return kind is ValueError
-
-
-def half(v: Any) -> Any:
-    return v * 0.5 if v.sum() > 0.3 else v
-
-
-def shrink(v: Any, depth: int) -> Any:
-    return v if v.sum() < 1.7 or depth > 3 else shrink(v * 0.5, depth + 1)
-
-
-def pair(v: Any, n: Any) -> Any:
-    if n > 1:
-        return v, 1
-    return v * 2, v.sum()
-
-
-def twice(rows: Any) -> Any:
-    for row in rows:
-        yield row * 2.0
-
-
-def shown(x: Any) -> Any:
-    """Return what must be the same of a value: type and content, all the way down."""
+def shown(x: Any, met: dict[int, int] | None = None) -> Any:
+    """Return what must be the same of a value: type and content, all the way down, and which objects are one."""
+    met = {} if met is None else met
+    if isinstance(x, (dict, list, Point)):
+        if id(x) in met:
+            return ("again", met[id(x)])
+        met[id(x)] = len(met)
     if isinstance(x, paddle.Tensor):
         return ("tensor", x.dtype.name, tuple(x.shape), x.numpy().astype("float64").tolist())
     if isinstance(x, dict):
-        return (type(x).__name__, [(k, shown(v)) for k, v in x.items()])
+        return (type(x).__name__, [(k, shown(v, met)) for k, v in x.items()])
     if isinstance(x, (list, tuple)):
-        return (type(x).__name__, [shown(i) for i in x])
-    return (type(x).__name__, x)
+        return (type(x).__name__, [shown(i, met) for i in x])
+    return ("Point", shown(dict(sorted(vars(x).items())), met)) if isinstance(x, Point) else (type(x).__name__, x)
 
 
-def floats(x: Any) -> list[Any]:
+def floats(x: Any, met: set[int] | None = None) -> list[Any]:
     """List the tensors in a structure through which a gradient flows."""
+    met = set() if met is None else met
     if isinstance(x, paddle.Tensor):
         return [x] if x.dtype.name in ("float32", "float64") and not x.stop_gradient else []
+    if isinstance(x, Point) and id(x) not in met:
+        met.add(id(x))
+        x = vars(x)
     items = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
-    return [t for i in items for t in floats(i)]
+    return [t for i in items for t in floats(i, met)]
+
+
+def ramp(x: Any) -> Any:
+    """Return a factor for each element, so that no cotangent is like another."""
+    return T(np.linspace(0.5, 1.5, math.prod(x.shape)).reshape(x.shape), x.dtype)
+
+
+@contextlib.contextmanager
+def hooks(x: Any, box: Box) -> Iterator[None]:
+    """Halve the gradient of `x` and what the layer gives, for a time."""
+    handles = [
+        x.register_hook(lambda dx: dx * 0.5),
+        box.net.register_forward_post_hook(lambda layer, inputs, output: output * 0.5),
+    ]
+    yield
+    for handle in handles:
+        handle.remove()
 
 
 def outcome(function: Any, call: Call, box: Box) -> dict[str, Any]:
     """Call once; return everything that must agree."""
     values, dtype = list(call.values), call.dtype
     x, t = T(values, dtype, stop_gradient=False), T(call.number, dtype, stop_gradient=False)
+    n = T(call.count)
     rows = T([[v * f for v in values] for f in (1.0, -0.5, 2.0)], dtype)
-    box.state, box.log = T([0.5] * len(values), dtype), []
+    box.state, box.log, box.peer = T([0.5] * len(values), dtype), [], None
     box.net.clear_gradients()
     paddle.seed(call.count)
     seen: dict[str, Any] = {}
     text = io.StringIO()
-    with contextlib.redirect_stdout(text):
+    with contextlib.redirect_stdout(text), hooks(x, box) if call.hooked else contextlib.nullcontext():
         try:
-            result = function(x, t, T(call.count), rows, box)
+            result = function(x, t, n, rows, box)
         except Exception as error:
             own = str(error) if re.search(r"\b(stop|checked) \d", str(error)) else ""
             seen["error"] = (type(error).__name__, own)  # texts of the library are compared elsewhere
         else:
             seen["result"] = shown(result)
-            total = sum(part.sum() for part in floats((result, box.state, box.log)))
+            total = sum((part * ramp(part)).sum() for part in floats((result, box.state, box.log, box.peer)))
             if isinstance(total, paddle.Tensor):
                 try:
                     if call.second:
@@ -176,7 +135,8 @@ def outcome(function: Any, call: Call, box: Box) -> dict[str, Any]:
                 except AutodiffError as error:
                     seen["backward"] = str(error)
             seen["gradients"] = [None if v.grad is None else shown(v.grad) for v in (x, t, box.net.weight)]
-    seen["box"], seen["prints"] = shown((box.count, box.net.calls, box.state, box.log)), text.getvalue()
+    seen["box"] = shown((box.count, box.net.calls, box.state, box.log, box.peer, rows, n))
+    seen["prints"] = text.getvalue()
     return seen
 
 
@@ -221,10 +181,10 @@ class Difference:
 
 
 def function_of(text: str) -> Any:
-    namespace: dict[str, Any] = {"paddle": paddle, "half": half, "shrink": shrink, "pair": pair, "twice": twice}
+    names = namespace()
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-    exec(compile(text, FILE, "exec"), namespace)
-    return namespace["program"]
+    exec(compile(text, FILE, "exec"), names)
+    return names["program"]
 
 
 def difference(text: str, calls: Sequence[Call] = CALLS, *, later: int = 0, seen: Callable[[Any], None] | None = None

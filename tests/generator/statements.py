@@ -5,10 +5,11 @@ loop ends. Names that its text does not use are left out of its first and last l
 """
 
 import re
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from tests.generator import operations
+from tests.generator import idioms, operations
 from tests.generator.choices import drawn, seeded
 from tests.generator.expressions import NUMBERS, ONE_ELEMENT, SOME_ELEMENTS, VECTORS
 from tests.generator.numbers import Numbers
@@ -16,9 +17,16 @@ from tests.generator.numbers import Numbers
 STARTS = {
     "a": "x * 1.0", "b": "x * 2.0", "s": "t * 1.0", "r": "1.0", "out": "[]", "keep": "None", "d": "{}",
     "tag": "'start'", "seen": "{1}", "m": "0.0", "c": "paddle.to_tensor(1)", "e": "paddle.to_tensor(2)",
+    "more": "[]", "p": "Point(x * 0.5, 1)", "q": "Point(x * 2.0, 2)", "g": "rows * 1.0", "y": "x * 1.0",
+    "u": "(x * 2).astype('int64')", "h": "x > 0.3",
 }  # fmt: skip
 SCALE = ["def scale(v):", "    return v * s if s > 0.3 else v"]
 BUMP = ["def bump(by):", "    nonlocal r", "    if s > 0.3:", "        r = r + by", "    return r"]
+RISE = ["def rise(by):", "    global LEVEL", "    LEVEL = LEVEL + by", "    return LEVEL"]
+FUNCTIONS = (*operations.VECTORS, *operations.NUMBERS, *operations.DRAWS)
+IDIOMS = (*(form for forms in idioms.SUBJECTS for form in forms), *operations.WRITES)
+RISE = ["def rise(by):", "    global LEVEL", "    LEVEL = LEVEL + by", "    return LEVEL"]
+FUNCTIONS = (*operations.VECTORS, *operations.NUMBERS, *operations.DRAWS)
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -45,7 +53,7 @@ class Programs(Numbers):
     # ---- without a body --------------------------------------------------------------------------------------------
     def simple(self, in_loop: bool) -> list[str]:
         kinds = [self.assign, self.assign, self.augment, self.keep, self.contain, self.contain, self.write, self.call]
-        kinds += [self.carry, self.carry, self.overlap, self.apply, self.apply, self.apply, self.apply]
+        kinds += [self.carry, self.carry, self.overlap, self.apply, self.apply, *[self.idiom] * 10]
         found = self.below(len(kinds) + 2)
         return kinds[found]() if found < len(kinds) else self.leave(in_loop)
 
@@ -145,6 +153,10 @@ class Programs(Numbers):
         made = self.one_of(operations.WRITES).format(a=a, b=b, s=self.number(0))
         return [f"{a} = {a} * 1.0", *made.split("\n")]
 
+    def idiom(self, form: str = "") -> list[str]:
+        """Write a statement of one of the subjects."""
+        return (form or self.one_of(self.one_of(idioms.SUBJECTS))).format_map(Parts(self)).split("\n")
+
     def call(self) -> list[str]:
         v = self.one_of(VECTORS)
         return self.form(
@@ -206,17 +218,23 @@ class Programs(Numbers):
             return [*lines[: len(head)], step, *lines[len(head) :]]
         return [*lines, step]
 
-    def repeated(self, depth: int, in_loop: bool) -> list[str]:
-        """A loop around one function of the library: carried, in a branch, and left with."""
+    def featured(self, k: int) -> list[str]:
+        """A loop around a form that `k` names: carried, in a branch, and left with; so each form stands everywhere."""
+        k, is_idiom = divmod(k, 2)
+        if is_idiom:
+            return self.around(self.idiom(IDIOMS[k % len(IDIOMS)]))
         v, w = VECTORS if self.chance(2) else VECTORS[::-1]
-        form = self.one_of(self.functions) if self.chance(2) else f"{v} * {self.one_of(operations.NUMBERS)}"
+        form = FUNCTIONS[k % len(FUNCTIONS)]
+        form = f"{v} * 0.5 + {form}" if form in operations.NUMBERS else form
         first, second = (form.format(a=name, b=other, s="s") for name, other in ((v, w), (w, v)))
-        ways = (
-            ["    " + line for line in (f"if {self.test()}:", f"    {w} = {second}")],
-            ["    " + line for line in (f"if {self.test()}:", f"    return {second}")],
-            ["    " + line for line in (f"if {self.test()}:", f"    {w} = {second}", "    break")],
-        )
-        return [f"for i{depth} in range(n):", f"    {v} = {first}", *ways[self.below(3)]]
+        left = self.one_of((f"    {w} = {second}", f"    return {second}", f"    {w} = {second}\n    break")).split("\n")
+        return ["for i9 in range(n):", *indented([f"{v} = {first}", f"if {v}.sum() > {self.limit}:", *left])]
+
+    def around(self, lines: list[str]) -> list[str]:
+        """Put statements into a branch, a loop, or both."""
+        branch = [f"if {self.test()}:", *indented(lines)]
+        heads = ("for i9 in range(n):", "for v9 in rows:", "for i9 in range(3):")
+        return branch if self.chance(3) else [self.one_of(heads), *indented(branch if self.chance(2) else lines)]
 
     def for_(self, depth: int, in_loop: bool) -> list[str]:
         i, v = f"i{depth}", f"v{depth}"
@@ -278,20 +296,47 @@ class Programs(Numbers):
         return [f"with {manager}:", *self.body(depth, in_loop)]
 
 
+class Parts(dict[str, str]):
+    """What stands for the names in a form: variables are chosen once, expressions at each place."""
+
+    def __init__(self, writer: Programs) -> None:
+        a, s = (pair if writer.chance(2) else pair[::-1] for pair in (VECTORS, NUMBERS))
+        super().__init__(a=a[0], b=a[1], s=s[0], r=s[1])
+        self._writer = writer
+
+    def __missing__(self, name: str) -> str:
+        w = self._writer
+        made = {
+            "vector": lambda: w.vector(1),
+            "number": lambda: w.number(1),
+            "test": w.test,
+            "key": w.key,
+            "factor": lambda: w.factor,
+            "limit": lambda: w.limit,
+            "small": lambda: str(w.below(3)),
+            "place": lambda: w.one_of(ONE_ELEMENT),
+        }
+        return made[name]()
+
+
 @st.composite
 def programs(draw: st.DrawFn) -> str:
     """The text of `program(x, t, n, rows, box)`, of hypothesis's choices; helpers such as `half` stand beside it."""
-    return _text(Programs(drawn(draw)))
+    writer = Programs(drawn(draw))
+    return text_of(writer.block(1 + writer.below(3)))
 
 
 def program_of(seed: int) -> str:
     """Return the text of the program that a number names."""
-    return _text(Programs(seeded(seed), draws=True))
-
-
-def _text(writer: Programs) -> str:
+    writer = Programs(seeded(seed), draws=True)
+    featured = writer.featured(seed)
     body = writer.block(1 + writer.below(3))
-    for name, lines in (("scale", SCALE), ("bump", BUMP)):
+    return text_of([*featured, *body] if writer.chance(2) else [*body, *featured])
+
+
+def text_of(body: list[str]) -> str:
+    """Return a program of statements: the names that these use are set before and returned after them."""
+    for name, lines in (("scale", SCALE), ("bump", BUMP), ("rise", RISE)):
         if _used(name, body):
             body = [*lines, *body]
     used = [name for name in STARTS if _used(name, body)] or ["a"]
@@ -300,4 +345,4 @@ def _text(writer: Programs) -> str:
 
 
 def _used(name: str, lines: list[str]) -> bool:
-    return any(re.search(rf"\b{name}\b", line) for line in lines)
+    return any(re.search(rf"(?<![\w']){name}(?![\w'])", line) for line in lines)

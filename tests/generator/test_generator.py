@@ -10,10 +10,12 @@ from dy2st.ir.opdef import REGISTRY
 from tests.generator import operations
 from tests.generator.__main__ import Tally, run_chunk
 from tests.generator.coverage import holes, positions
-from tests.generator.outcomes import CALLS, Box, calls_of, difference, function_of, outcome
+from tests.generator.outcomes import CALLS, calls_of, difference, function_of, outcome
 from tests.generator.shrinking import smaller_programs
-from tests.generator.statements import program_of
+from tests.generator.choices import seeded
+from tests.generator.statements import IDIOMS, Programs, program_of, text_of
 from tests.generator.ways import BESIDE, WAYS, ways_of
+from tests.generator.world import Box
 from tests.shares import examples
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.txt"))
@@ -63,6 +65,13 @@ def test_each_form_of_an_operation_runs():
         text = f"def program(x, t, n, rows, box):\n    a, b = x * 1.0, x * 2.0\n    return {body}\n"
         agree(text, 0)
         assert "error" not in eager_outcome(text), form
+
+
+def test_each_idiom_runs():
+    """One that eager mode refuses would test nothing."""
+    for form in IDIOMS:
+        seen = [eager_outcome(text_of(Programs(seeded(k)).idiom(form))) for k in range(8)]
+        assert any("error" not in one for one in seen), (form, seen[0]["error"])
 
 
 def eager_outcome(text):
