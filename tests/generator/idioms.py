@@ -93,7 +93,7 @@ CARRIES = (
 EXCEPTIONS = (
     "try:\n    {a} = out[{small}]\nexcept IndexError:\n    {a} = {vector}",
     "try:\n    {a} = d[{key}]\nexcept KeyError as error:\n    tag = str(error)",
-    "try:\n    {a} = out[int(n)]\nexcept (IndexError, ValueError):\n    out.append({vector})\nelse:\n    {s} = {number}",
+    "try:\n    {a} = out[int(n)]\nexcept IndexError:\n    out.append({vector})\nelse:\n    {s} = {number}",
     "try:\n    if {test}:\n        raise ValueError('stop 1')\n    {a} = {vector}\nfinally:\n    {s} = {number}",
     "try:\n    try:\n        if {test}:\n            raise KeyError('stop 2')\n        {a} = {vector}\n    finally:\n"
     "        box.count += 1\nexcept KeyError:\n    {b} = {vector}",
@@ -104,8 +104,8 @@ EXCEPTIONS = (
     "if {test}:\n    raise Stop('stop 3', {number})",
     "with box.swallowing():\n    if {test}:\n        raise ValueError('stop 4')\n    {a} = {vector}",
     "try:\n    {s} = 1 / len(out)\nexcept ZeroDivisionError:\n    {s} = {number}",
-    "for v in rows:\n    try:\n        if v.sum() > {limit}:\n            continue\n        {a} = {a} + v\n    finally:\n"
-    "        box.count += 1",
+    "for v in rows:\n    try:\n        if v.sum() > {limit}:\n            continue\n        {a} = {a} + v\n"
+    "    finally:\n        box.count += 1",
     "for v in rows:\n    try:\n        {s} = checked(v.sum(), {limit})\n    except ValueError:\n        break",
     "try:\n    if {test}:\n        raise ValueError('stop 5')\nexcept ValueError as error:\n    if {test}:\n"
     "        raise KeyError('stop 6') from error",
@@ -147,8 +147,8 @@ PYTHON = (
     "tag = f'{{tag}}{{len(out)}}'[:9]",
     "tag = 'left' if {test} else tag + 'r'[:3]",
     "m = 0\nfor v in rows:\n    m = m + v.sum()\n    if m > {limit}:\n        break\nelse:\n    {s} = m",
-    "for v in rows:\n    for k in range(n):\n        if v.sum() * k > {limit}:\n            {a} = v * k\n            break\n"
-    "    else:\n        continue\n    break",
+    "for v in rows:\n    for k in range(n):\n        if v.sum() * k > {limit}:\n            {a} = v * k\n"
+    "            break\n    else:\n        continue\n    break",
     "while True:\n    m = m + 1\n    if m > n or {test}:\n        break\n    {a} = {a} * 0.5",
     "{a} = half({a}) if {test} else (half(half({b})))",
     "LEVELS.append(len(LEVELS))\n{s} = len(LEVELS)",

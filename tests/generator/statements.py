@@ -5,7 +5,6 @@ loop ends. Names that its text does not use are left out of its first and last l
 """
 
 import re
-from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
@@ -227,7 +226,7 @@ class Programs(Numbers):
         form = FUNCTIONS[k % len(FUNCTIONS)]
         form = f"{v} * 0.5 + {form}" if form in operations.NUMBERS else form
         first, second = (form.format(a=name, b=other, s="s") for name, other in ((v, w), (w, v)))
-        left = self.one_of((f"    {w} = {second}", f"    return {second}", f"    {w} = {second}\n    break")).split("\n")
+        left = self.lines_of(f"    {w} = {second}", f"    return {second}", f"    {w} = {second}\n    break")
         return ["for i9 in range(n):", *indented([f"{v} = {first}", f"if {v}.sum() > {self.limit}:", *left])]
 
     def around(self, lines: list[str]) -> list[str]:

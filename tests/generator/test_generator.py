@@ -9,10 +9,10 @@ import dy2st as paddle
 from dy2st.ir.opdef import REGISTRY
 from tests.generator import operations
 from tests.generator.__main__ import Tally, run_chunk
+from tests.generator.choices import seeded
 from tests.generator.coverage import holes, positions
 from tests.generator.outcomes import CALLS, calls_of, difference, function_of, outcome
 from tests.generator.shrinking import smaller_programs
-from tests.generator.choices import seeded
 from tests.generator.statements import IDIOMS, Programs, program_of, text_of
 from tests.generator.ways import BESIDE, WAYS, ways_of
 from tests.generator.world import Box

@@ -11,8 +11,8 @@ import dy2st as paddle
 from dy2st.incubate.autograd.vectorize import LanesWarning
 from dy2st.utils import flatten
 from tests.generator.outcomes import function_of
-from tests.generator.world import Box
 from tests.generator.statements import programs
+from tests.generator.world import Box
 
 XS = np.array([[0.3, -0.7, 1.2], [1.0, 0.5, -0.25], [-0.2, -0.9, 0.4]], "float32")
 TS = np.array([0.5, -0.4, 1.5], "float32")
