@@ -117,8 +117,8 @@ def outcome(function: Any, call: Call, box: Box) -> dict[str, Any]:
         try:
             result = function(x, t, n, rows, box)
         except Exception as error:
-            own = str(error) if re.search(r"\b(stop|checked) \d", str(error)) else ""
-            seen["error"] = (type(error).__name__, own)  # texts of the library are compared elsewhere
+            own = re.search(r"\b(stop|checked) \d", str(error))  # texts of the library are compared elsewhere
+            seen["error"] = (type(error).__name__, shown(error.args) if own else ())
         else:
             seen["result"] = shown(result)
             total = sum((part * ramp(part)).sum() for part in floats((result, box.state, box.log, box.peer)))

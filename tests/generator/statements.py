@@ -24,8 +24,6 @@ BUMP = ["def bump(by):", "    nonlocal r", "    if s > 0.3:", "        r = r + b
 RISE = ["def rise(by):", "    global LEVEL", "    LEVEL = LEVEL + by", "    return LEVEL"]
 FUNCTIONS = (*operations.VECTORS, *operations.NUMBERS, *operations.DRAWS)
 IDIOMS = (*(form for forms in idioms.SUBJECTS for form in forms), *operations.WRITES)
-RISE = ["def rise(by):", "    global LEVEL", "    LEVEL = LEVEL + by", "    return LEVEL"]
-FUNCTIONS = (*operations.VECTORS, *operations.NUMBERS, *operations.DRAWS)
 
 
 def indented(lines: list[str]) -> list[str]:
