@@ -13,7 +13,7 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
-from dy2st.ir.types import INT, ConstType, ListType, ScalarType, Type, VariantType, tangent_type
+from dy2st.ir.types import INT, ConstType, ListType, ScalarType, Type, UnsetType, VariantType, tangent_type
 from dy2st.ops.base import Op, Sample
 from dy2st.ops.control import join
 from dy2st.ops.list_slots import empty_tangent, refuse_slot
@@ -229,8 +229,8 @@ class ListWiden(Op):
         if not tags:
             return items
         kind = type.element
-        if wrap and isinstance(kind, VariantType) and isinstance(kind.alternatives[tags[0]], ConstType):
-            return [(tags[0], None)] * len(items)  # a constant has no payload
+        if wrap and isinstance(kind, VariantType) and isinstance(kind.alternatives[tags[0]], (ConstType, UnsetType)):
+            return [(tags[0], None)] * len(items)  # these have no payload
         return [(tags[0], x) if wrap else (tags[x[0]], x[1]) for x in items]
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
@@ -254,7 +254,8 @@ class SlotsWiden(Op):
     def eval(self, xp: Any, slots: Any, *, type: ListType, tags: tuple[int, ...], wrap: bool) -> Any:
         if not tags:
             return slots
-        return [(0, None) if s[0] == 0 else (tags[0] if wrap else tags[s[0]], s[1]) for s in slots]
+        moved: list[int] = [0 if tag == 0 else tags[0] if wrap else tags[tag] for tag, _ in slots]
+        return [(tag, x if tag else None) for tag, (_, x) in zip(moved, slots, strict=True)]
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip

@@ -27,3 +27,8 @@ def test_what_is_made_narrow_is_what_was_made_wide(tags, wrap):
     slots = [(1, "x"), (0, None)] if wrap else [(2, "z"), (0, None), (1, "x")]
     wide = lookup("slots_widen").eval(np, slots, type=None, tags=tags, wrap=wrap)
     assert lookup("slots_narrow").eval(np, wide, type=None, wide=None, tags=tags, wrap=wrap) == slots
+
+
+def test_slots_that_become_unset_drop_what_they_hold():
+    assert lookup("slots_widen").eval(np, [(0, None), (1, 0.5)], type=None, tags=(0,), wrap=True) == [(0, None)] * 2
+    assert lookup("slots_widen").eval(np, [(1, 0.5)], type=None, tags=(0, 0), wrap=False) == [(0, None)]

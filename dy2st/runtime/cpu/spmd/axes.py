@@ -16,7 +16,7 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.runtime.cpu.spmd.sums import Sum, sums_of, tie_sum
 from dy2st.runtime.cpu.spmd.ties import Node, Ties, axes_of, tie_loop
-from dy2st.runtime.cpu.text.representation import as_part, in_registers, owners
+from dy2st.runtime.cpu.text.representation import as_part, in_nests, in_registers, owners
 from dy2st.shapes import Dim
 
 _OBSERVED = ("call", "try", "raise", "assert")
@@ -61,7 +61,7 @@ def _class(ties: Ties, loop: Operation, node: Node, sums: Sequence[Sum]) -> dict
     found: dict[Value, int] = {}
     for value, axis in ties.members(node):
         extent = axes_of(value)[axis]
-        if value in found or not (extent is None or isinstance(extent, Dim)):
+        if value in found or not (extent is None or isinstance(extent, Dim)) or not _is_copied(value):
             return None
         found[value] = axis
     carried, added = loop.attributes["carried"], {one.place for one in sums if ties.are_tied(one.rows[0], node)}
@@ -76,6 +76,11 @@ def _class(ties: Ties, loop: Operation, node: Node, sums: Sequence[Sum]) -> dict
     if any(isinstance(v.type, ListType) and found.get(v) for v in loop.operands):
         return None  # elements are cut along their first axis
     return found
+
+
+def _is_copied(value: Value) -> bool:
+    """Say whether loop nests can copy some rows of a value, as parts do of what they begin with."""
+    return not isinstance(value.type, TensorType) or in_nests(value.type.dtype)
 
 
 def _is_alike(value: Value) -> bool:

@@ -275,6 +275,21 @@ def test_what_only_python_computes_is_not_shared(rng):
     np.testing.assert_allclose(native.run([h, n])[0], compile_plan(native.program).run([h, n])[0], rtol=1e-6)
 
 
+def test_what_nests_cannot_copy_is_not_shared(rng):
+    def swaps(g, h, n):
+        t = 0
+        while t < n:
+            g, h = h, g
+            t += 1
+        return g, h
+
+    given = [(rng.normal(size=(64, 30)) * 1j).astype("complex64") for _ in range(2)]
+    native = native_of(swaps, [*given, np.array(3)])
+    assert not is_shared(native)
+    for found, wanted in zip(native.run([*given, np.array(3)]), given[::-1], strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_an_error_inside(rng):
     def too_far(x, h, n):
         t = 0
