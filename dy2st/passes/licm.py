@@ -9,7 +9,8 @@ Before                                                  After
     }                                                       }
 
 1. An operation of the body whose operands are invariants, constants or moved themselves is moved in front of the loop.
-   It runs there even if the loop does not turn, so it must be pure: what may raise, and effects, stay.
+   It runs there even if the loop does not turn, so it must be pure: what may raise, and effects, stay. So does what is
+   right only behind a check that stays.
 2. A carried value that every turn passes on as it is becomes an invariant.
 
 Constants stay where they are, because they cost nothing; so do lists, which the loop may want to grow in place.
@@ -18,7 +19,7 @@ Constants stay where they are, because they cost nothing; so do lists, which the
 from __future__ import annotations
 
 from dy2st.ir.clone import clone_operation
-from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.passes.base import Pass
 from dy2st.passes.effects import Effects
 from dy2st.passes.fold import CONSTANTS
@@ -103,7 +104,7 @@ class _Hoist:
             return False
         if not all(v in outside or _is_constant(v) for v in operation.operands):
             return False
-        return self.effects.is_pure(operation)
+        return self.effects.is_pure(operation) and not _is_checked_beside(operation)
 
     def settle(self, loop: Operation) -> bool:
         """2."""
@@ -120,6 +121,14 @@ class _Hoist:
             del loop.results[i], body.results[test + i]
             changed = True
         return changed
+
+
+def _is_checked_beside(operation: Operation) -> bool:
+    """Say whether it broadcasts to a number what only the `broadcast_extent` beside it, which stays, shows to fit."""
+    if operation.op.name != "broadcast":
+        return False
+    before, after = (tensor_type(v).shape[::-1] for v in (operation.operands[0], operation.results[0]))
+    return any(isinstance(e, int) and not isinstance(extent, int) for extent, e in zip(before, after, strict=False))
 
 
 def _is_constant(value: Value) -> bool:

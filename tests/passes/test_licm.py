@@ -130,3 +130,21 @@ def test_branches_keep_their_operations() -> None:
         }
         return %r""",
     )
+
+
+def test_what_a_check_in_the_body_guards_stays() -> None:
+    stays(
+        LICM,
+        """%k: int, %x: float32[N], %y: float32[2]
+        %l: int(N) = dim(%x) {axis=0}
+        %r: float32[2] = counted_while(%k, %y, %x, %l) {carried=1, reverse=false} {
+          body(%i: int, %v: float32[2], %w: float32[N], %n: int(N)) {
+            %two: int(2) = scalar_constant() {value=2}
+            %e: int(2) = broadcast_extent(%two, %n)
+            %b: float32[2] = broadcast(%w) {shape=(2,)}
+            %t: float32[2] = add(%v, %b)
+            return %t
+          }
+        }
+        return %r""",
+    )
