@@ -74,8 +74,9 @@ class ConcreteProgram:
         """Whether a call leaves something behind beside its results."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
-        self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type))
-                        for (slot, t), v in zip(traced.state, declared, strict=True) if t is not None]  # fmt: skip
+        unhooked = [len(made.leaves) + k in traced.unhooked for k in range(len(traced.state))]
+        self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type), bare)
+                        for (slot, t), v, bare in zip(traced.state, declared, unhooked, strict=True) if t is not None]  # fmt: skip
 
     @property
     def main_program(self) -> Program:
@@ -104,9 +105,9 @@ class ConcreteProgram:
         for guard in self.traced.guards:
             if not guard.holds():
                 return False
-        for slot, dtype, rank, stop_gradient, shape in self._dtypes:
+        for slot, dtype, rank, stop_gradient, shape, unhooked in self._dtypes:
             t = slot.now()  # type: ignore[union-attr]
-            if not isinstance(t, Tensor) or t.stop_gradient != stop_gradient:
+            if not isinstance(t, Tensor) or t.stop_gradient != stop_gradient or (unhooked and t._hooks):
                 return False
             payload = t._payload
             if payload.dtype != dtype or payload.ndim != rank or (shape is not None and payload.shape != shape):
@@ -118,8 +119,9 @@ class ConcreteProgram:
         return self.calls >= (CALLS_BEFORE if len(self.traced.state) > MUCH_STATE else 1)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Say whether arguments have no gradient where the Program takes them to have none."""
-        return all(leaves[i]._grad is None for i in self.traced.grad_free)
+        """Say whether arguments have no gradient and no hooks where the Program takes them to have none."""
+        hooked = any(leaves[i]._hooks for i in self.traced.unhooked if i < len(leaves))
+        return not hooked and all(leaves[i]._grad is None for i in self.traced.grad_free)
 
     def meets(self, leaves: Sequence[Any]) -> bool:
         """Say whether an argument and a tensor from outside are one, and a run writes it: the Program knows of two."""

@@ -311,6 +311,8 @@ class _Writer:
         self.checked(v, x, {i: e for i, e in enumerate(shape) if isinstance(e, int)})
         if len(self.leaves) in self.program.traced.grad_free:
             self.refuse(f"{v}._grad is not None")
+        if len(self.leaves) in self.program.traced.unhooked:
+            self.refuse(f"{v}._hooks")
         self.leaves.append(v)
 
     def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> None:
@@ -349,6 +351,8 @@ class _Writer:
                 self.inputs.plain(v)
                 continue
             self.refuse(f"not isinstance({v}, Tensor)", self.inputs.looks)
+            if len(self.made.leaves) + len(found) - 1 in self.program.traced.unhooked:
+                self.refuse(f"{v}._hooks")
             kind = argument.type
             fixed = isinstance(kind, TensorType) and all(isinstance(e, int) for e in kind.shape)
             self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {})  # type: ignore[union-attr]

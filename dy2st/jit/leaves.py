@@ -4,12 +4,13 @@ These are tensors from outside, arguments of the call, and tensors that the func
 leaf that a loop writes enters each turn as another value, so a leaf may have several values to pull cotangents back to.
 
 What backward adds to the gradient of an argument is added to the argument of each call. Where the function itself reads
-that gradient, the Program takes it to be None before the call (`grad_free`), which is checked for each call.
+that gradient, the Program takes it to be None before the call (`grad_free`), which is checked for each call; so is
+that tensors from outside to which the function pulls gradients back have no hooks (`unhooked`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.errors import TraceError
@@ -34,6 +35,8 @@ class Leaves(Tracer):
         self.made_leaves: dict[int, Tensor] = {}
         self.grad_free: set[int] = set()
         """The arguments, by number, that must have no gradient before a call."""
+        self.unhooked: set[int] = set()
+        """The tensors from outside, by id, whose hooks a gradient inside of the function would pass by."""
         self.summed: set[int] = set()
         """The arguments (by id) of which the log has what backward added to their gradient, not the whole."""
 
@@ -50,10 +53,19 @@ class Leaves(Tracer):
         outside = [t for _, _, t in self.slots.values() if t is not None]
         arguments = [self.log.objects[i] for i, slot in self.arguments.items() if slot.kind == "leaf"]
         found = list({id(t): t for t in (*outside, *arguments, *self.made_leaves.values())}.values())
-        for t in found:
-            if t._hooks and not self.stops(t):
-                raise _refused("backward() inside of a function of Programs passes by the hook of a tensor")
+        self._note_pulled(found)
         return found
+
+    def grad(self, outs: Sequence[Tensor], ins: Sequence[Tensor], *others: Any) -> list[Any]:
+        self._note_pulled(ins)
+        return super().grad(outs, ins, *others)
+
+    def _note_pulled(self, leaves: Sequence[Tensor]) -> None:
+        """Refuse hooks of tensors to which gradients are pulled; note those that must have none at other calls."""
+        pulled = [t for t in leaves if not self.stops(t)]
+        if any(t._hooks for t in pulled):
+            raise hook_refused()
+        self.unhooked.update(map(id, pulled))
 
     def leaf_values(self, t: Tensor) -> list[Value]:
         slot = self.slots.get(id(t))
@@ -110,6 +122,11 @@ class Leaves(Tracer):
         raise _refused(
             "register_hook() inside of a function of Programs", "change a gradient with a paddle.autograd.PyLayer"
         )
+
+
+def hook_refused() -> TraceError:
+    """Return the refusal of a gradient that comes to a tensor with a hook."""
+    return _refused("backward() inside of a function of Programs passes by the hook of a tensor")
 
 
 def _refused(message: str, hint: str | None = None) -> TraceError:

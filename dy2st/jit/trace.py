@@ -68,6 +68,8 @@ class Traced:
     """Exceptions that the Program raises under a label."""
     grad_free: tuple[int, ...] = ()
     """The arguments, by number, that the Program takes to have no gradient before the call."""
+    unhooked: tuple[int, ...] = ()
+    """The arguments and tensors of the state, by number, that must have no hooks."""
     failed: Raised | None = None
     """What the function raised on every path, after effects or writes of every call; the output has its values."""
     actions: Sequence[Callable[[], None]] = ()
@@ -324,12 +326,17 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             self.notes,
             self.raised,
             tuple(sorted(self.grad_free)),
+            self._unhooked(len(inputs)),
             None if thrown is None else thrown[0],
             self.actions(),
             views,
             self._met_outside(),
             tuple(i for i in seeded if histories.is_freed(every[i])),
         )
+
+    def _unhooked(self, inputs: int) -> tuple[int, ...]:
+        arguments = [slot.index for i, slot in self.arguments.items() if i in self.unhooked and slot.kind == "leaf"]
+        return (*sorted(arguments), *(inputs + k for k, i in enumerate(self.slots) if i in self.unhooked))
 
     def _met_outside(self) -> dict[int, Any]:
         """Return the containers and objects that were met outside; a default of the function itself is an argument."""

@@ -10,6 +10,7 @@ from dy2st.errors import TraceError
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.concrete_program import fixed_values
+from dy2st.jit.leaves import hook_refused
 from dy2st.jit.outside import mark
 from dy2st.jit.signature import Flattened, call_arguments, rebuild
 from dy2st.jit.trace import Trace, Traced, trace
@@ -70,6 +71,8 @@ def _check(traced: Traced, made: Flattened) -> None:
                 f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
                 "clear it before"
             )
+    if any(made.leaves[i]._hooks for i in traced.unhooked if i < len(made.leaves)):
+        raise hook_refused()
     if not made.arrays.isdisjoint(traced.written_leaves):
         raise TraceError("an argument that is a NumPy array is written: give the function a tensor")
     if not made.sharing.isdisjoint(traced.written_leaves):

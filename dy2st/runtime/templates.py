@@ -277,7 +277,7 @@ def packed(t: Template) -> Type:
 def is_taken_apart(t: Template) -> bool:
     """Say whether an object of this template is a tuple value inside of a variant or list, even if it has one part."""
     if isinstance(t, NewList):
-        return isinstance(t.content, Items)
+        return isinstance(t.content, (Items, OneOf))  # no variant is itself an alternative of one
     return isinstance(t, (Items, NewObject, TextOf))
 
 

@@ -197,6 +197,30 @@ def test_hooks_of_tensors_are_refused():
     assert w.grad.tolist() == [3, 3]
 
 
+@pytest.mark.parametrize("of_state", [True, False])
+@pytest.mark.parametrize("pulled", [lambda y, w: paddle.grad(y, w)[0], lambda y, w: y.backward() or w.grad * 1.0])
+def test_hooks_that_come_after_the_first_call_are_seen(of_state, pulled):
+    w = tensor(1, 2, needs=True)
+
+    def of_argument(w):
+        return pulled((w * w).sum(), w)
+
+    function, arguments = (lambda: of_argument(w), ()) if of_state else (of_argument, (w,))
+    static = paddle.jit.to_static(function)
+
+    def called():
+        w.grad = None
+        return static(*arguments).tolist()
+
+    assert [called() for _ in range(4)] == [[2, 4]] * 4
+    hook = w.register_hook(lambda dw: dw * 3)
+    with pytest.warns(FallbackWarning, match="passes by the hook of a tensor"):
+        assert called() == [6, 12]
+    assert called() == [6, 12]
+    hook.remove()
+    assert [called() for _ in range(3)] == [[2, 4]] * 3
+
+
 def test_freezing_a_tensor_from_outside_falls_back():
     w = tensor(1, 2, needs=True)
 
