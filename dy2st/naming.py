@@ -38,5 +38,8 @@ _PLAIN = frozenset((*sys.stdlib_module_names, *_LIBRARIES, *_RUNNERS))
 
 @lru_cache(maxsize=4096)
 def is_plain_module(name: str | None) -> bool:
-    """Say whether a module, by its dotted name, is a library that converted code takes as it is, not the user's."""
-    return (name or "").partition(".")[0] in _PLAIN
+    """Say whether a module, by its dotted name, is a library that converted code takes as it is, not the user's.
+
+    What `collections.namedtuple` writes into a class says that it is of a module of this class's own.
+    """
+    return (name or "").partition(".")[0] in _PLAIN or (name or "").startswith("namedtuple_")

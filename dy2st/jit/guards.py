@@ -11,7 +11,7 @@ from dy2st.dtypes import DType
 from dy2st.jit.value_keys import key_of
 from dy2st.records import record
 from dy2st.runtime.attributes import attributes
-from dy2st.runtime.container_classes import item_past_methods
+from dy2st.runtime.container_classes import item_past_methods, plain_content
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.tensor import Tensor
 
@@ -180,13 +180,15 @@ class ContentGuard:
 
     def holds(self) -> bool:
         """Say whether it still is what it was, item by item."""
-        if len(self.owner) != len(self.content):
+        now = plain_content(self.owner)
+        if len(now) != len(self.content):
             return False
         if isinstance(self.content, dict):
-            return all(k in self.owner and _fits(item_past_methods(self.owner, k), v) for k, v in self.content.items())
-        if isinstance(self.owner, (set, frozenset)):
-            return bool(self.owner == self.content)
-        return all(_fits(a, b) for a, b in zip(self.owner, self.content, strict=True))
+            pairs = zip(now.items(), self.content.items(), strict=True)
+            return all((a is b or a == b) and _fits(v, w) for (a, v), (b, w) in pairs)
+        if isinstance(now, (set, frozenset)):
+            return bool(now == self.content)
+        return all(_fits(a, b) for a, b in zip(now, self.content, strict=True))
 
     def changed_number(self) -> bool:
         """Say no: containers are read whole."""

@@ -21,7 +21,7 @@ from dy2st.runtime import (
     operators,
 )
 from dy2st.runtime.barrier import natively
-from dy2st.runtime.container_classes import own_method
+from dy2st.runtime.container_classes import is_of_users_class, own_method
 from dy2st.runtime.contents import CONTAINERS, refuse_spliced
 from dy2st.runtime.convert_call import callable_for
 from dy2st.runtime.convert_checks import assert_, loaded, raise_
@@ -95,7 +95,7 @@ class Helper:
         """Return the truth of something that is not symbolic, as it stands in the trace."""
         if trace is None:
             return x
-        return operators.truth(trace, x) if is_plain_object(x) else trace.content(x)
+        return operators.truth(trace, x) if is_plain_object(x) or is_of_users_class(x) else trace.content(x)
 
     def settled(self, trace: Any, x: Any) -> Any:
         """Return a loop's test: a symbolic value, or a Python truth."""

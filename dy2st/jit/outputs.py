@@ -21,8 +21,8 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.jit.sharing import Sharing
 from dy2st.naming import is_plain_module
-from dy2st.runtime.attributes import put_attribute
 from dy2st.runtime.compiled import Compiled
+from dy2st.runtime.container_classes import CONTENT, bare, is_of_users_class, put_part
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.extents import Extents
 from dy2st.runtime.log import MISSING
@@ -86,14 +86,19 @@ def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Templ
             made = Items(kind, tuple(map(inner, content.values())), tuple(content))
         else:
             made = Items(kind, tuple(map(inner, content)))
-    elif id(x) in trace.made_objects:
-        found = trace.attributes_of(x)
-        made = NewObject(type(x), tuple(found), tuple(map(inner, found.values())))
+    elif id(x) in trace.made_objects or (is_of_users_class(x) and id(x) not in trace.external):
+        parts = trace.made_of(x)
+        items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
+        made = NewObject(type(x), tuple(parts), tuple(items))
     else:
         made = _constant(trace, x)
         if sharing is not None and number is None:
             return sharing.after(made, inner)
     return made if number is None else Made(number, made)
+
+
+def _held(trace: Any, x: Any, sharing: Sharing | None) -> Template:
+    return NewList(written_template(trace, trace.content(x), sharing))
 
 
 def _constant(trace: Any, x: Any) -> Template:
@@ -183,7 +188,7 @@ def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any
     if isinstance(t, NewList):
         return restore(values, t.content, shared)
     if isinstance(t, NewObject):
-        return _fill(object.__new__(t.kind), t, values, shared)
+        return _fill(bare(t.kind), t, values, shared)
     if isinstance(t, TextOf):
         operands = [next(values) for _ in t.items]
         return "".join(render(t.parts, tuple(getattr(v, "_payload", v) for v in operands)))
@@ -207,7 +212,7 @@ def _restore_shared(values: Iterator[Any], t: Template, shared: Shared) -> Any:
     assert isinstance(t, Made)
     inside = t.content
     if isinstance(inside, NewObject):  # there before what is in it, which may lead to it
-        shared.made[t.number] = object.__new__(inside.kind)
+        shared.made[t.number] = bare(inside.kind)
         return _fill(shared.made[t.number], inside, values, shared)
     if isinstance(inside, Items) and inside.kind in (list, dict, set, deque):
         empty: Any = inside.kind()
@@ -224,7 +229,7 @@ def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: Shared) -> Any
     for name, item in zip(t.names, t.items, strict=True):
         x = restore(values, item, shared)
         if not isinstance(x, Undefined):
-            put_attribute(made, name, x)
+            put_part(made, name, x)
     return made
 
 

@@ -34,6 +34,7 @@ from dy2st.jit.outside import mark, mark_items, with_stand_ins
 from dy2st.jit.rebound import PLAIN
 from dy2st.jit.settings_guard import SettingsGuard, wrote
 from dy2st.naming import is_plain_module
+from dy2st.runtime.container_classes import copied
 from dy2st.runtime.contents import CONTAINERS, Spliced, is_spliced
 from dy2st.runtime.impure import refusal
 from dy2st.runtime.log import MISSING
@@ -278,7 +279,7 @@ class OutsideReads(Extents):
         if not isinstance(x, CONTAINERS) or id(x) not in self.external:
             return super().content(x)
         if self.log.get(("items", id(x))) is MISSING:
-            self.guards.setdefault((id(x), "content"), ContentGuard(x, x.copy()))
+            self.guards.setdefault((id(x), "content"), ContentGuard(x, copied(x)))
             mark_items(self, x)
             content = with_stand_ins(self, x)
         else:

@@ -72,6 +72,8 @@ def _segment(lines: list[str], node: Node) -> str:
 def source_lines(fn: types.FunctionType) -> list[str]:
     """Return the lines of the file, notebook cell, doctest or `exec` text that defines a function."""
     file = fn.__code__.co_filename
+    if file.startswith("<frozen "):  # a module of the standard library that Python has in itself
+        file = fn.__globals__.get("__file__", file)
     linecache.checkcache(file)
     lines = linecache.getlines(file, fn.__globals__)
     if not lines and file == "<string>" and fn.__globals__.get("__name__") == "__main__":

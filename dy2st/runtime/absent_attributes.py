@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from dy2st.naming import is_plain_module
 from dy2st.runtime.attributes import attributes
+from dy2st.runtime.container_classes import OF_C
 from dy2st.runtime.convert_if import if_exp
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.scalar import Scalar
@@ -77,9 +78,12 @@ def of_class_alone(obj: Any, name: str) -> bool:
 
 
 def users_function(kind: type, name: str) -> Callable[..., Any] | None:
-    """Return a method of a class that the user wrote."""
-    own = class_attribute(kind, name)
-    return own if isinstance(own, FunctionType) and not is_plain_module(own.__module__) else None
+    """Return a method that a class has from the user: written by them, or one of a built-in class by another name."""
+    base = next((base for base in kind.__mro__ if name in base.__dict__), object)
+    own = base.__dict__.get(name)
+    if isinstance(own, FunctionType):
+        return None if is_plain_module(own.__module__) else own
+    return own if isinstance(own, OF_C) and not is_plain_module(base.__module__) else None
 
 
 def users_getattr(kind: type) -> Callable[..., Any] | None:

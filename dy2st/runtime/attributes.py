@@ -20,7 +20,8 @@ def slots_of(kind: type) -> tuple[str, ...]:
 
 def attributes(x: Any) -> dict[str, Any]:
     """Return the attributes that an object has now, by name."""
-    found = dict(getattr(x, "__dict__", ()))
+    own = getattr(x, "__dict__", ())
+    found = {} if own is x else dict(own)  # a dict whose items are its attributes has none beside them
     for name in slots_of(type(x)):
         try:
             found[name] = object.__getattribute__(x, name)

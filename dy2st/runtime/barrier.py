@@ -23,6 +23,8 @@ import numpy as np
 from dy2st.errors import Dy2stError
 from dy2st.late import types_of
 from dy2st.naming import is_plain_module
+from dy2st.runtime.attributes import attributes
+from dy2st.runtime.container_classes import is_of_users_class, plain_content
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.impure import OF_ARRAYS
 from dy2st.runtime.made_in_branch import is_plain_object
@@ -122,9 +124,10 @@ def note_born(trace: Any, x: Any, known: Any = ()) -> None:
     """Note in which block something was made that code which is not converted may change."""
     if isinstance(x, ELEMENTS):
         trace.born.setdefault(id(x), (x, trace.builder))
-    elif is_plain_object(x):
+    elif is_plain_object(x) or is_of_users_class(x):
         trace.made_objects[id(x)] = x
-        for item in vars(x).values() if hasattr(x, "__dict__") else ():
+        held = plain_content(x) if isinstance(x, CONTAINERS) else ()
+        for item in (*attributes(x).values(), *(held.values() if isinstance(held, dict) else held)):
             if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made_objects:
                 note_born(trace, item, known)
     elif type(x) in (list, tuple, dict):

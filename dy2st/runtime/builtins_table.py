@@ -116,7 +116,7 @@ def _number(name: str) -> Callable[..., Any]:
 
 def bool_(trace: Any, x: Any = False) -> Any:
     """Return `bool(x)`."""
-    return as_bool(trace, x) if trace.is_symbolic(x) else truth(trace, trace.content(x))
+    return as_bool(trace, x) if trace.is_symbolic(x) else truth(trace, x)
 
 
 def isinstance_(trace: Any, x: Any, kinds: Any) -> Any:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
+import operator
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.barrier import natively
-from dy2st.runtime.container_classes import copied, own_method, plain_content
+from dy2st.runtime.container_classes import (
+    OF_C,
+    copied,
+    has_method,
+    is_of_users_class,
+    library_kind,
+    own_method,
+    plain_content,
+    put_part,
+    settings,
+)
 from dy2st.runtime.contents import CONTAINERS, Spliced, refuse_spliced
 from dy2st.runtime.convert_access import attr, del_item_of_kind, item_of_kind, set_item_of_kind
 from dy2st.runtime.convert_if import switch
@@ -25,10 +37,43 @@ from dy2st.runtime.templates import holds_objects
 from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.variant import SymbolicList, Variant
 
+
+def init_of_kind(trace: Any, x: Any, *args: Any, **keywords: Any) -> None:
+    """Do what the library's class of a container does in `__init__`: let it hold what is made of the arguments."""
+    made = trace.callable(library_kind(type(x)))(*args, **keywords)
+    for name, value in settings(made).items():
+        put_part(x, name, value)
+    content = trace.content(made)
+    if isinstance(x, dict):
+        content = trace.writable(x)
+        content.update(trace.content(made))
+    trace.store(x, content)
+
+
+def _of_kind(name: str) -> Callable[..., Any]:
+    """Return what does, with a container, what a special method of the library's class does."""
+
+    def use(trace: Any, x: Any, *args: Any) -> Any:
+        if not is_of_users_class(x):
+            return trace.callable(getattr(operator, name, None) or getattr(builtins, name))(x, *args)
+        made: Any = library_kind(type(x))()
+        content = trace.content(x)
+        trace.store(made, content)
+        if isinstance(content, SymbolicList) and holds_objects(content.element):
+            trace.loans.share(x, made)
+        return use(trace, made, *args)
+
+    return use
+
+
 ITEM_METHODS: dict[str, Callable[..., Any]] = {
     "__getitem__": item_of_kind,
     "__setitem__": set_item_of_kind,
     "__delitem__": del_item_of_kind,
+    "__init__": init_of_kind,
+    "__len__": _of_kind("len"),
+    "__iter__": _of_kind("iter"),
+    "__contains__": _of_kind("contains"),
 }
 MUTATING = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
@@ -69,37 +114,41 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
         return trace.callable(attr(trace, obj, name))
     if (own := own_method(obj, name)) is not None:
         return functools.partial(trace.callable(own), obj)
+    if is_of_users_class(obj) and not has_method(library_kind(type(obj)), name):
+        return trace.callable(attr(trace, obj, name))
     return functools.partial(_container_method, trace, obj, name, kind)
 
 
-_OF_C = (types.BuiltinMethodType, types.MethodWrapperType)
-_UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
 def bound_method(trace: Any, f: Any) -> Callable[..., Any] | None:
     """Return what to call for a method of a container that is kept in a variable; None for anything else."""
-    if isinstance(f, _OF_C) and isinstance(f.__self__, CONTAINERS) and _is_converted(f.__self__, f.__name__):
+    if isinstance(f, _BOUND) and isinstance(f.__self__, CONTAINERS) and _is_converted(f.__self__, f.__name__):
         kind = next(k for k in MUTATING if isinstance(f.__self__, k))
         return functools.partial(_container_method, trace, f.__self__, f.__name__, kind)
-    if isinstance(f, _UNBOUND) and f.__objclass__ in MUTATING:  # `list.append`, also in a class that inherits it
+    if isinstance(f, OF_C) and issubclass(
+        f.__objclass__, CONTAINERS
+    ):  # `list.append`, also in a class that inherits it
 
         def call(obj: Any, *args: Any, **keywords: Any) -> Any:
             if isinstance(obj, f.__objclass__) and _is_converted(obj, f.__name__):
-                return _container_method(trace, obj, f.__name__, f.__objclass__, *args, **keywords)
-            return f(obj, *args, **keywords)
+                kind = next(k for k in MUTATING if isinstance(obj, k))
+                return _container_method(trace, obj, f.__name__, kind, *args, **keywords)
+            return natively(trace, f, obj, *args, **keywords)
 
         return call
     return None
 
 
 def _is_converted(x: Any, name: str) -> bool:
-    return not name.startswith("__") or name in ITEM_METHODS
+    return not name.startswith("__") or (name in ITEM_METHODS and (name != "__init__" or is_of_users_class(x)))
 
 
 def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
     refuse_spliced(args)
     if name in ITEM_METHODS:
-        return ITEM_METHODS[name](trace, obj, *args)
+        return ITEM_METHODS[name](trace, obj, *args, **keywords)
     outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
     if outside and name in ("append", "extend") and kind is list:
         return _append_outside(trace, obj, name, args)
@@ -120,6 +169,8 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
         trace.changes[id(obj)] += 1
         trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
         return None
+    if name == "copy" and is_of_users_class(obj) and type(obj).copy not in (list.copy, dict.copy, set.copy):
+        return _copy_of_users_class(trace, obj)
     if name not in MUTATING[kind]:
         content = plain_content(trace.content(obj)) if hasattr(kind, name) else trace.content(obj)
         if isinstance(content, SymbolicList) and name == "copy":
@@ -144,6 +195,14 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     result = _compared(trace, content, name, *given, **keywords)
     trace.store(obj, content)
     return result
+
+
+def _copy_of_users_class(trace: Any, obj: Any) -> Any:
+    """Return a copy as the library's classes make it that call the class of what they copy."""
+    content = plain_content(trace.content(obj))
+    before = (obj.default_factory,) if isinstance(obj, defaultdict) else ()
+    after = (obj.maxlen,) if isinstance(obj, deque) and obj.maxlen is not None else ()
+    return trace.callable(type(obj))(*before, content, *after)
 
 
 def _compared(trace: Any, content: Any, name: str, *args: Any, **keywords: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.runtime.aliasing import Aliases
 from dy2st.runtime.attributes import attributes, drop_attribute, put_attribute
-from dy2st.runtime.container_classes import copied, fill
+from dy2st.runtime.container_classes import copied, fill, like, plain_content
 from dy2st.runtime.found_keys import FoundKeys
 from dy2st.runtime.log import MISSING, Key, WriteLog
 from dy2st.runtime.tensor import needs_value
@@ -52,7 +52,7 @@ class Spliced:
 
 def is_spliced(items: Any) -> bool:
     """Say whether one of these items, if they are those of a container, stands for many."""
-    return isinstance(items, CONTAINERS) and any(type(i) is Spliced for i in items)
+    return isinstance(items, CONTAINERS) and any(type(i) is Spliced for i in plain_content(items))
 
 
 def refuse_spliced(arguments: Any) -> None:
@@ -98,7 +98,7 @@ class Contents:
         found = self.log.get(("items", id(x)))
         if found is not MISSING:
             return found
-        return self.spliced(list(x)) if is_spliced(x) else x
+        return self.spliced(list(plain_content(x))) if is_spliced(x) else plain_content(x)
 
     def spliced(self, items: list[Any]) -> Any:
         """Return the content of items among which some stand for many."""
@@ -116,6 +116,7 @@ class Contents:
         if id(x) in self.aliases.groups:
             self.before_write(x)
         self.before_store(x)
+        content = like(x, content)
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copied(x)
         self.log.set(("items", id(x)), x, content)
@@ -164,12 +165,13 @@ class Contents:
             return
         found = self.log.get(("items", id(x)))
         known = self.first[id(x)] if found is MISSING else found
+        now = plain_content(x)
         if isinstance(known, (SymbolicList, Variant)):
-            if len(x) == 1 and type(next(iter(x))) is Spliced:
+            if len(now) == 1 and type(next(iter(now))) is Spliced:
                 return
-            self.store(x, self.spliced(list(x)))
-        elif not _same_items(x, known):
-            self.store(x, self.spliced(list(x)) if is_spliced(x) else copied(x))
+            self.store(x, self.spliced(list(now)))
+        elif not _same_items(now, known):
+            self.store(x, self.spliced(list(now)) if is_spliced(now) else copied(x))
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
     def entered(self, overlay: dict[Key, Any]) -> None:

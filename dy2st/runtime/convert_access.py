@@ -24,7 +24,7 @@ from dy2st.runtime.absent_attributes import (
 )
 from dy2st.runtime.attributes import attributes
 from dy2st.runtime.barrier import natively
-from dy2st.runtime.container_classes import own_method, plain_content
+from dy2st.runtime.container_classes import has_items_as_attributes, own_method, plain_content, put_part
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_if import if_exp, switch
 from dy2st.runtime.impure import refuse_outside
@@ -37,7 +37,7 @@ from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.settled_gradients import refuse_unsettled
 from dy2st.runtime.symbolic_range import list_item
 from dy2st.runtime.templates import holds_objects
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.undefined import Undefined
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -51,8 +51,10 @@ def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
             refuse_unsettled(trace, obj)
         return getattr(obj, name, *default)
     trace.before_read(obj)
+    if has_items_as_attributes(obj) and name in trace.content(obj):
+        return item_of_kind(trace, obj, name)
     if name == "__dict__":
-        return _attributes(trace, obj)
+        return obj if has_items_as_attributes(obj) else _attributes(trace, obj)
 
     found = trace.log.get(("attr", id(obj), name))
 
@@ -191,7 +193,14 @@ def set_as_object(trace: Any, obj: Any, name: str, value: Any) -> None:
 def set_plain_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
     """Do `object.__setattr__(obj, name, value)`."""
     trace.classes_written = trace.classes_written or isinstance(obj, type)
-    trace.log_attribute(obj, name, value)
+    if has_items_as_attributes(obj):
+        set_item_of_kind(trace, obj, name, value)
+    elif name != "__dict__":
+        trace.log_attribute(obj, name, value)
+    elif value is obj and id(obj) in trace.constructing:
+        put_part(obj, name, value)
+    else:
+        raise needs_value(f"the `__dict__` of a {type(obj).__name__} is replaced", "set its attributes one by one")
 
 
 def _users_setattr(obj: Any) -> Callable[..., Any] | None:
@@ -226,6 +235,9 @@ def del_plain_attr(trace: Any, obj: Any, name: str) -> None:
         return
     if (own := users_function(type(made), "__delete__")) is not None:
         trace.callable(own)(made, obj)
+        return
+    if has_items_as_attributes(obj):
+        del_item_of_kind(trace, obj, name)
         return
     found = trace.log.get(("attr", id(obj), name))
     if found is MISSING:
@@ -274,11 +286,11 @@ def item_of_kind(trace: Any, obj: Any, key: Any) -> Any:
             return at_position(trace, key, content)
         return list_item(trace, as_symbolic(trace, list(content)), key)
     if is_open(key) and isinstance(content, dict):
-        otherwise = lacks(key) if not hasattr(obj, "__missing__") else None
+        otherwise = lacks(key) if not hasattr(type(obj), "__missing__") else None
         found = with_key(trace, key, content, lambda k: item_of_kind(trace, obj, k), otherwise)
         trace.found_keys.note(trace.builder, obj, key)
         return found
-    if isinstance(obj, dict) and hasattr(obj, "__missing__") and key not in content:
+    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in content:
         return _missing(trace, obj, key)
     return content[key] if type(content) in _BUILT_IN else natively(trace, operator.getitem, content, key)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from dy2st.runtime.barrier import natively
 from dy2st.runtime.builtins_table import BUILTINS
 from dy2st.runtime.cached_calls import cached_call
 from dy2st.runtime.checkpointing import under_policy
-from dy2st.runtime.container_methods import bound_method
+from dy2st.runtime.container_classes import bare, is_of_users_class, library_kind
+from dy2st.runtime.container_methods import bound_method, init_of_kind
 from dy2st.runtime.contents import CONTAINERS, is_spliced, refuse_spliced
 from dy2st.runtime.convert_access import del_plain_attr, set_as_object
 from dy2st.runtime.convert_if import switch
@@ -85,10 +87,17 @@ def _new_manager(trace: Any, of: Callable[..., Any], *args: Any, **keywords: Any
 
 
 def convertible(f: Any) -> bool:
-    """Say whether `f` is a function of the user's."""
+    """Say whether `f` is a function of the user's, or one of Python's classes that are there to be derived from."""
     if not isinstance(f, types.FunctionType) or getattr(f, "__dy2st_not_to_static__", False):
         return False
+    if f.__module__ in ("collections", "collections.abc"):
+        return f.__qualname__.partition(".")[0] in _BASES
     return not is_plain_module(f.__module__) or getattr(f, "__dy2st_convert__", False)
+
+
+_BASES = frozenset((
+    "UserDict", "UserList", "ChainMap", "Mapping", "MutableMapping", "Sequence", "MutableSequence", "Set", "MutableSet",
+))  # fmt: skip
 
 
 def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
@@ -165,7 +174,7 @@ def _takes_copies(f: Any) -> bool:
     return module.startswith(("dy2st.", "itertools")) or isinstance(getattr(f, "__self__", None), (Tensor, Scalar))
 
 
-_KEEPERS = (functools.partial, contextlib.contextmanager)
+_KEEPERS = (functools.partial, contextlib.contextmanager, defaultdict)
 """What calls a function later, which is converted then."""
 
 
@@ -226,20 +235,24 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
     """Make an instance of a user's class; `__init__` is converted, as it may write to what is outside."""
     init = kind.__init__
     trace.note_behaviour(kind)
+    is_container = issubclass(kind, CONTAINERS) and init is library_kind(kind).__init__
     if users_dunder(kind, "__new__") is not None and type(kind).__call__ is type.__call__:
         made = callable_for(trace, kind.__new__)(kind, *args, **keywords)
         if isinstance(made, kind) and convertible(type(made).__init__):
             callable_for(trace, type(made).__init__)(made, *args, **keywords)
         return made
-    if not _is_made_by_init(kind) or not convertible(init):
+    if not _is_made_by_init(kind) or not (is_container or convertible(init)):
         keeps = hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__post_init__")  # it reads nothing
         made = kind(*args, **keywords) if keeps else natively(trace, kind, *args, **keywords)
     else:
-        made = object.__new__(kind)
+        made = bare(kind)
         trace.constructing.add(id(made))
         try:
             trace.births[id(made)] = trace.builder
-            call_function(trace, init, made, *args, **keywords)
+            if is_container:
+                init_of_kind(trace, made, *args, **keywords)
+            else:
+                call_function(trace, init, made, *args, **keywords)
         finally:
             trace.constructing.discard(id(made))
     left = trace.log.take_attributes(made)
@@ -247,7 +260,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
         for name, x in left.items():
             if not isinstance(x, Undefined):
                 put_attribute(made, name, x)
-    if is_plain_object(made):
+    if is_plain_object(made) or is_of_users_class(made):
         trace.note_made(made)
     return made
 
@@ -255,11 +268,11 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
 def _is_made_by_init(kind: type[Any]) -> bool:
     """Say whether a new instance is an empty object and what the `__init__` that the user wrote does with it."""
     generated = getattr(kind, "__dataclass_params__", None)
+    is_container = issubclass(kind, CONTAINERS)
     return (
-        kind.__new__ is object.__new__
-        and kind.__setattr__ is object.__setattr__
+        kind.__new__ is (library_kind(kind) if is_container else object).__new__
         and type(kind).__call__ is type.__call__
-        and (kind.__dictoffset__ != 0 or bool(slots_of(kind)))
+        and (kind.__dictoffset__ != 0 or bool(slots_of(kind)) or is_container)
         and not (generated is not None and generated.init)
     )
 

@@ -11,6 +11,7 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.runtime.aliasing import Held
 from dy2st.runtime.attributes import attributes
+from dy2st.runtime.container_classes import CONTENT, is_of_users_class, settings
 from dy2st.runtime.contents import CONTAINERS, Contents
 from dy2st.runtime.loans import Loans
 from dy2st.runtime.made_in_branch import reached
@@ -88,6 +89,11 @@ class HeldByOthers(Contents, Recorder):
                     found[key[2]] = value
         return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
 
+    def made_of(self, x: Any) -> dict[str, Any]:
+        """Return what an object is made of: its attributes and, where it is a container, itself as what it holds."""
+        found = self.attributes_of(x)
+        return {**settings(x), **found, CONTENT: x} if isinstance(x, CONTAINERS) else found
+
     def before_write(self, t: Any) -> None:
         """Raise StructureError where another name may hold a tensor, container or object too: it misses the write."""
         others = self.aliases.others(t)
@@ -125,6 +131,8 @@ class HeldByOthers(Contents, Recorder):
         if isinstance(content, (dict, list, tuple, deque)):
             pairs = content.items() if isinstance(content, dict) else enumerate(content)
             items = {k: self.held(None, i, around) for k, i in pairs}
+        if is_of_users_class(x):
+            items |= {(".", k): self.held(None, i, around) for k, i in self.attributes_of(x).items()}
         if isinstance(x, (*CONTAINERS, tuple)):
             return Held(x, items) if isinstance(x, CONTAINERS) else items
         if id(x) in self.made_objects:

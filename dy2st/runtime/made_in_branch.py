@@ -19,7 +19,7 @@ from dy2st.ir.location import error_here, is_user_frame
 from dy2st.ir.program import Value
 from dy2st.runtime.aliasing import named_in, root
 from dy2st.runtime.attributes import attributes, slots_of
-from dy2st.runtime.container_classes import library_kind
+from dy2st.runtime.container_classes import CONTENT, is_of_users_class, plain_content
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING, Key
 from dy2st.runtime.templates import (
@@ -69,22 +69,22 @@ class _TakenApart:
             return Items(type(x), tuple(map(self.template, x)))
         if id(x) in self.old or self.trace.is_from_outside(x):
             return template_of(self.trace, x)
-        if isinstance(x, CONTAINERS) and library_kind(type(x)) is not type(x):
-            what = f"a {type(x).__name__} is made inside of a branch or loop, and its class is no plain container"
-            raise error_here(StructureError, what, "make it before, and change it there")
         if type(x) in CONTAINERS:
             if isinstance(x, deque) and x.maxlen is not None:
                 raise StructureError("a deque with a greatest length is made inside of a branch or loop")
             self.enter(x)
             made: Template = NewList(self.content(self.trace.content(x)))
-        elif is_plain_object(x):
+        elif is_plain_object(x) or is_of_users_class(x):
             self.enter(x)
-            found = self.trace.attributes_of(x)
-            made = NewObject(type(x), tuple(found), tuple(map(self.template, found.values())))
+            found = self.trace.made_of(x)
+            made = NewObject(type(x), tuple(found), tuple(self.part(name, item) for name, item in found.items()))
         else:
             return template_of(self.trace, x)
         self.around.pop()
         return made
+
+    def part(self, name: str, x: Any) -> Template:
+        return NewList(self.content(self.trace.content(x))) if name == CONTENT else self.template(x)
 
     def content(self, content: Any) -> Template:
         if isinstance(content, dict):
@@ -143,12 +143,13 @@ def old_objects(trace: Any) -> set[int]:
             waiting += [i for t in x.alternatives for i in named_in(t)]
         elif isinstance(x, (*CONTAINERS, tuple)):
             content = trace.log.get(("items", id(x))) if isinstance(x, CONTAINERS) else x
-            content = x if content is MISSING else content
+            content = plain_content(x) if content is MISSING else content
             if isinstance(content, (Variant, SymbolicList)):
                 held = content.alternatives if isinstance(content, Variant) else (content.element,)
                 content = [i for t in held for i in named_in(t)]
             items = content.values() if isinstance(content, dict) else content
             waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
+            waiting += filter(_may_hold, attributes(x).values())
         elif is_plain_object(x):
             waiting += filter(_may_hold, attributes(x).values())
         else:
@@ -236,6 +237,7 @@ def reached(trace: Any, beside: Iterable[int] = ()) -> set[int]:
             found.add(id(root(x)))
         elif isinstance(x, (*CONTAINERS, tuple)):
             waiting += x.values() if isinstance(x, dict) else x
+            waiting += attributes(x).values()
         elif is_plain_object(x):
             found.add(id(x))
             waiting += attributes(x).values()

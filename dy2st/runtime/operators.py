@@ -12,6 +12,7 @@ import numpy as np
 
 from dy2st.naming import is_plain_module
 from dy2st.runtime.barrier import natively, note_born
+from dy2st.runtime.container_classes import is_of_users_class
 from dy2st.runtime.contents import CONTAINERS, Spliced
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
@@ -138,8 +139,8 @@ def _are_alike(a: Any, b: Any) -> bool:
 
 def truth(trace: Any, x: Any) -> Any:
     """Return the truth of something that is not symbolic, by the converted method where the user wrote one."""
-    if not is_plain_object(x):
-        return bool(x)
+    if not is_plain_object(x) and not is_of_users_class(x):
+        return bool(trace.content(x))
     for name in ("__bool__", "__len__"):
         own = users_dunder(type(x), name)
         if own is not None:
@@ -147,4 +148,4 @@ def truth(trace: Any, x: Any) -> Any:
             if trace.is_symbolic(found):
                 raise needs_value(f"the truth of a {type(x).__name__} depends on a value of the run")
             return bool(found)
-    return bool(x)
+    return bool(trace.content(x))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dy2st.runtime.container_classes import is_of_users_class, plain_content
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.log import MISSING
 from dy2st.runtime.made_in_branch import is_plain_object
@@ -24,9 +25,12 @@ def parts_of(trace: Any, x: Any, seen: set[int] | None = None) -> Iterator[Any]:
     elif isinstance(x, CONTAINERS):
         yield x
         content = trace.log.get(("items", id(x)))
-        content = x if content is MISSING else content
+        content = plain_content(x) if content is MISSING else content
         if isinstance(content, CONTAINERS):
             for item in content.values() if isinstance(content, dict) else content:
+                yield from parts_of(trace, item, seen)
+        if is_of_users_class(x):
+            for item in trace.attributes_of(x).values():
                 yield from parts_of(trace, item, seen)
     elif isinstance(x, tuple):
         for item in x:

@@ -16,6 +16,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import (
     TupleType,
 )
+from dy2st.runtime.container_classes import is_of_users_class
 from dy2st.runtime.meeting import place, same_form
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.templates import (
@@ -71,7 +72,7 @@ def encode(trace: Any, x: Any, t: Template) -> list[Value]:
     if isinstance(t, NewList):
         return encode(trace, trace.content(x), t.content)
     if isinstance(t, NewObject):
-        found = trace.attributes_of(x)
+        found = trace.made_of(x)
         parts = [found.get(n, Undefined(n)) for n in t.names]
         return [v for part, item in zip(parts, t.items, strict=True) for v in encode(trace, part, item)]
     if isinstance(t, TextOf):
@@ -109,7 +110,7 @@ def pack(trace: Any, x: Any, t: Template) -> Value:
 
 def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     b, kind = trace.builder, trace.builder.named(types_of(t)[0])
-    if not any(isinstance(a, Const) and a.object is x for a in t.alternatives):
+    if not any(isinstance(a, Const) and a.object is x for a in t.alternatives) and not is_of_users_class(x):
         content = trace.content(x)
         x = content if isinstance(content, Variant) else x
     if isinstance(x, Variant):

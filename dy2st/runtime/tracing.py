@@ -16,7 +16,7 @@ from dy2st.ir.types import VariantType
 from dy2st.ops.base import Op
 from dy2st.runtime.absent_attributes import of_class_alone, real_attribute
 from dy2st.runtime.attributes import attributes
-from dy2st.runtime.container_classes import copied
+from dy2st.runtime.container_classes import CONTENT, bare, copied, like, put_part, settings
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import predicate, switch
@@ -243,8 +243,8 @@ class Tracer(HeldByOthers):
     def commit_joined(self, key: Key, value: Any) -> None:
         """Write what the blocks of a branch or loop left under a key."""
         owner = self.log.owner(key)
-        if key[0] == "items" and isinstance(owner, deque) and isinstance(value, list | deque):
-            value = deque(value, owner.maxlen)
+        if key[0] == "items":
+            value = like(owner, value)
         self.log.set(key, owner, value)
         if key[0] == "items":
             self.show(owner, value)
@@ -298,9 +298,15 @@ class Tracer(HeldByOthers):
         return self.iterators[id(pulled)][0]
 
     def new_object(self, kind: type[Any], attributes: dict[str, Any]) -> Any:
-        """Return an instance that has these attributes in the trace."""
-        made = object.__new__(kind)
+        """Return an instance that is made of these parts in the trace: attributes, and what a container holds."""
+        made = bare(kind)
         for name, value in attributes.items():
+            if name == CONTENT:
+                self.store(made, self.content(value))
+                continue
+            if name in settings(made):
+                put_part(made, name, value)
+                continue
             if isinstance(value, Undefined):
                 continue
             self.log.set(("attr", id(made), name), made, value)
