@@ -76,7 +76,8 @@ class ConcreteProgram:
         declared = arguments[len(arguments) - len(traced.state) :]
         unhooked = [len(made.leaves) + k in traced.unhooked for k in range(len(traced.state))]
         self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type), bare)
-                        for (slot, t), v, bare in zip(traced.state, declared, unhooked, strict=True) if t is not None]  # fmt: skip
+                        for (slot, t), v, bare in zip(traced.state, declared, unhooked, strict=True)
+                        if t is not None]  # fmt: skip
 
     @property
     def main_program(self) -> Program:

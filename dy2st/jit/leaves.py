@@ -56,9 +56,12 @@ class Leaves(Tracer):
         self._note_pulled(found)
         return found
 
-    def grad(self, outs: Sequence[Tensor], ins: Sequence[Tensor], *others: Any) -> list[Any]:
+    def grad(
+        self, outs: Sequence[Tensor], ins: Sequence[Tensor], seeds: Sequence[Tensor | None], blocked: Sequence[Tensor],
+        allow_unused: bool = False,
+    ) -> list[Any]:  # fmt: skip
         self._note_pulled(ins)
-        return super().grad(outs, ins, *others)
+        return super().grad(outs, ins, seeds, blocked, allow_unused)
 
     def _note_pulled(self, leaves: Sequence[Tensor]) -> None:
         """Refuse hooks of tensors to which gradients are pulled; note those that must have none at other calls."""
