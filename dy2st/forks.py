@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import _thread
+import itertools
 import os
 import threading
 import weakref
@@ -87,11 +88,28 @@ class Locked:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        _owners[id(self)] = self
+        _owners[next(_numbers)] = weakref.ref(self)
+        if len(_owners) > _Size.looked_at:
+            _forget_dead()
 
 
 _waited_for: list[ForkLock | Gate] = []
-_owners: weakref.WeakValueDictionary[int, Locked] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+_owners: dict[int, weakref.ref[Locked]] = {}
+"""No weak dictionary: Python drops what a signal's handler raises in the callbacks of one."""
+
+
+class _Size:
+    looked_at = 64
+    """From how many owners on the dead ones are looked for."""
+
+
+def _forget_dead() -> None:
+    for number, owner in list(_owners.items()):
+        if owner() is None:
+            _owners.pop(number, None)
+    _Size.looked_at = 2 * len(_owners) + 64
+
 
 
 def _before() -> None:
@@ -107,8 +125,9 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     for one in _waited_for:
         one.renew()
-    for owner in list(_owners.values()):
-        owner._lock = threading.RLock()  # pyright: ignore[reportPrivateUsage] (the class stands above)
+    for reference in list(_owners.values()):
+        if (owner := reference()) is not None:
+            owner._lock = threading.RLock()  # pyright: ignore[reportPrivateUsage] (the class stands above)
 
 
 if hasattr(os, "register_at_fork"):

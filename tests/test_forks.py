@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st import forks
 from dy2st.forks import ForkLock, Gate, Locked
 from tests.shares import examples
 
@@ -90,6 +91,14 @@ def test_an_object_has_a_new_lock_in_the_new_process() -> None:
     finally:
         go.set()
         thread.join(10)
+
+
+def test_objects_that_are_gone_are_forgotten() -> None:
+    kept = [Locked() for _ in range(10)]
+    for _ in range(1000):
+        Locked()
+    assert len(forks._owners) < 2 * len([one for one in forks._owners.values() if one() is not None]) + 70
+    assert all(any(one() is owner for one in forks._owners.values()) for owner in kept)
 
 
 @pytest.mark.slow

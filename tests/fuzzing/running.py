@@ -1,15 +1,18 @@
-"""Runs numbered Programs in a process beside this one; one that a signal ends is replaced, and told."""
+"""Runs numbered Programs in a process beside this one; one that ends, or that no signal reaches, is replaced and told."""
 
 from __future__ import annotations
 
 import ast
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+LONGEST = 90
+"""After so many seconds a process has not heard its alarm (victim.py)."""
 
 
 def sweep(seed: int, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
@@ -23,6 +26,12 @@ def sweep(seed: int, numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
             assert victim.stdout is not None
             victim.stdin.write(f"{seed} {number}\n")
             victim.stdin.flush()
+            if not select.select([victim.stdout], [], [], LONGEST)[0]:
+                victim.kill()
+                victim.wait()
+                yield number, f"FAULT no signal ended it within {LONGEST} s"
+                victim = None
+                continue
             line = victim.stdout.readline()
             if line:
                 yield number, ast.literal_eval(line)

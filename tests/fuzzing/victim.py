@@ -64,7 +64,7 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
     """Load and run a Program; return what became of it, "FAULT ..." for what must not be."""
     name, data, arrays, rng = changed(corpus, seed, number)
     stage = "loading"
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again each second: Python drops what __del__ raises
     try:
         if number % IN_FILES == 0 and (metadata := metadata_of(data)) is not None:
             layer = in_file(data, arrays, metadata)
@@ -93,7 +93,7 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
     except Exception as error:
         return f"FAULT {stage} {name}: {type(error).__name__}: {error!s:.300}"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _compared(plan: NativePlan, given: list[Any]) -> str:

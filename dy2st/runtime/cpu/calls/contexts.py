@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dy2st.runtime.cpu.calls import stacks as stacks  # native code finds what it provides
 from dy2st.runtime.cpu.calls import support
-from dy2st.runtime.cpu.calls.host import Calls, Run, entry_address
+from dy2st.runtime.cpu.calls.host import Calls, Run
 from dy2st.runtime.cpu.calls.signals import Kept
 from dy2st.runtime.cpu.memory.blocks import (
     ALLOCATE,
@@ -38,8 +38,9 @@ class Context:
         self.address = ctypes.addressof(self._memory)
         turns = ctypes.c_uint64.from_buffer(self._memory, TURN)
         self.run = Run(calls, functools.partial(support.allocate, self.address), turns)
+        self._call = self.run.call  # native code has its address
         fields = {
-            HOST: entry_address(),
+            HOST: id(self._call),
             RUN: self.run.number,
             ALLOCATE: support.allocator(),
             CONSTANTS: constants,

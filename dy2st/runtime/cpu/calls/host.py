@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -20,7 +19,7 @@ from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleTyp
 from dy2st.ops.bundle import Bundle
 from dy2st.records import record
 from dy2st.runtime.cpu.calls.replay import Outcome
-from dy2st.runtime.cpu.memory.blocks import ELSEWHERE, HEAD, MARK, OK, RAISED
+from dy2st.runtime.cpu.memory.blocks import ELSEWHERE, HEAD, OK, RAISED
 from dy2st.runtime.cpu.text.representation import as_part, in_register, in_registers, kinds, known_extents
 from dy2st.runtime.errors import located
 
@@ -66,7 +65,6 @@ class Run:
     def __init__(self, calls: Calls, allocate: Callable[[int], int], turns: ctypes.c_uint64):
         self.calls, self.allocate, self._turns = calls, allocate, turns
         self.number = next(_ids)
-        _runs[self.number] = self
         self.clear()
 
     def clear(self) -> None:
@@ -127,18 +125,6 @@ class Run:
 
 
 _ids = itertools.count(1)
-_runs: weakref.WeakValueDictionary[int, Run] = weakref.WeakValueDictionary()
-
-
-@ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-def _enter(run: int, number: int, operands: int | None, results: int | None) -> int:
-    return MARK ^ _runs[run].call(number, operands or 0, results or 0)
-
-
-def entry_address() -> int:
-    """Return the address at which native code calls Python."""
-    return int(ctypes.cast(_enter, ctypes.c_void_p).value or 0)
-
 
 # ---- rows of components --------------------------------------------------------------------------------------------
 Row = list[tuple[str, Any]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.runtime.cpu.memory.blocks import FREE, HEAD, HOST, MARK, RUN, size_class
+from dy2st.runtime.cpu.memory.blocks import FREE, HEAD, size_class
 from dy2st.runtime.cpu.text.emit import Function, Module
 
 MOST_BYTES = 2**60
@@ -94,8 +94,7 @@ def into_python(kernels: Module, kinds: Sequence[str]) -> str:
         row = f.slot("i64", max(1, len(kinds)))
         for i, (kind, value) in enumerate(given):
             f.store(kind, value, f.offset(row, 8 * i))
-        enter, run = f.load("ptr", f.offset("%context", HOST)), f.load("i64", f.offset("%context", RUN))
-        marked = f.call("i32", enter, f"i64 {run}", "i64 %number", f"ptr {row}", "ptr %results")
-        f.ret("i32", f.value(f"xor i32 {marked}, {MARK}"))
+        kernels.add("dy2st.python", "declare i32 @dy2st.python(ptr, i64, ptr, ptr)")
+        f.ret("i32", f.call("i32", "@dy2st.python", "ptr %context", "i64 %number", f"ptr {row}", "ptr %results"))
         kernels.add(name, f.text())
     return f"@{name}"

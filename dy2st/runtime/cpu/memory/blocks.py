@@ -4,7 +4,7 @@ A block is 64 bytes of head and then its content, which therefore is aligned to 
 at a time, so counting needs no atomic instructions. A null block is somebody else's memory (an argument, a constant):
 it is never counted, never written into and never freed.
 
-    context   0 host call  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
+    context   0 `Run.call`  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
               40 blocks ever made  48 addresses of library kernels  56 where the stack began  64 how many runs began
               72 when Python last looked at signals
               80 the error that it raised then: its kind, itself, its traceback
@@ -31,8 +31,6 @@ HEAD = 64
 OK, RAISED, ELSEWHERE, INTERRUPTED = range(4)
 """What a native function returns: all went well; an exception stands in the run; run this on the interpreter; a
 signal, or what else comes from outside, has raised an exception, which stands in the context."""
-MARK = 0x0D257000
-"""What calls into Python give is marked: where an exception ended one before its first line, nothing says so else."""
 
 DECLARED = """\
 declare i64 @llvm.ctlz.i64(i64, i1)

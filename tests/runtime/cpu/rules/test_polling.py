@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.runtime.cpu.calls.host import Run
 from dy2st.runtime.cpu.native import NativePlan
 from tests.in_threads import in_threads
 from tests.runtime.cpu.test_same_as_interpreter import program_of
@@ -72,6 +73,23 @@ def test_a_signal_ends_a_loop_of_few_turns_that_take_long():
     with pytest.raises(KeyboardInterrupt):
         native.run([x, np.array(200)])
     waiting.join()
+
+
+def test_an_error_from_outside_before_the_first_line_of_a_call_into_python_arrives(monkeypatch):
+    def f(x):
+        print(x)
+        return x * 2
+
+    def raising(*_):
+        raise TimeoutError("over time")
+
+    x = np.ones(3)
+    program = program_of(f, x)
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "call", raising)
+        with pytest.raises(TimeoutError, match="over time"):
+            NativePlan(program).run([x])
+    assert np.array_equal(NativePlan(program).run([x])[0], x * 2)
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
