@@ -111,7 +111,6 @@ def _forget_dead() -> None:
     _Size.looked_at = 2 * len(_owners) + 64
 
 
-
 def _before() -> None:
     for one in sorted(_waited_for, key=lambda one: one.level):
         one.close()

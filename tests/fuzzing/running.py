@@ -1,4 +1,4 @@
-"""Runs numbered Programs in a process beside this one; one that ends, or that no signal reaches, is replaced and told."""
+"""Runs numbered Programs in a process beside this one; one that ends, or that no signal ends, is replaced and told."""
 
 from __future__ import annotations
 
