@@ -3,6 +3,8 @@
 1. A fork waits until nobody is at work behind a `ForkLock` or a `Gate`. It takes them outermost first, as threads that
    need two of them do, so that neither waits for the other.
 2. What may take long, as a trace, is not waited for: the lock of a `Locked` object is a new one in the new process.
+3. Python drops what a handler of a signal raises in here, and with it the rest of what was to be done. So handlers wait
+   until the fork is over: a signal that comes meanwhile is sent again.
 """
 
 from __future__ import annotations
@@ -10,8 +12,14 @@ from __future__ import annotations
 import _thread
 import itertools
 import os
+import signal
 import threading
+import time
+import types
 import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 
 class ForkLock(_thread.RLock):  # pyright: ignore[reportGeneralTypeIssues]  typeshed says final, CPython does not
@@ -97,6 +105,11 @@ _waited_for: list[ForkLock | Gate] = []
 _numbers = itertools.count()
 _owners: dict[int, weakref.ref[Locked]] = {}
 """No weak dictionary: Python drops what a signal's handler raises in the callbacks of one."""
+_closed: list[ForkLock | Gate] = []
+_handlers: list[tuple[int, Callable[..., Any]]] = []
+"""The user's handlers, by signal, that do not run now."""
+_came: list[int] = []
+"""The signals that came meanwhile."""
 
 
 class _Size:
@@ -111,22 +124,78 @@ def _forget_dead() -> None:
     _Size.looked_at = 2 * len(_owners) + 64
 
 
+@contextmanager
+def handlers_wait() -> Iterator[None]:
+    """Let handlers of signals wait for the end of a `with`: what they would cut short stays half done."""
+    held = _hold_back()
+    try:
+        yield
+    finally:
+        came = _let_go() if held else ()
+    for number in came:
+        signal.raise_signal(number)
+
+
+def _hold_back() -> bool:
+    """Only note signals from now on; say whether that is new."""
+    if _handlers or threading.current_thread() is not threading.main_thread():  # where handlers run
+        return False
+    _came.clear()
+    for number in signal.valid_signals():
+        if callable(handler := signal.getsignal(number)):
+            _handlers.append((number, handler))
+            signal.signal(number, _note)
+    return bool(_handlers)
+
+
+def _note(number: int, frame: types.FrameType | None) -> None:
+    _came.append(number)
+
+
+def _let_go() -> tuple[int, ...]:
+    """Put the user's handlers back; return the signals that came."""
+    try:
+        while _handlers:
+            signal.signal(*_handlers[-1])
+            _handlers.pop()
+    except BaseException:  # of a handler that is back already
+        _let_go()
+        raise
+    return tuple(_came)
+
+
+_held: list[bool] = []
+"""Whether handlers wait for the end of this fork."""
+
+
 def _before() -> None:
+    _held[:] = [_hold_back()]
     for one in sorted(_waited_for, key=lambda one: one.level):
         one.close()
+        _closed.append(one)
 
 
 def _after_in_parent() -> None:
-    for one in _waited_for:
-        one.open()
+    while _closed:
+        _closed.pop().open()
+    if _held == [True] and (came := _let_go()):
+        _thread.start_new_thread(_send_again, (came,))
+
+
+def _send_again(numbers: tuple[int, ...]) -> None:
+    time.sleep(1e-3)  # in the hook of a fork what a handler raises is dropped
+    for number in numbers:
+        os.kill(os.getpid(), number)
 
 
 def _after_in_child() -> None:
+    _closed.clear()
     for one in _waited_for:
         one.renew()
     for reference in list(_owners.values()):
         if (owner := reference()) is not None:
             owner._lock = threading.RLock()  # pyright: ignore[reportPrivateUsage] (the class stands above)
+    _let_go()
 
 
 if hasattr(os, "register_at_fork"):

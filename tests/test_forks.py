@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st import forks
-from dy2st.forks import ForkLock, Gate, Locked
+from dy2st.forks import ForkLock, Gate, Locked, handlers_wait
 from tests.shares import examples
 
 pytestmark = [
@@ -27,6 +28,13 @@ def in_child(function: Callable[[], bool]) -> bool:
         signal.alarm(20)
         os._exit(17 if function() else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+
+
+def forked() -> None:
+    """Fork, and stay here a while."""
+    if not os.fork():
+        os._exit(0)
+    time.sleep(5)
 
 
 def beside(lock: Any, until: threading.Event) -> threading.Thread:
@@ -57,6 +65,51 @@ def test_a_fork_waits_for_who_is_behind(make: Any) -> None:
     assert in_child(enters)
     thread.join(10)
     assert enters()
+
+
+def test_a_signal_that_comes_while_a_fork_waits_arrives_after_it() -> None:
+    def handle(*_: Any) -> None:
+        raise TimeoutError("over time")
+
+    lock, go = ForkLock(level=9), threading.Event()
+    thread = beside(lock, go)
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        threading.Timer(0.1, go.set).start()
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(TimeoutError, match="over time"):
+            forked()
+        assert signal.getsignal(signal.SIGALRM) is handle
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        os.wait()
+    go.clear()
+    beside(lock, go)  # it is open to others
+    go.set()
+    thread.join(10)
+
+
+def test_handlers_wait_for_the_end_of_a_with() -> None:
+    done: list[str] = []
+
+    def handle(*_: Any) -> None:
+        done.append("handled")
+        raise TimeoutError("over time")
+
+    def work() -> None:
+        with handlers_wait(), handlers_wait():
+            signal.raise_signal(signal.SIGALRM)
+            assert in_child(lambda: True)
+            done.append("went on")
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with pytest.raises(TimeoutError, match="over time"):
+            work()
+        assert (done, signal.getsignal(signal.SIGALRM)) == (["went on", "handled"], handle)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.slow

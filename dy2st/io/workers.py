@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.forks import handlers_wait
 from dy2st.ir.context import current
 from dy2st.records import record
+from dy2st.runtime.interruptions import comes_from_handler
 
 Fetch = Callable[[Any, Any], Any]
 
@@ -52,7 +56,8 @@ def batches(
 def _in_order(pool: ProcessPoolExecutor, lots: Iterator[Any], ahead: int, timeout: float) -> Iterator[Any]:
     waiting: deque[Future[Any]] = deque()
     for lot in lots:
-        waiting.append(pool.submit(_batch, lot))
+        with handlers_wait():  # it begins the processes
+            waiting.append(pool.submit(_batch, lot))
         if len(waiting) >= ahead:
             yield _taken(waiting.popleft(), timeout)
     while waiting:
@@ -62,7 +67,9 @@ def _in_order(pool: ProcessPoolExecutor, lots: Iterator[Any], ahead: int, timeou
 def _taken(batch: Future[Any], timeout: float) -> Any:
     try:
         found = batch.result(timeout or None)
-    except TimeoutError:
+    except TimeoutError as error:
+        if comes_from_handler(error):
+            raise
         raise RuntimeError(f"DataLoader: no batch came from a worker within {timeout} s") from None
     except BrokenProcessPool:
         raise RuntimeError(
@@ -96,10 +103,19 @@ def _begin(
     with numbers.get_lock():
         number = numbers.value
         numbers.value += 1
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     np.random.seed((seed + number) % 2**32)
     current().process.worker = WorkerInfo(number, workers, dataset, fetch)
     if init is not None:
         init(number)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that wants its batches has ended, however that was: it would wait for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _batch(lot: Any) -> Any:

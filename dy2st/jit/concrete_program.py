@@ -59,7 +59,7 @@ class ConcreteProgram:
         """The Python values among the arguments, by place."""
         self.numbers = _fixed_numbers(made)
         """Those of them that are numbers."""
-        self._random = any(isinstance(slot, str) for slot, _ in traced.state)
+        self.random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._bare = bare and not traced.views
         """Whether what is written back need not be made tensors of first."""
         self._seeded = tuple(i for i in traced.seeded if i not in traced.freed)
@@ -70,7 +70,7 @@ class ConcreteProgram:
         bound = any(view.result >= traced.outputs for view in traced.views)  # a view that a name outside is bound to
         self.plain = bare and not (bound or acts or (needs and self._seeded))
         """Whether a call is nothing but a run of the Program and such writes: no result goes on the tape."""
-        self.writes = bool(traced.writes or self._random)
+        self.writes = bool(traced.writes or self.random)
         """Whether a call leaves something behind beside its results."""
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
@@ -164,14 +164,16 @@ class ConcreteProgram:
 
     def run(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run on the leaves of a call; return the function's output."""
+        if self.random:
+            with default_generator().run() as numbers:
+                return self._run(leaves, containers, numbers)
+        return self._run(leaves, containers, (0, 0))
+
+    def _run(self, leaves: Sequence[Any], containers: Sequence[Any], numbers: tuple[int, int]) -> Any:
+        seed, draw = numbers
         inputs = list(leaves)
-        generator = default_generator() if self._random else None
         for slot, _ in self.traced.state:
-            if isinstance(slot, StateSlot):
-                inputs.append(slot.fetch())
-            else:
-                assert generator is not None
-                inputs.append(generator.seed if slot == "seed" else generator.draw)
+            inputs.append(slot.fetch() if isinstance(slot, StateSlot) else seed if slot == "seed" else draw)
         xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
         return self.run_on(inputs, leaves, containers, xp)
 
@@ -184,7 +186,7 @@ class ConcreteProgram:
         except Exception as error:
             raised = getattr(error, "raised", None)
             if raised is None:
-                if traced.writes or self._random:
+                if traced.writes or self.random:
                     note_unwritten(error)
                 raise
             label, operands = raised

@@ -144,6 +144,8 @@ class _Writer:
         state = self.state()
         self.apart(state)
         run = self.run(state)
+        if self.program.random:
+            run = [f"with {self.constant(default_generator)}().run() as (random_seed, random_draw):", *inside(run)]
         if len(self.lines) > MOST_LINES:
             raise NoWords
         every = "".join(f"{name}, " for name in given)
@@ -342,7 +344,7 @@ class _Writer:
         found: list[str] = []
         for (slot, t), argument in zip(self.program.traced.state, arguments, strict=True):
             if isinstance(slot, str):
-                found.append(f"{self.constant(default_generator)}().{slot}")
+                found.append(f"random_{slot}")
                 self.inputs.plain(found[-1])
                 continue
             v = self.variable(self.place(slot))

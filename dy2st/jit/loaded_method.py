@@ -87,6 +87,7 @@ class _Run:
 
     def __init__(self, call: SavedCall, program: Program):
         self.call, self.compiled = call, Compiled(program, whole=True)
+        self._random = any(name[0] == "?" for name in call.state)
 
     def __deepcopy__(self, memo: Any) -> _Run:
         return self
@@ -105,9 +106,16 @@ class _Run:
         return [_checked(x, v.type, name) for x, v, name in zip(found, arguments, names, strict=False)]
 
     def __call__(self, layer: Any, leaves: Sequence[Any]) -> Any:
+        if not self._random:
+            return self._run(layer, leaves, {})
+        with default_generator().run() as (seed, draw):
+            return self._run(layer, leaves, {"?seed": seed, "?draw": draw})
+
+    def _run(self, layer: Any, leaves: Sequence[Any], numbers: dict[str, int]) -> Any:
         call = self.call
         arguments = self.compiled.program.block.arguments[call.inputs :]
-        inputs = [*leaves, *(_state(layer, name, v.type) for name, v in zip(call.state, arguments, strict=True))]
+        named = zip(call.state, arguments, strict=True)
+        inputs = [*leaves, *(numbers[name] if name in numbers else _state(layer, name, v.type) for name, v in named)]
         xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
         if current().grad:
             results = call_program(Tensor, self.compiled, inputs, xp, call.seeded)
@@ -163,10 +171,7 @@ def _checked(x: Any, kind: Type, name: str) -> Any:
 
 
 def _state(layer: Any, name: str, kind: Type) -> Any:
-    """Return a tensor of the state, or the generator's seed or draw number."""
-    if name[0] == "?":
-        generator = default_generator()
-        return generator.seed if name == "?seed" else generator.draw
+    """Return a tensor of the state."""
     t = layer._tensor_at(name)
     if not isinstance(t, Tensor):
         raise TypeError(f"'{name}' of the loaded layer is no longer a tensor but {type(t).__name__}")

@@ -15,12 +15,14 @@ from dy2st.jit.saved_program import called_functions, from_metadata, to_metadata
 from dy2st.jit.saving import saved_layer
 from dy2st.jit.translated_layer import TranslatedLayer, now, reserved
 from dy2st.runtime import places
+from dy2st.runtime.interruptions import delivering
 from dy2st.runtime.tensor import Tensor
 
 _IGNORED = ("combine_params", "clip_extra", "skip_forward", "with_hook", "skip_prune_program", "use_program_cache")
 """Options of Paddle that make no difference here: one file has everything, and the Program is saved as it is."""
 
 
+@delivering
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> Path:
     """Save a Layer or a function with its control flow to `<path>.dy2st`; return that path.
 
@@ -57,6 +59,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     return program_file.write(target, program, {**arrays, **{names[n]: a for n, a in tensors.items()}}, metadata)
 
 
+@delivering
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     """Load what `jit.save` wrote; return a layer that runs, trains and saves without the class that was saved.
 
@@ -72,6 +75,7 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         return TranslatedLayer(from_metadata(metadata, program, arrays))
 
 
+@delivering
 def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
     """Save a state dict, or any dicts, lists and tuples of tensors, arrays and Python scalars, to a file.
 
@@ -99,6 +103,7 @@ def save_state(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **conf
         state_files.save(obj, target, _to_array)
 
 
+@delivering
 def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **configs: Any) -> Any:
     """Return what `paddle.save` wrote, tensors as tensors (as NumPy arrays with `return_numpy`).
 
@@ -120,12 +125,14 @@ def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **confi
     return state_reading.load(target, make, bool(configs.get("keep_name_table")))
 
 
+@delivering
 def save_pair(parameters: Any, state: Any, stem: str) -> None:
     """Save parameters to `<stem>.pdparams` and what belongs to them to `<stem>.pdopt`, both or neither."""
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
     generations.save(parameters, state, stem, _to_array)
 
 
+@delivering
 def load_pair(stem: str, with_second: bool = True) -> tuple[Any, Any]:
     """Return what `save_pair` wrote, of one save, whatever becomes of later ones; None for a second file not there."""
     return generations.load(stem, load_state, with_second)

@@ -89,7 +89,7 @@ def commit(key: Key, owner: Any, value: Any) -> None:
     elif kind == "attr":
         _bind(owner, key[2], value)
     elif kind == "rng":
-        default_generator().draw = value
+        default_generator().go_on_at(value)
     elif kind == "cell":
         owner.cell_contents = value
     elif kind == "global":

@@ -19,9 +19,10 @@ import signal
 import threading
 import types
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _SIGNALS = tuple(
@@ -87,6 +88,16 @@ def delivered(function: Callable[..., T], *args: Any) -> T:
         raise error
     finally:
         del error  # which knows this frame
+
+
+def delivering(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function whose calls are those of `delivered`."""
+
+    @wraps(function)
+    def called(*args: P.args, **keywords: P.kwargs) -> T:
+        return delivered(partial(function, *args, **keywords))
+
+    return called
 
 
 def go_on() -> None:

@@ -102,7 +102,10 @@ def answered(program: Program, question: str, ask: Callable[[], Any]) -> Any:
     """
     if program.made_as is None or cache.folder() is None:
         return ask()
-    key = _hash("answer", question, program.made_as)
+    return delivered(_answered, _hash("answer", question, program.made_as), ask)
+
+
+def _answered(key: str, ask: Callable[[], Any]) -> Any:
     kept = cache.read(key)
     if kept is not None:
         with contextlib.suppress(*_UNREADABLE):

@@ -25,6 +25,7 @@ from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.ir.types import INT, TensorType, matches
 from dy2st.passes.dce import RemoveDeadCode
 from dy2st.runtime import places
+from dy2st.runtime.interruptions import delivering
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.tensor import Tensor
@@ -38,6 +39,7 @@ ROLES = ("feed", "parameter", "state", "random")
 VALUES = ".pdparams"
 
 
+@delivering
 def save_inference_model(
     path_prefix: str | os.PathLike[str],
     feed_vars: Variable | Sequence[Variable],
@@ -68,6 +70,7 @@ def save_inference_model(
     return program_file.write(target, data, tensors, metadata)
 
 
+@delivering
 def load_inference_model(
     path_prefix: str | os.PathLike[str], executor: Any = None, scope: Scope | None = None, **configs: Any
 ) -> list[Any]:
@@ -103,6 +106,7 @@ def load_inference_model(
     return [Program(recorder), list(recorder.feeds), found]
 
 
+@delivering
 def save(program: Program, model_path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
     """Save the values of a Program's parameters and other state to `<model_path>.pdparams`; nothing is pickled."""
     _check_configs("save", configs, ())
@@ -112,6 +116,7 @@ def save(program: Program, model_path: str | os.PathLike[str], protocol: int = 4
     state_files.save(values, target)
 
 
+@delivering
 def load(program: Program, model_path: str | os.PathLike[str], executor: Any = None, var_list: Any = None) -> None:
     """Put the values that `save` wrote into the global scope, those of `var_list` where it is given.
 
@@ -127,6 +132,7 @@ def load(program: Program, model_path: str | os.PathLike[str], executor: Any = N
     set_program_state(program, values)
 
 
+@delivering
 def load_program_state(model_path: str | os.PathLike[str], var_list: Any = None) -> dict[str, np.ndarray]:
     """Return the values that `save` wrote, by name; those of a file that PaddlePaddle pickled too.
 

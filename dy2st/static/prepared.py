@@ -15,7 +15,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.passes import optimise
 from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.generator import default_generator
+from dy2st.runtime.generator import Generator, default_generator
 from dy2st.runtime.places import Place, move, namespace
 from dy2st.static.feeding import feed_array
 from dy2st.static.recorder import ProgramRecorder, State
@@ -53,12 +53,17 @@ class Prepared:
 
     def run(self, feed: dict[str, Any], scope: Any, generator: Any, place: Place) -> list[Any]:
         """Check the feeds, read states, run, write back; return the fetched values."""
-        recorder = self.recorder
         fed = {name: self._fed(name, given, place) for name, given in feed.items()}
-        seed = draw = 0
-        if self._is_random:
-            generator = generator or default_generator()
-            seed, draw = generator.get_state()
+        if not self._is_random:
+            return self._run(fed, scope, place, (0, 0), None)
+        generator = generator or default_generator()
+        with generator.run() as numbers:
+            return self._run(fed, scope, place, numbers, generator)
+
+    def _run(
+        self, fed: dict[str, Any], scope: Any, place: Place, numbers: tuple[int, int], generator: Generator | None
+    ) -> list[Any]:
+        recorder, (seed, draw) = self.recorder, numbers
         arguments: list[Any] = []
         for kind, name in self.inputs:
             if kind == "feed":
@@ -72,8 +77,8 @@ class Prepared:
         results = self.compiled.run(arguments, namespace(place))
         fetched, rest = results[: self.count], results[self.count :]
         taken = [*arguments, *self._commit(targets, rest, scope)] if rest else arguments
-        if self.draws:
-            generator.set_state((seed, rest[-1]))
+        if self.draws and generator is not None:
+            generator.go_on_at(rest[-1])
         return _apart(fetched, taken)
 
     def _fed(self, name: str, given: Any, place: Place) -> Any:

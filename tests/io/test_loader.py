@@ -1,6 +1,9 @@
 """DataLoader: batches in this process and from workers, in order; errors say where they come from."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -30,6 +33,12 @@ class Breaks(Squares):
     def __getitem__(self, i):
         if i == 3:
             raise KeyError("sample 3 is broken")
+        return i
+
+
+class Slow(Squares):
+    def __getitem__(self, i):
+        time.sleep(1)
         return i
 
 
@@ -225,3 +234,51 @@ def test_workers_beside_a_training_whose_code_is_being_made(monkeypatch, tmp_pat
                 assert len(list(DataLoader(Tensors(8), batch_size=4, num_workers=2, timeout=60))) == 2
         assert len(losses) == 6
         assert np.isfinite(losses).all()
+
+
+KILLED = """
+import sys
+import numpy as np
+from dy2st.io import DataLoader, Dataset, get_worker_info
+import os
+
+class Own(Dataset):
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, i):
+        return np.int64(os.getpid())
+
+for batch in DataLoader(Own(), num_workers=2):
+    print(int(batch), flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="processes are looked up in /proc")
+def test_workers_end_with_a_process_that_is_killed():
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        worker = int(process.stdout.readline())
+        assert os.path.exists(f"/proc/{worker}")
+        process.kill()
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{worker}"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_what_a_handler_of_a_signal_raises_is_no_timeout_of_the_loader():
+    def handle(*_):
+        raise TimeoutError("from the handler")
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(TimeoutError, match="from the handler"):
+            list(DataLoader(Slow(), num_workers=1))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -13,9 +13,10 @@ import pytest
 import dy2st as paddle
 from dy2st.forks import Gate
 from dy2st.ir.context import current
+from dy2st.jit import saved_files
 from dy2st.jit import trace as tracing
 from dy2st.jit.known_run import UNSEEN, guarded, unseen
-from dy2st.runtime import interruptions
+from dy2st.runtime import interruptions, kept_programs
 from dy2st.runtime.interruptions import Interrupted, comes_from_handler, delivered, go_on
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
@@ -166,6 +167,42 @@ def test_a_signal_while_a_function_is_traced_arrives(handler: Any, monkeypatch: 
     for _ in range(4):
         assert net(x).tolist() == (2 * before).tolist()
     assert len(net.forward.program_cache) == 1
+
+
+@pytest.mark.parametrize("function", ["save", "load"])
+def test_a_signal_while_a_file_is_written_or_read_arrives(handler: Any, function: str, tmp_path: Any) -> None:
+    def handle(*_: Any) -> None:
+        raise KeyError("from the handler")
+
+    def change(*_: Any) -> Any:
+        signal.raise_signal(signal.SIGALRM)
+
+    handler(handle)
+    layer, spec = paddle.nn.Linear(2, 2), [paddle.static.InputSpec([None, 2])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saved_files, "to_metadata" if function == "save" else "called_functions", change)
+        if function == "load":
+            paddle.jit.save(paddle.nn.Linear(2, 2), tmp_path / "m", spec)
+        with pytest.raises(KeyError, match="from the handler"):
+            paddle.jit.save(layer, tmp_path / "m", spec) if function == "save" else paddle.jit.load(tmp_path / "m")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.dy2st"] * (function == "load")
+    assert signal.getsignal(signal.SIGALRM) is handle
+
+
+def test_a_signal_while_an_answer_is_kept_arrives(handler: Any) -> None:
+    class Made:
+        made_as = "of a test"
+
+    handler(raising)
+    with pytest.raises(TimeoutError, match="over time"):  # which is an OSError
+        kept_programs.answered(Made(), "a question", lambda: caught_here(signal.raise_signal, signal.SIGALRM))  # type: ignore[arg-type]
+
+
+def caught_here(function: Any, *args: Any) -> None:
+    try:
+        function(*args)
+    except OSError:
+        pass
 
 
 def test_a_signal_where_a_call_is_recognised_arrives(handler: Any) -> None:

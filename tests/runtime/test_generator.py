@@ -66,6 +66,41 @@ def test_no_two_threads_get_the_same_draw():
     assert len(set(draws)) == 200
 
 
+def test_what_is_drawn_beside_the_run_of_a_program_is_drawn_once():
+    generator, found = Generator(7), []
+
+    def draw():
+        found.append(generator.next()[1])
+        with generator.run() as (_, first):
+            generator.go_on_at(first + 5)
+        found.extend([first, generator.next()[1]])
+
+    with generator.run() as (seed, first):
+        in_threads(draw)
+        assert (seed, first, generator.get_state()) == (7, 0, (7, 0))
+        generator.go_on_at(3)
+    assert generator.next() == (7, 3)
+    assert len({*found, 0, 1, 2, 3}) == 7
+    assert max(found) < 2**63
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+def test_no_two_threads_get_the_same_draw_from_a_static_function(backend, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", backend)
+    draws, barrier = [], threading.Barrier(4)
+
+    @paddle.jit.to_static
+    def draw():
+        return paddle.rand([2])
+
+    def work():
+        barrier.wait()
+        draws.extend([draw().numpy().tobytes() for _ in range(200)])
+
+    in_threads(*[work] * 4)
+    assert len(set(draws)) == 800
+
+
 def test_a_generator_that_is_made_with_a_seed_begins_where_that_seed_begins():
     made = Generator(7)
     assert [made.next() for _ in range(2)] == [(7, 0), (7, 1)]
