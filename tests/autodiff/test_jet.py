@@ -12,10 +12,12 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
+from dy2st.ir.types import INT
 from dy2st.ir.verifier import verify
 from dy2st.runtime.interpreter import evaluate
 from dy2st.runtime.plan import compile_plan
 from tests.autodiff.building import POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
+from tests.autodiff.test_calls import call, descend, with_functions
 from tests.ops.evaluate import type_of
 from tests.ops.test_registry import cases, has_derivative, is_float
 from tests.passes.checked import optimised
@@ -201,6 +203,17 @@ def test_through_a_list():
 
     of, inputs = program([POINT, VECTOR], body), [np.array(0.5), np.array([0.3, -1.0])]
     same(coefficients(of, inputs, 4), nested(of, inputs, 4))
+
+
+@pytest.mark.parametrize("depth", [0, 3])
+def test_through_a_function_that_calls_itself(depth):
+    of = with_functions(
+        [POINT, VECTOR, INT],
+        lambda b, t, x, n: b.mul(call(b, "descend", n, b.mul(x, t), x), b.exp(t)),
+        descend=([INT, VECTOR, VECTOR], descend),
+    )
+    inputs = [np.array(0.5), np.array([0.3, -1.0, 2.0]), depth]
+    same(coefficients(of, inputs, 3), nested(of, inputs, 3))
 
 
 def test_no_elements():

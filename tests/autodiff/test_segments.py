@@ -13,11 +13,11 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
-from dy2st.ir.types import INT
+from dy2st.ir.types import INT, TensorType
 from dy2st.ops.host_call import Host
 from dy2st.runtime.plan import compile_plan
 from tests.autodiff.building import VECTOR, N, cond, counted_while, empty_list, program, while_loop
-from tests.autodiff.checking import check, dense, pulled, same
+from tests.autodiff.checking import check, dense, gradient_program, pulled, same
 
 X = np.array([0.3, -0.7, 1.2])
 Y = np.array([0.5, 0.4, -0.2])
@@ -87,6 +87,17 @@ def test_extents_that_change_from_turn_to_turn():
         return while_loop(b, [b.scalar(0), x], lambda b, i, s: b.scalar_lt(i, n), turn, changing=True)[1]
 
     check(with_policy(program([INT, VECTOR], body), "sqrt"), 4, X, order=2)
+
+
+def test_what_a_loop_carries_first_keeps_its_extents():
+    def body(b, n, x):
+        turn = lambda b, s, i: [b.mul(b.tanh(s), s), b.scalar_add(i, 1)]
+        return while_loop(b, [b.sin(x), b.scalar(0)], lambda b, s, i: b.scalar_lt(i, n), turn)[0]
+
+    made = with_policy(program([INT, VECTOR], body), 2)
+    check(made, 5, X)
+    segment = next(f for name, f in gradient_program(made).functions.items() if "segment" in name)
+    assert {str(v.type) for v in segment.arguments if isinstance(v.type, TensorType)} == {"float64[N]"}
 
 
 def test_lists_that_a_loop_carries():

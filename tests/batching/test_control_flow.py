@@ -8,6 +8,7 @@ from dy2st.dtypes import float64
 from dy2st.ir.types import BOOL, INT, ListType, TensorType, optional
 from dy2st.runtime.interpreter import evaluate
 from tests.autodiff.building import LIST, POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
+from tests.autodiff.test_calls import call, descend, with_functions
 from tests.batching.lanes_of import check
 
 XS = [np.array([0.3, -0.7]), np.array([1.5, 2.0]), np.array([-4.0, 0.5])]
@@ -189,6 +190,44 @@ def test_nested_loops_whose_lanes_part():
         return counted_while(b, 3, [x], turn)
 
     check(program([VECTOR, POINT], body), lanes([np.array(v) for v in (1.0, 50.0, 7.0)]), [True, True])
+
+
+@pytest.mark.parametrize("depths", [[2, 2, 2], [0, 3, 1]])
+def test_a_function_that_calls_itself_is_one_for_all_lanes(depths):
+    of = with_functions(
+        [VECTOR, INT],
+        lambda b, x, n: call(b, "descend", n, x, b.exp(x)),
+        descend=([INT, VECTOR, VECTOR], descend),
+    )
+    made = check(of, lanes(depths), [True, len({*depths}) > 1])
+    assert sum("__vmap" in name for name in made.functions) == 1
+    assert "counted_while" not in names(made)
+
+
+def test_numbers_of_the_lanes_in_a_list_are_one_column():
+    def body(b, n):
+        items = b.list_append(b.list_append(b.emit("list_new", [], {"type": ListType(INT)}), n), b.scalar(5))
+        items = b.list_set(items, b.scalar(1), b.scalar_mul(n, 2))
+        items = b.list_insert(items, b.scalar(0), b.scalar_add(n, 1))
+        return [b.list_get(items, b.scalar(k)) for k in range(3)]
+
+    made = check(program([INT], body), [[3], [-1], [7]], [True])
+    assert "counted_while" not in names(made)
+
+
+@pytest.mark.parametrize("turns", [[3, 3, 3], [1, 4, 2]])
+def test_a_list_that_the_loop_which_reads_it_hands_on(turns):
+    def body(b, x, n):
+        def turn(b, i, tape):
+            return [b.scalar_add(i, 1), b.list_append(tape, b.mul(b.use(x), b.scalar_to_tensor(i, dtype=float64)))]
+
+        start = [b.scalar(0), empty_list(b)]
+        count, tape = while_loop(b, start, lambda b, i, _: b.scalar_lt(i, b.use(n)), turn)
+        read = lambda b, i, total, _: [b.add(total, b.list_get(b.use(tape), i)), b.use(tape)]
+        total, kept = counted_while(b, count, [x, empty_list(b)], read)
+        return [total, b.list_len(kept)]
+
+    check(program([VECTOR, INT], body), lanes(turns), [True, True])
 
 
 def test_a_list_read_at_a_place_of_its_own():

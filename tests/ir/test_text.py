@@ -164,6 +164,14 @@ def test_text_that_is_no_program(text: str, message: str) -> None:
         parse(text)
 
 
+def test_blocks_are_read_as_deep_as_is_allowed() -> None:
+    text = "return %x"
+    for _ in range(199):
+        inner = f"then(%x: float32[2], %p: bool) {{ {text} }} else(%x: float32[2], %p: bool) {{ return %x }}"
+        text = f"%y: float32[2] = cond(%p, %x, %p) {{ {inner} }} return %y"
+    parse(f"program main\nfunc main(%x: float32[2], %p: bool) {{ {text} }}\n")
+
+
 def test_an_error_points_at_the_place() -> None:
     with pytest.raises(ProgramSyntaxError) as info:
         parse(LINE.replace("neg(%x)", "neg(%z)"))

@@ -76,6 +76,33 @@ def test_backward(t):
     assert found[1] == found[0] == ([8.0, -4.0] if t else None)
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda x: paddle.split(x, 3),
+        lambda x: paddle.unbind(x, 1),
+        lambda x: paddle.linalg.svd(x),
+        lambda x: paddle.linalg.qr(x),
+        lambda x: paddle.linalg.eigh(x + x.t()),
+        lambda x: paddle.linalg.slogdet(x),
+        lambda x: paddle.topk(x, 2),
+    ],
+)
+def test_one_of_several_results_is_used_in_a_branch_alone(parts):
+    def f(x, c):
+        first, second = parts(x)[:2]
+        y = (first * first).sum()
+        if c > 0:
+            y = y + (second * second * second).sum()
+        return paddle.grad(y, x)[0]
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    for c in (1.0, -1.0, 2.0):
+        x = paddle.to_tensor(np.array([[1.0, 2.0, 3.5], [4.0, 1.0, 0.3], [0.7, 2.0, 9.0]]), stop_gradient=False)
+        found, wanted = (g(x, paddle.to_tensor(c)).numpy() for g in (static, f))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
+
+
 def lists_under_keys_of_the_run(x, c):
     found = {"a": [x], "n": {}}
     for i in range(3):

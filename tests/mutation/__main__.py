@@ -2,6 +2,7 @@
 
     python -m tests.mutation --watch                   # note which test runs which line: minutes, once
     python -m tests.mutation [--count N] [--seed N] [--only dy2st/passes] [--stages lines cases programs]
+    python -m tests.mutation --again               # those that survivors.md has open
 
 Exit status 1 where less than 95 % are noticed, or listed in survivors.md with the reason why they cannot be.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.judging import STAGES, Judge, Map
-from tests.mutation.mutants import Mutant, one_of
+from tests.mutation.mutants import Mutant, named, one_of
 from tests.mutation.watching import ROOT
 
 PLACES = {
@@ -30,6 +31,8 @@ PLACES = {
     "ir": ("ir",),
 }
 """Where changes are made, as many in each; a file is of the last place that has it."""
+ESTIMATES = ("runtime/interpreted_time.py", "runtime/cpu/rules/loop_cost.py")
+"""Files that only guess how long something takes: whatever they answer, every result is the same."""
 WATCHED = ROOT / ".pytest_cache" / "d" / "dy2st-lines.json"
 LISTED = Path(__file__).parent / "survivors.md"
 GOAL = 0.95
@@ -43,6 +46,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a folder or file of the package")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES))
     parser.add_argument("--seconds", type=float, default=20.0, help="of the CPU for the tests of one stage")
+    parser.add_argument("--again", action="store_true", help="judge what survivors.md has open")
     parser.add_argument("--watch", action="store_true", help="note anew which test runs which line")
     options = parser.parse_args()
     if options.watch or not WATCHED.exists():
@@ -57,7 +61,7 @@ def main() -> int:
         judged.append((place(path), by, f"{mutant.name(path)}    (line {mutant.line})"))
         print(f"{time.strftime('%H:%M:%S')} {by or 'SURVIVED'} <- {judged[-1][2]}", flush=True)
 
-    changes = choose(options.count, options.seed, options.only)
+    changes = still_open(listed) if options.again else choose(options.count, options.seed, options.only)
     judge = Judge(Map(WATCHED), changes, tell, options.stages, options.seconds)
     pytest.main(["-q", "-s", str(ROOT / "tests")], plugins=[judge])
     return report(judged)
@@ -101,8 +105,18 @@ def choose(count: int, seed: int, only: str) -> list[tuple[Path, Mutant]]:
     return [(path, mutant) for (path, _), mutant in chosen.items()]
 
 
+def still_open(listed: str) -> list[tuple[Path, Mutant]]:
+    """Return the changes in the last part of survivors.md, as far as there still is such code."""
+    names = listed.rpartition("```text\n")[2].partition("```")[0].splitlines()
+    paths = [Path(name.partition(" ")[0]) for name in names]
+    found = [(p, named((ROOT / p).read_text(), p, name)) for p, name in zip(paths, names, strict=True)]
+    return [(path, mutant) for path, mutant in found if mutant is not None]
+
+
 def place(path: Path) -> str:
-    """Return the name of the place that a file is of; empty for others."""
+    """Return the name of the place that a file is of; empty for others, and for `ESTIMATES`."""
+    if "/".join(path.parts[1:]) in ESTIMATES:
+        return ""
     folder = "/".join(path.parts[1:-1]) + "/"
     return next((name for name, tops in reversed(PLACES.items()) if any(folder.startswith(f"{t}/") for t in tops)), "")
 

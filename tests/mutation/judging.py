@@ -215,7 +215,8 @@ def _failed(child: int, reads: int) -> str:
 def near(changed: Path) -> list[str]:
     """Return the test files of the module's name, and those that import it."""
     module = ".".join(changed.with_suffix("").parts)
-    imports = re.compile(rf"\b(from|import) {re.escape(module)}\b")
+    package, _, name = map(re.escape, module.rpartition("."))
+    imports = re.compile(rf"\b(from|import) {re.escape(module)}\b|\bfrom {package} import [^\n(]*\b{name}\b")
     named = f"test_{changed.stem}.py"
     return sorted(p for p, text in _texts().items() if p.endswith("/" + named) or imports.search(text))[:6]
 

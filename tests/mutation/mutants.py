@@ -10,7 +10,7 @@ part        an element of a tuple or list of names left out
 Left alone is what says or costs something and decides nothing (`_is_no_rule`):
 
 1. Texts: docstrings, annotations, f-strings, `__repr__`, what a `raise` or a warning says; exported names; the samples
-   of ops, which are data of tests.
+   of ops and the `domain` that they are taken from, which are data of tests.
 2. What only chooses the quicker of two right ways. By the names that the code gives it: functions of cost, worth and
    pay; integers of the module with COST, MOST, LEAST, SMALL or the like in their names; and whether exactly such a
    number of something is still few. Arguments of `cache` likewise. That the choice is taken at all stays a rule.
@@ -44,7 +44,7 @@ SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
 CHECKS = ("strict", "frozen", "slots", "repr")
 _TOLD = 24
 """So long a change needs no line to be known by."""
-TEXTS = ("__repr__", "__str__", "__all__", "samples", "_examples")
+TEXTS = ("__repr__", "__str__", "__all__", "samples", "_examples", "domain")
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,37 @@ class Mutant:
 def one_of(source: str, choose: Callable[[int], int]) -> Mutant | None:
     """Return a change of a file; `choose(n)` gives a number below n. None where there is none."""
     tree = ast.parse(source)
-    changes = [(node, lines, *change) for node, lines in _rules(tree, (1, 1)) for change in _changes(node)]
+    changes = [*_all(tree)]
     while changes:
-        node, lines, kind, replacement = changes.pop(choose(len(changes)))
-        made = _replaced(source, node, replacement)
+        made = _mutant(source, tree, *changes.pop(choose(len(changes))))
         if made is not None:
-            after = "(left out)" if isinstance(replacement, ast.Pass) else ast.unparse(replacement)
-            line: int = node.lineno  # type: ignore[attr-defined]
-            text = source.splitlines()[line - 1].strip()
-            return Mutant(
-                kind, line, _function(tree, line), text, lines, _first_line(ast.unparse(node)), _first_line(after), made
-            )
+            return made
     return None
+
+
+def named(source: str, path: Path, name: str) -> Mutant | None:
+    """Return the change of a file that is called so; None where the code is another by now."""
+    tree = ast.parse(source)
+    made = (_mutant(source, tree, *change) for change in _all(tree))
+    return next((one for one in made if one is not None and one.name(path) == name), None)
+
+
+def _all(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[int, int], str, ast.AST]]:
+    for node, lines in _rules(tree, (1, 1)):
+        for kind, replacement in _changes(node):
+            yield node, lines, kind, replacement
+
+
+def _mutant(
+    source: str, tree: ast.Module, node: ast.AST, lines: tuple[int, int], kind: str, by: ast.AST
+) -> Mutant | None:
+    made = _replaced(source, node, by)
+    if made is None:
+        return None
+    line: int = node.lineno  # type: ignore[attr-defined]
+    text = source.splitlines()[line - 1].strip()
+    after = "(left out)" if isinstance(by, ast.Pass) else _first_line(ast.unparse(by))
+    return Mutant(kind, line, _function(tree, line), text, lines, _first_line(ast.unparse(node)), after, made)
 
 
 def _rules(node: ast.AST, lines: tuple[int, int]) -> Iterator[tuple[ast.AST, tuple[int, int]]]:

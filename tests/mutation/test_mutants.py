@@ -6,10 +6,10 @@ import json
 import random
 from pathlib import Path
 
-from tests.mutation.__main__ import choose, place
+from tests.mutation.__main__ import ESTIMATES, choose, place, still_open
 from tests.mutation.exchanging import exchanged, functions
 from tests.mutation.judging import Map, near
-from tests.mutation.mutants import Mutant, one_of
+from tests.mutation.mutants import Mutant, named, one_of
 from tests.mutation.watching import ROOT, checksum
 
 SOURCE = """
@@ -110,8 +110,24 @@ def test_a_file_is_of_the_innermost_place() -> None:
     assert place(Path("dy2st/cli.py")) == ""
 
 
+def test_what_only_guesses_is_no_place():
+    assert {place(Path("dy2st") / name) for name in ESTIMATES} == {""}
+    assert all((ROOT / "dy2st" / name).exists() for name in ESTIMATES)
+
+
 def test_the_nearest_tests_have_the_name_of_the_file_or_import_it() -> None:
     assert "tests/passes/test_licm.py" in near(Path("dy2st/passes/licm.py"))
+    pieces = Path("dy2st/runtime/cpu/math/piece_coefficients.py")
+    assert "tests/runtime/cpu/math/test_pieces.py" in near(pieces)
+
+
+def test_what_survivors_md_has_open_is_found_again():
+    kind = next(one for one in all_changes(SOURCE) if one.before == "not known")
+    path = Path("dy2st/derivative.py")
+    assert named(SOURCE, path, kind.name(path)) == kind
+    assert named(SOURCE, path, "something else") is None
+    text = "`not open`\n```text\n" + "\n".join(one.name(p) for p, one in choose(2, 3, "dy2st/passes")) + "\n```\n"
+    assert [one for _, one in still_open(text)] == [one for _, one in choose(2, 3, "dy2st/passes")]
 
 
 def test_tests_that_run_the_line_are_run_the_nearest_and_the_shortest_first(tmp_path: Path) -> None:

@@ -109,6 +109,22 @@ func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %mas
     )
 
 
+MASK_GRAD = """
+func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %a: float32[1, 5], %c: float32[2, 3, 2]) {
+  %m: float32[2, 3, 5] = broadcast(%a) {shape=(2, 3, 5)}
+  %g: float32[2, 3, 5] = attention_mask_grad(%q, %k, %v, %c, %m) {causal=false}
+  %s: float32[1, 5] = sum_to(%g) {shape=(1, 5)}
+  return RESULTS
+}
+"""
+
+
+def test_a_cotangent_of_a_mask_is_that_of_what_was_broadcast_where_it_is_only_added_up():
+    made = program(MASK_GRAD.replace("RESULTS", "%s"))
+    assert ATTEND.apply(made)
+    stays(ATTEND, MASK_GRAD.replace("RESULTS", "%s, %g"))
+
+
 def test_inside_a_branch():
     made = program("""
 func main(%c: bool[], %x: float32[2, 3, 3]) {

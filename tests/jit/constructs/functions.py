@@ -357,6 +357,16 @@ def recursion_on_a_captured_tensor_also_in_a_branch(x, k):
     return y
 
 
+@case(POS, NEG, holds="call")
+def recursion_on_a_number_beside_one_that_stays(x):
+    def grow(v, turns, axis):
+        if v.sum() < 100 and turns < 5:
+            return grow(paddle.concat([v, v], axis=axis), turns + 1, axis)
+        return v * turns
+
+    return grow(x, 0, 0)
+
+
 @case(POS, NEG)
 def walrus_in_a_ternary_of_a_lambda(x):
     pick = lambda v, keep: (w := v * 2) + w if keep else v
