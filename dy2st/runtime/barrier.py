@@ -28,7 +28,7 @@ from dy2st.runtime.container_classes import is_of_users_class, plain_content
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.impure import OF_ARRAYS
 from dy2st.runtime.made_in_branch import is_plain_object
-from dy2st.runtime.reach import ELEMENTS, Reach, is_atom, refuse, refuse_change
+from dy2st.runtime.reach import ELEMENTS, Reach, is_atom, of_class, refuse, refuse_change
 from dy2st.runtime.tensor import Tensor, needs_value
 
 _QUIET = (StopIteration, KeyError, IndexError, RecursionError)
@@ -37,7 +37,8 @@ _QUIET = (StopIteration, KeyError, IndexError, RecursionError)
 
 def natively(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call `f` as it is, behind the barrier."""
-    roots = [x for x in (f, *args, *keywords.values()) if not is_atom(x)]
+    given = (f, *args, *keywords.values())
+    roots = [x for x in given if not is_atom(x)] + [i for x in given if isinstance(x, type) for i in of_class(x)]
     owner = getattr(f, "__self__", None)
     _refuse_hidden(trace, owner, getattr(f, "__name__", ""))
     if owner is not None and not is_atom(owner):

@@ -24,6 +24,7 @@ from dy2st.runtime.convert_access import del_plain_attr, set_as_object
 from dy2st.runtime.convert_if import switch
 from dy2st.runtime.convert_itertools import ITERTOOLS
 from dy2st.runtime.convert_recursion import call_function
+from dy2st.runtime.dataclass_init import init_of_dataclass, is_of_dataclass
 from dy2st.runtime.impure import refuse_debugger, refuse_impure
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.math_functions import MATH
@@ -77,6 +78,8 @@ def _call_of(trace: Any, f: Any) -> Callable[..., Any]:
     if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
         managers = contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
         return functools.partial(_new_manager, trace, managers)
+    if is_of_dataclass(f):
+        return functools.partial(init_of_dataclass, trace, f)
     return functools.partial(call_function, trace, f)
 
 
@@ -242,8 +245,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
             callable_for(trace, type(made).__init__)(made, *args, **keywords)
         return made
     if not _is_made_by_init(kind) or not (is_container or convertible(init)):
-        keeps = hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__post_init__")  # it reads nothing
-        made = kind(*args, **keywords) if keeps else natively(trace, kind, *args, **keywords)
+        made = natively(trace, kind, *args, **keywords)
     else:
         made = bare(kind)
         trace.constructing.add(id(made))
@@ -252,7 +254,7 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
             if is_container:
                 init_of_kind(trace, made, *args, **keywords)
             else:
-                call_function(trace, init, made, *args, **keywords)
+                _call_of(trace, init)(made, *args, **keywords)
         finally:
             trace.constructing.discard(id(made))
     left = trace.log.take_attributes(made)
@@ -267,13 +269,11 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
 
 def _is_made_by_init(kind: type[Any]) -> bool:
     """Say whether a new instance is an empty object and what the `__init__` that the user wrote does with it."""
-    generated = getattr(kind, "__dataclass_params__", None)
     is_container = issubclass(kind, CONTAINERS)
     return (
         kind.__new__ is (library_kind(kind) if is_container else object).__new__
         and type(kind).__call__ is type.__call__
         and (kind.__dictoffset__ != 0 or bool(slots_of(kind)) or is_container)
-        and not (generated is not None and generated.init)
     )
 
 

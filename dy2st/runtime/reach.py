@@ -99,7 +99,7 @@ class Reach:
             thing = Object(trace, x)
             self.things.append(thing)
             users = thing.users
-            return [*((i, outside and not users) for i in thing.shown.values()),
+            return [*((i, outside and not users) for i in thing.shown.values()), *((i, True) for i in of_class(type(x))),
                     *((i, outside) for i in ([] if users else gc.get_referents(x)))]  # fmt: skip
         return [(i, outside) for i in gc.get_referents(x)]
 
@@ -124,6 +124,14 @@ def _of_function(f: types.FunctionType) -> Iterator[Any]:
         found = f.__globals__.get(name)
         if isinstance(found, (*CONTAINERS, *ELEMENTS)) or is_plain_object(found):
             yield found
+
+
+def of_class(kind: Any) -> Iterator[Any]:
+    """Return what the special methods that the user wrote for a class name from outside: code may run them unseen."""
+    for base in kind.__mro__:
+        for name, f in vars(base).items() if not is_plain_module(base.__module__) else ():
+            if isinstance(f, types.FunctionType) and name.startswith("__"):
+                yield from _of_function(f)
 
 
 class Container:

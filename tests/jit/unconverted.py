@@ -133,13 +133,14 @@ def outside(module: dict[str, Any]) -> Any:
 def run(module: dict[str, Any], f: Callable[..., Any]) -> list[Any]:
     """Call a function; return what each call gave, printed, and left outside."""
     found: list[Any] = []
+    taken = module["f"].__code__.co_argcount
     for k, values in enumerate(CALLS):
         items: list[Any] = [1, 2]
         x = paddle.to_tensor(list(values))
         printed = io.StringIO()
         try:
             with redirect_stdout(printed):
-                result = seen(f(x, k, items))
+                result = seen(f(*(x, k, items)[:taken]))
         except Exception as error:
             result = f"raised {type(error).__name__}"
         found.append((result, printed.getvalue(), seen(items), outside(module)))
@@ -148,8 +149,12 @@ def run(module: dict[str, Any], f: Callable[..., Any]) -> list[Any]:
 
 def compared(name: str, position: str, folder: Path) -> tuple[str, list[str], list[Any], list[Any]]:
     """Return how a form went: "same", "fell back", or "differs", the warnings, and both lists of what was seen."""
-    text = source(FORMS[name], position)
-    stem = f"unconverted_{name}_{position}"
+    return compared_sources(source(FORMS[name], position), f"{name}_{position}", folder)
+
+
+def compared_sources(text: str, name: str, folder: Path) -> tuple[str, list[str], list[Any], list[Any]]:
+    """Return how the function `f` of a module went, as `compared` does."""
+    stem = f"unconverted_{name}"
     eager = imported(text, folder / f"{stem}_eager.py")
     static = imported(text, folder / f"{stem}_static.py")
     with warnings.catch_warnings():
