@@ -56,7 +56,7 @@ def lacking(obj: Any, name: str) -> Any:
 
 def of_class(trace: Any, obj: Any, name: str) -> Any:
     """Return what `obj.name` gives where the instance has no such attribute; AttributeError as Python words it."""
-    if (computed := computed_attribute(obj, name)) is not None:
+    if (computed := computed_attribute(obj, name, False)) is not None:
         return computed(trace, obj)
     found = class_attribute(type(obj), name)
     if found is not MISSING and not hasattr(type(found), "__objclass__"):  # the class describes a slot
@@ -101,16 +101,20 @@ def real_attribute(obj: Any, name: str) -> Any:
         return MISSING
 
 
-def computed_attribute(obj: Any, name: str) -> Callable[[Any, Any], Any] | None:
-    """Return what computes an attribute where the user's class does: a property, a descriptor written in Python."""
+def computed_attribute(obj: Any, name: str, own: bool | None = None) -> Callable[[Any, Any], Any] | None:
+    """Return what computes an attribute where the user's class does: a property, a descriptor written in Python.
+
+    `own` says whether the instance has one under that name; without it, what stands on the real object does.
+    """
     kind = type(obj)
+    own = name in attributes(obj) if own is None else own
     made: Any = MISSING if isinstance(obj, type) else class_attribute(kind, name)
     if isinstance(made, property) and made.fget is not None:
         return lambda trace, x: trace.callable(made.fget)(x)
-    own = users_function(type(made), "__get__")
-    if own is not None and (hasattr(type(made), "__set__") or name not in attributes(obj)):
-        return lambda trace, x: trace.callable(own)(made, x, kind)
-    if isinstance(made, cached_property) and name not in attributes(obj):
+    get = users_function(type(made), "__get__")
+    if get is not None and (hasattr(type(made), "__set__") or not own):
+        return lambda trace, x: trace.callable(get)(made, x, kind)
+    if isinstance(made, cached_property) and not own:
         compute: Any = made.func
         return lambda trace, x: _kept(trace, x, name, trace.callable(compute)(x))
     return None
