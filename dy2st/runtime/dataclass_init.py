@@ -26,7 +26,8 @@ def init_of_dataclass(trace: Any, f: FunctionType, made: Any, /, *args: Any, **k
     try:
         given = inspect.signature(f).bind(made, *args, **keywords).arguments
     except TypeError:
-        return f(made, *args, **keywords)  # Python words the error
+        f(made, *args, **keywords)  # Python words the error
+        raise
     absent = types_of("dataclasses:_MISSING_TYPE")
     init_vars: list[Any] = []
     for name, field in owner.__dataclass_fields__.items():
