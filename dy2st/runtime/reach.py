@@ -99,7 +99,8 @@ class Reach:
             thing = Object(trace, x)
             self.things.append(thing)
             users = thing.users
-            return [*((i, outside and not users) for i in thing.shown.values()), *((i, True) for i in of_class(type(x))),
+            return [*((i, outside and not users) for i in thing.shown.values()),
+                    *((i, True) for i in of_class(type(x))),
                     *((i, outside) for i in ([] if users else gc.get_referents(x)))]  # fmt: skip
         return [(i, outside) for i in gc.get_referents(x)]
 

@@ -1,4 +1,4 @@
-"""Whole modules with objects of Python in branches and loops, from `python_objects.txt`: five calls are as eager ones."""
+"""Modules with objects of Python in branches and loops, from `python_objects.txt`: five calls are as eager ones."""
 
 from pathlib import Path
 
