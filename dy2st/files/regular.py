@@ -10,15 +10,13 @@ FileFormatError, whatever it was inside.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from dy2st.errors import FileFormatError
-
-_LIMIT_OF_GROUP = "/sys/fs/cgroup/memory.max"
+from dy2st.runtime.budget import memory_of_machine
 
 
 @contextlib.contextmanager
@@ -50,18 +48,3 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
 
 def _open(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-@functools.cache
-def memory_of_machine() -> int:
-    """Return how many bytes this process may have at most; where nothing says it, what addresses can tell apart."""
-    try:
-        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        found = 1 << 47
-    try:
-        with open(_LIMIT_OF_GROUP, encoding="ascii") as file:
-            text = file.read().strip()
-    except OSError:
-        return found
-    return min(found, int(text)) if text.isdigit() else found

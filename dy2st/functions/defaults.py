@@ -11,6 +11,7 @@ from dy2st.dtypes import DType
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.operands import default_dtype
 from dy2st.ir.context import current
+from dy2st.runtime import budget
 
 
 def set_default_dtype(d: Any) -> None:
@@ -78,9 +79,14 @@ def _checked(dtype: Any, name: str, kinds: str) -> DType:
 
 
 def set_flags(flags: dict[str, Any]) -> None:
-    """Remember flags by name; none of them changes what is computed."""
+    """Remember flags by name; none of them changes what is computed.
+
+    `FLAGS_cpu_memory_limit_mb` is how many MiB a run of a Program holds at most, beside its inputs: MemoryError then.
+    """
     if not isinstance(flags, dict):
         raise TypeError(f"set_flags() needs a dict, not {type(flags).__name__}")
+    if budget.FLAG in flags:
+        budget.set_mebibytes(flags[budget.FLAG])
     process = current().process
     process.flags = {**(process.flags or {}), **flags}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -10,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.ir.types import ListType, ScalarType, TensorType
+from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.ops.exceptions import handed_over
 from dy2st.runtime.block_plan import BlockPlan, call_step, cond_step, for_step, try_step, while_step
+from dy2st.runtime.budget import SMALL
 from dy2st.runtime.interpreter import single
 from dy2st.runtime.kernels import bare_ufunc, kernel
 from dy2st.runtime.ownership import Lives, Owned, hands_over, is_container, is_written, keeps, makes, once, shows
 from dy2st.runtime.registers import Frame, worth_clearing
 from dy2st.runtime.results import read_only
-from dy2st.runtime.steps import Step, clear_step, several_step, store_step, ufunc_step
+from dy2st.runtime.steps import Step, clear_step, counted_step, several_step, store_step, ufunc_step
 from dy2st.runtime.written_in_try import may_write
 
 Flags = tuple[bool, ...]
@@ -123,6 +125,9 @@ class _BlockCompiler:
         }
         make = makers.get(operation.op.name, self._plain)
         step = make(operation, operands, slots, given_up)
+        counted = [self.frame.slot[v] for v in operation.results if _may_be_large(v.type)]
+        if counted and not operation.blocks and operation.op.name != "call":
+            step = counted_step(step, counted)
         self.plan.where[step] = operation.location
         self.steps.append(step)
         unused = [v for v in operation.results if v not in self.lives.last]
@@ -268,6 +273,13 @@ class _BlockCompiler:
 def _copying(f: Any) -> Any:
     """Return `f` with a copy of its result, which may be a view."""
     return lambda *operands: f(*operands).copy()
+
+
+def _may_be_large(t: Type) -> bool:
+    """Say whether values of a type may take memory that is to be counted."""
+    if isinstance(t, TensorType) and all(isinstance(e, int) for e in t.shape):
+        return math.prod(e for e in t.shape if isinstance(e, int)) * t.dtype.itemsize >= SMALL
+    return isinstance(t, (ListType, TensorType))
 
 
 def _unwrapping(f: Any) -> Any:

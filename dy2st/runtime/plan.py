@@ -24,6 +24,7 @@ import numpy as np
 from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.block_compiler import Functions
+from dy2st.runtime.budget import Meter, here
 from dy2st.runtime.results import keeps_memory, released
 
 
@@ -46,8 +47,12 @@ class Plan:
         """
         if len(inputs) != self._arity:
             raise ValueError(f"the Program takes {self._arity} inputs {self._names}, not {len(inputs)}")
-        with np.errstate(all="ignore"):
-            results = self._entry.run(inputs)
+        outer, here.meter = here.meter, Meter(inputs)
+        try:
+            with np.errstate(all="ignore"):
+                results = self._entry.run(inputs)
+        finally:
+            here.meter = outer
         return [r if free else released(r, self._constants) for r, free in zip(results, self._free, strict=True)]
 
 

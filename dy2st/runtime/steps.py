@@ -7,6 +7,7 @@ when the plan is made is decided here, so that a step costs little more than its
                  arrays
 - `store_step`   any other op with one result; `array` is xp.asarray where NumPy may give a scalar for a 0-D tensor
 - `several_step` an op with several results, or none
+- `counted_step` does another one and counts what it made (budget.py)
 - `clear_step`   forgets registers whose values are dead, so that their memory is free for what follows
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.runtime.budget import here
 from dy2st.runtime.kernels import ELLIPSIS_OUT
 
 Registers = list[Any]
@@ -160,6 +162,19 @@ def several_step(f: Callable[..., Any], slots: Sequence[int], outs: Sequence[int
     def step(r: Registers) -> None:
         for out, point, made in zip(outs, rank0, f(*read(r)), strict=True):
             r[out] = xp.asarray(made) if point else made
+
+    return step
+
+
+def counted_step(made: Step, outs: Sequence[int]) -> Step:
+    """Return a step that looks at what another one has stored; MemoryError where a run may not hold it."""
+
+    def step(r: Registers) -> None:
+        made(r)
+        meter = here.meter
+        if meter is not None:
+            for out in outs:
+                meter.look(r[out])
 
     return step
 

@@ -7,6 +7,7 @@ import functools
 import weakref
 from collections.abc import Callable
 
+from dy2st.runtime import budget
 from dy2st.runtime.cpu.calls import stacks as stacks  # native code finds what it provides
 from dy2st.runtime.cpu.calls import support
 from dy2st.runtime.cpu.calls.host import Calls, Run
@@ -19,6 +20,7 @@ from dy2st.runtime.cpu.memory.blocks import (
     ERROR,
     HOST,
     LIBRARY,
+    LIMIT,
     MOST_PARTS,
     PARTS,
     PEAK,
@@ -45,6 +47,7 @@ class Context:
             ALLOCATE: support.allocator(),
             CONSTANTS: constants,
             LIBRARY: library,
+            LIMIT: budget.address(),
         }
         for field, value in fields.items():
             self._memory[field // _WORD] = value
@@ -63,7 +66,7 @@ class Context:
     def clear(self) -> None:
         """Give all memory back and forget the run: after an error, some of it may still count holders."""
         _give_back(self._memory, self._free)
-        kept = {field: self._memory[field // _WORD] for field in (HOST, RUN, ALLOCATE, CONSTANTS, LIBRARY)}
+        kept = {field: self._memory[field // _WORD] for field in (HOST, RUN, ALLOCATE, CONSTANTS, LIBRARY, LIMIT)}
         ctypes.memset(self.address, 0, CONTEXT_BYTES)
         for field, value in kept.items():
             self._memory[field // _WORD] = value

@@ -6,10 +6,12 @@ import ctypes
 import functools
 from collections.abc import Callable
 
+from dy2st.runtime import budget
 from dy2st.runtime.cpu.kept.products import Product
 from dy2st.runtime.cpu.machine_code.engine import Code, load, named_product, provide
 from dy2st.runtime.cpu.memory.blocks import DECLARED, FUNCTIONS, GUARDED
 from dy2st.runtime.cpu.memory.bringing_in import AHEAD
+from dy2st.runtime.cpu.memory.budget import GUARDED_MAKING, MAKING
 from dy2st.runtime.cpu.memory.guarded_blocks import BLOCKS, are_guarded
 from dy2st.runtime.cpu.memory.large_blocks import LARGE
 
@@ -58,7 +60,7 @@ def _made(guarded: bool) -> Code:
 
 
 def _text(guarded: bool) -> str:
-    functions, blocks = (GUARDED, BLOCKS) if guarded else (FUNCTIONS, LARGE + AHEAD)
+    functions, blocks = (GUARDED, BLOCKS + GUARDED_MAKING) if guarded else (FUNCTIONS, LARGE + AHEAD + MAKING)
     return "\n".join((DECLARED, *functions.values(), blocks, _TEXT))
 
 
@@ -89,10 +91,10 @@ def _push() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
 
 
 def allocate(context: int, size: int) -> int:
-    """Return the address of a new block of a context; MemoryError when there is no memory."""
+    """Return the address of a new block of a context; MemoryError when there is no memory, or no budget."""
     block = _allocate(_code().address("dy2st.export.allocate"))(context, size)
     if not block:
-        raise MemoryError(f"no memory for {size} bytes")
+        raise MemoryError(f"no memory for {size} bytes in a run that may hold {budget.limit()}: {budget.HOW}")
     return int(block)
 
 
@@ -107,8 +109,8 @@ def address(name: str) -> int:
 
 
 def allocator() -> int:
-    """Return the address of the function that memory for blocks comes from, `void *(alignment, bytes)`."""
-    return _code().address("dy2st.export.new")
+    """Return the address of the function that makes blocks, `void *(context, bytes, size class)`."""
+    return _code().address("dy2st.export.make")
 
 
 def freer() -> Callable[[ctypes.c_void_p], object]:

@@ -4,7 +4,7 @@ A block is 64 bytes of head and then its content, which therefore is aligned to 
 at a time, so counting needs no atomic instructions. A null block is somebody else's memory (an argument, a constant):
 it is never counted, never written into and never freed.
 
-    context   0 `Run.call`  8 id of the run  16 aligned_alloc  24 calls in progress  32 rows of constants
+    context   0 `Run.call`  8 id of the run  16 makes blocks (budget.py)  24 calls in progress  32 rows of constants
               40 blocks ever made  48 addresses of library kernels  56 where the stack began  64 how many runs began
               72 when Python last looked at signals
               80 the error that it raised then: its kind, itself, its traceback
@@ -13,7 +13,8 @@ it is never counted, never written into and never freed.
               136 whether the thread that called it works on the part;  144 whether parts are to end
               152 the arguments, and behind them an object that is held as if nobody else held it (overwriting.py)
               160 the plate (entry.py)
-              168... free blocks, one list a size class
+              168 bytes of all blocks  176 where the most of them stands (budget.py)  184 how many a part may have
+              192... free blocks, one list a size class
     block     0 holders  8 size class  16 next free block  24 the block made before  32 the block made after
 """
 
@@ -22,7 +23,8 @@ from __future__ import annotations
 HOST, RUN, ALLOCATE, DEPTH, CONSTANTS, BLOCKS, LIBRARY, STACK, TURN, LOOKED, ERROR = range(0, 88, 8)
 LIVE, PEAK = ERROR + 24, ERROR + 32
 PARTS, PARENT, CALLER, STOP, OBJECTS, PLATE = range(PEAK + 8, PEAK + 56, 8)
-FREE = PLATE + 8
+BYTES, LIMIT, SHARE = range(PLATE + 8, PLATE + 32, 8)
+FREE = SHARE + 8
 CLASSES = 256
 CONTEXT_BYTES = FREE + 8 * CLASSES
 MOST_PARTS = 16
@@ -44,16 +46,6 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i32 @llvm.umin.i32(i32, i32)
 declare double @llvm.fabs.f64(double)"""
-
-_ROUNDED = f"""\
-  %log = lshr i64 %class, 2
-  %part = and i64 %class, 3
-  %quarters = add i64 %part, 4
-  %shift = sub i64 %log, 2
-  %content = shl i64 %quarters, %shift
-  %padded = add i64 %content, {HEAD + 63}
-  %total = and i64 %padded, -64"""
-_EXACT = f"  %total = add i64 %bytes, {HEAD}"
 
 _TO_THE_LIST = f"""\
   %place = getelementptr i8, ptr %block, i64 8
@@ -144,31 +136,9 @@ take:
   call void @dy2st.count(ptr %context, i64 %class)
   ret ptr %first
 make:
-SIZE
   %where = getelementptr i8, ptr %context, i64 {ALLOCATE}
-  %allocate = load ptr, ptr %where
-  %block = call ptr %allocate(i64 64, i64 %total)
-  %failed = icmp eq ptr %block, null
-  br i1 %failed, label %none, label %made
-made:
-  store i64 1, ptr %block
-  %place = getelementptr i8, ptr %block, i64 8
-  store i64 %class, ptr %place
-  %blocks = getelementptr i8, ptr %context, i64 {BLOCKS}
-  %older = load ptr, ptr %blocks
-  %link = getelementptr i8, ptr %block, i64 24
-  store ptr %older, ptr %link
-  %back = getelementptr i8, ptr %block, i64 32
-  store ptr null, ptr %back
-  store ptr %block, ptr %blocks
-  %alone = icmp eq ptr %older, null
-  br i1 %alone, label %linked, label %link.back
-link.back:
-  %back.older = getelementptr i8, ptr %older, i64 32
-  store ptr %block, ptr %back.older
-  br label %linked
-linked:
-  call void @dy2st.count(ptr %context, i64 %class)
+  %new = load ptr, ptr %where
+  %block = call ptr %new(ptr %context, i64 %bytes, i64 %class)
   ret ptr %block
 none:
   ret ptr null
@@ -186,6 +156,18 @@ entry:
   %class.place = getelementptr i8, ptr %block, i64 8
   %class = load i64, ptr %class.place
   call void @dy2st.uncount(ptr %context, i64 %class)
+  call void @dy2st.unlink(ptr %context, ptr %block, i64 %class)
+  ret void
+}}
+
+; take a block that is not counted from the blocks of the context
+define void @dy2st.unlink(ptr %context, ptr %block, i64 %class) {{
+entry:
+  %content = call i64 @dy2st.content(i64 %class)
+  %bytes.place = getelementptr i8, ptr %context, i64 {BYTES}
+  %bytes = load i64, ptr %bytes.place
+  %bytes.left = sub i64 %bytes, %content
+  store i64 %bytes.left, ptr %bytes.place
   %link = getelementptr i8, ptr %block, i64 24
   %older = load ptr, ptr %link
   %back = getelementptr i8, ptr %block, i64 32
@@ -265,7 +247,7 @@ def _parts(text: str) -> dict[str, str]:
     return parts
 
 
-FUNCTIONS = _parts(_TEXT.replace("SIZE", _ROUNDED).replace("GO", _TO_THE_LIST))
+FUNCTIONS = _parts(_TEXT.replace("GO", _TO_THE_LIST))
 """The functions on blocks, by name."""
-GUARDED = _parts(_TEXT.replace("SIZE", _EXACT).replace("GO", _TO_THE_SYSTEM))
+GUARDED = _parts(_TEXT.replace("GO", _TO_THE_SYSTEM))
 """The same where every block has exactly its bytes, and goes back to the system at once (guarded_blocks.py)."""

@@ -170,7 +170,7 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
                numbers: tuple[str, str, str, str]) -> str:  # fmt: skip
     """Write the run of a loop in parts; return a number that is not 0 where one of them did not end well."""
     f, module, (given, made, packed), (rows, size, count, cost) = w.f, w.unit.module, slots, numbers
-    of_parts = f.call("ptr", f"@{contexts(module)}", "ptr %context")
+    of_parts = f.call("ptr", f"@{contexts(module)}", "ptr %context", f"i64 {count}")
     w.demand(f.value(f"icmp ne ptr {of_parts}, null"))
     for i, (value, swap) in enumerate(loop.factors):
         w.packed[value, swap] = begun(w, "null")

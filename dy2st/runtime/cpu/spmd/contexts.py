@@ -1,6 +1,7 @@
 """Memory for the parts of a loop: each has a context of its own (memory/blocks.py): counting holders is not atomic.
 
-    ptr  @dy2st.parts.contexts(ptr %context)         contexts for `MOST_PARTS` parts, from this run's own memory
+    ptr  @dy2st.parts.contexts(ptr %context, i64 %count)     contexts for `MOST_PARTS` parts, from this run's memory; so
+                                                     many of them share what is left of its budget
     i32  @dy2st.parts.look(ptr %context)             what a long loop does now and then (rules/polling.py), in a part
     void @dy2st.parts.joined(ptr %context)           count what the parts held at most as held by the run
     void @dy2st.parts.emptied(ptr %context)          nobody holds any of the parts' blocks: some gave up half-way
@@ -14,6 +15,7 @@ from __future__ import annotations
 from dy2st.runtime.cpu.memory.blocks import (
     ALLOCATE,
     BLOCKS,
+    BYTES,
     CALLER,
     CLASSES,
     CONSTANTS,
@@ -23,6 +25,7 @@ from dy2st.runtime.cpu.memory.blocks import (
     HOST,
     INTERRUPTED,
     LIBRARY,
+    LIMIT,
     LIVE,
     MOST_PARTS,
     OK,
@@ -30,6 +33,7 @@ from dy2st.runtime.cpu.memory.blocks import (
     PARTS,
     PEAK,
     RUN,
+    SHARE,
     STOP,
 )
 from dy2st.runtime.cpu.text.emit import Function, Module
@@ -40,7 +44,9 @@ POLL = "dy2st.poll"
 
 def contexts(module: Module) -> str:
     """Return the name of the function that gives the contexts of parts, null where there is no memory."""
-    f = Function("dy2st.parts.contexts", [("ptr", "%context")], "ptr", linkage="internal", also="nounwind")
+    f = Function(
+        "dy2st.parts.contexts", [("ptr", "%context"), ("i64", "%count")], "ptr", linkage="internal", also="nounwind"
+    )
     place = f.offset("%context", PARTS)
     with f.when(f.value(f"icmp eq ptr {f.load('ptr', place)}, null"), "first"):
         block = f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {MOST_PARTS * CONTEXT_BYTES}")
@@ -50,12 +56,17 @@ def contexts(module: Module) -> str:
         f.call("void", "@llvm.memset.p0.i64", f"ptr {rows}", "i8 0", f"i64 {MOST_PARTS * CONTEXT_BYTES}", "i1 false")
         f.store("ptr", rows, place)
     found = f.load("ptr", place)
+    most = f.load("i64", f.load("ptr", f.offset("%context", LIMIT)))
+    left = f.value(f"sub i64 {most}, {f.load('i64', f.offset('%context', BYTES))}")
+    share = f.offset("%context", SHARE)
+    f.store("i64", f.value(f"sdiv i64 {f.call('i64', '@llvm.smax.i64', f'i64 {left}', 'i64 0')}, %count"), share)
     given = [(field, f.load("i64", f.offset("%context", field))) for field in _HANDED_ON]
     with f.loop(str(MOST_PARTS), hint="part") as i:
         part = f.offset(found, f.value(f"mul i64 {i}, {CONTEXT_BYTES}"))
         for field, value in given:
             f.store("i64", value, f.offset(part, field))
         f.store("ptr", "%context", f.offset(part, PARENT))
+        f.store("ptr", share, f.offset(part, LIMIT))
         f.store("i64", f.load("i64", f.offset(part, LIVE)), f.offset(part, PEAK))
     f.store("i64", "0", f.offset("%context", STOP))
     f.ret("ptr", found)

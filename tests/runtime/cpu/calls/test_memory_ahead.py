@@ -89,7 +89,7 @@ def _soon(holds) -> bool:
 
 def bring_blocks_in() -> None:
     """Ask for blocks, and see that they are there when they are taken."""
-    new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.allocator())
+    new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.address("new"))
     size = 5 * MIB + 192
     memory_ahead._bring_in((6 * MIB, [size, size]))
     held = []
@@ -131,7 +131,7 @@ def test_arrays_that_were_asked_for_are_there():
 
 
 def test_arrays_that_are_gone_are_nobodys():
-    support.allocator()
+    support.address("new")
     for _ in range(20):
         memory_ahead.bring_in([np.zeros(4 * MIB, np.uint8)])  # given back at once
 

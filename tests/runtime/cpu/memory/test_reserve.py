@@ -17,7 +17,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has large
 @pytest.fixture
 def blocks():
     """Functions that take a block and give it back."""
-    new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.allocator())
+    new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.address("new"))
     return (lambda size: new(64, size)), support.freer()
 
 
@@ -80,7 +80,7 @@ def test_threads_never_hold_the_same_block(blocks):
 _FULL = """
 import ctypes
 from dy2st.runtime.cpu.calls import support
-new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.allocator())
+new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.address("new"))
 give, size = support.freer(), 4_000_000
 held = [new(64, size) for _ in range(80)]
 assert all(held) and len(set(held)) == 80
@@ -102,7 +102,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (200 << 20),) * 2)
 import ctypes
 from dy2st.runtime.cpu.calls import support
-new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.allocator())
+new = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(support.address("new"))
 give = support.freer()
 held = [new(64, 1 << 16) for _ in range(200)]
 assert all(held) and len(set(held)) == 200
