@@ -18,6 +18,7 @@ from dy2st.ops.host_call import Host
 from dy2st.runtime.plan import compile_plan
 from tests.autodiff.building import VECTOR, N, cond, counted_while, empty_list, program, while_loop
 from tests.autodiff.checking import check, dense, gradient_program, pulled, same
+from tests.autodiff.test_calls import call, with_functions
 
 X = np.array([0.3, -0.7, 1.2])
 Y = np.array([0.5, 0.4, -0.2])
@@ -171,24 +172,28 @@ def test_what_a_turn_prints_is_printed_once():
     assert seen.getvalue() == "0\n1\n2\n"
 
 
-def test_a_loop_that_calls_python_functions_runs_them_once():
+@pytest.mark.parametrize("inside", [False, True], ids=["here", "in a function"])
+def test_a_loop_that_calls_python_functions_runs_them_once(inside):
     calls: list[int] = []
 
     def double(x):
         calls.append(1)
         return 2 * x
 
+    def doubled(b, s):
+        return b.operation(lookup("host_call"), [s], {"host": Host(double), "types": (s.type,)}).results[0]
+
     def body(b, n, x):
         def turn(b, i, s):
-            made = b.operation(lookup("host_call"), [s], {"host": Host(double), "types": (s.type,)}).results[0]
-            return b.mul(b.tanh(s), made)
+            return b.mul(b.tanh(s), call(b, "doubled", s) if inside else doubled(b, s))
 
         return counted_while(b, n, [x], turn)
 
-    made = vjp(with_policy(program([INT, VECTOR], body), "sqrt"), (1,), [(0, False)])
+    of = with_functions([INT, VECTOR], body, doubled=([VECTOR], doubled))
+    made = vjp(with_policy(of, "sqrt"), (1,), [(0, False)])
     values = compile_plan(made.forward).run([3, X])
     compile_plan(made.backward).run([*values[1:], np.ones(3)])
-    assert len(calls) == 3
+    assert len(calls) == (6 if inside else 3)  # the gradient of a function computes again what it needs
 
 
 def test_random_numbers_are_those_of_the_first_run():

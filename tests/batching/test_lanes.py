@@ -7,10 +7,11 @@ from dy2st.batching.lanes import Form, Lane, apart_type, stacked_type
 from dy2st.batching.pushing import Batcher, NotStackable
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
-from dy2st.ir.types import INT, UNSET, ListType, TupleType, VariantType, optional
+from dy2st.ir.types import BOOL, FLOAT, INT, UNSET, ListType, TupleType, VariantType, optional
 from dy2st.ir.verifier import verify
 from dy2st.runtime.interpreter import evaluate
-from tests.autodiff.building import POINT, VECTOR
+from tests.autodiff.building import POINT, VECTOR, program
+from tests.batching.lanes_of import check, outcomes
 
 
 def test_the_lanes_are_the_first_axis_of_every_tensor():
@@ -62,3 +63,17 @@ def test_a_shared_tuple_of_what_may_differ_is_stacked_part_by_part(kind, given):
     for found, one in ((held, given[1]), (beside, 5.0)):
         if one is not None:
             assert np.asarray(found).tolist() == [one] * 3
+
+
+@pytest.mark.parametrize("kinds", [(INT, INT), (FLOAT, FLOAT), (INT, FLOAT), (BOOL, INT)])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "min", "max", "lt", "le", "eq", "ne"]
+)
+def test_numbers_of_lanes_are_pythons(name, kinds):
+    numbers = {INT: (3, 0, -2), FLOAT: (0.5, 0.0, -3.25), BOOL: (True, False, True)}
+    rows = [[x, y] for x in numbers[kinds[0]] for y in numbers[kinds[1]]]
+    made = program(kinds, lambda b, x, y: b.emit(f"scalar_{name}", [x, y]))
+    raised = [row for row in rows if outcomes(made, [row])[1]]
+    check(made, [row for row in rows if row not in raised], [True, True])
+    for row in raised:
+        check(made, [rows[0], row], [True, True])

@@ -24,6 +24,11 @@ SINGULAR = {
     "power": (lambda x: paddle.where(x > 0, x**0.5, x), [0.0, 4.0], [1.0, 0.25]),
     "asin": (lambda x: paddle.where(x < 1, paddle.asin(x), x), [1.0, 0.0], [1.0, 1.0]),
     "acosh": (lambda x: paddle.where(x > 1, paddle.acosh(x), x), [1.0, np.sqrt(2)], [1.0, 1.0]),
+    "acosh of a complex number": (
+        lambda x: paddle.acosh(paddle.complex(x, x * 0)).real() * (x > 1),
+        [2.0, 1.0],
+        [3**-0.5, 0.0],
+    ),
 }
 
 

@@ -200,6 +200,25 @@ def test_one_object_twice_stays_one_object() -> None:
         assert float(static(Batch(T(0.0), k=i), Batch(T(0.0), k=i), T(1.0))) == i + 1
 
 
+@pytest.mark.parametrize("kind", [Batch, list, dict])
+def test_one_object_twice_is_told_from_two_by_recognised_calls_too(kind: type) -> None:
+    make: Any = Batch if kind is Batch else lambda x: kind({"x": x} if kind is dict else [x])
+
+    def write(a: Any, b: Any, x: Any) -> Any:
+        if kind is Batch:
+            a.x = a.x * 0 + 100
+            return b.x + x
+        a["x" if kind is dict else 0] = x * 0 + 100
+        return b["x" if kind is dict else 0] + x
+
+    for same in (False, True):
+        static = paddle.jit.to_static(write, full_graph=True)
+        for i in range(6):
+            one, other = make(T(1.0)), make(T(1.0))
+            given = (one, one) if same != (i == 5) else (one, other)
+            assert float(static(*given, T(float(i)))) == (100.0 if given[0] is given[1] else 1.0) + i
+
+
 def test_an_object_that_is_handed_back_is_that_of_each_call() -> None:
     static = paddle.jit.to_static(lambda batch, x: (x, {"b": batch}), full_graph=True)
     for i in range(4):

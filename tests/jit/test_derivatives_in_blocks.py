@@ -103,6 +103,22 @@ def test_one_of_several_results_is_used_in_a_branch_alone(parts):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("signs", [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
+def test_one_test_around_two_branches_of_which_one_has_another_inside(signs):
+    def f(x, a, b):
+        v, y, up = paddle.sin(x), x * 1.0, a > 0
+        if up:
+            y = y * y
+        if up:
+            if b > 0:
+                y = y + v
+        return paddle.grad(y.sum(), x)[0]
+
+    x = paddle.to_tensor([0.3, -0.7], stop_gradient=False)
+    given = [x, *map(paddle.to_tensor, signs)]
+    np.testing.assert_allclose(paddle.jit.to_static(f, full_graph=True)(*given).numpy(), f(*given).numpy(), rtol=1e-6)
+
+
 def lists_under_keys_of_the_run(x, c):
     found = {"a": [x], "n": {}}
     for i in range(3):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import dy2st as paddle
 from dy2st.ops.error_function import erf_values, erfc_values, erfinv_values
 from dy2st.ops.gamma import digamma_values, lgamma_values, polygamma_values
 
@@ -122,3 +123,13 @@ def test_polygamma_at_its_poles():
     got = polygamma_values(np, np.array([0.0, -1.0, np.inf, np.nan]), 1)
     np.testing.assert_array_equal(got, [np.inf, np.inf, 0, np.nan])
     assert polygamma_values(np, np.array([0.0]), 2) == -np.inf
+
+
+@pytest.mark.parametrize("name", ["i0", "i0e", "i1", "i1e"])
+def test_bessel_functions_are_within_a_few_units_in_the_last_place(name):
+    x = np.concatenate([np.linspace(-8, 8, 81), np.linspace(8.01, 40, 40), 1 / np.linspace(2e-3, 0.125, 40)])
+    with mpmath.workdps(40):
+        exact = [mpmath.besseli(int(name[1]), v) * (mpmath.exp(-abs(v)) if name[2:] else 1) for v in map(mpmath.mpf, x)]
+        found = getattr(paddle, name)(paddle.to_tensor(x)).numpy()
+        error = [float(abs(y - z) / (abs(z) or 1) * 2**52) for y, z in zip(map(mpmath.mpf, found), exact, strict=True)]
+    assert max(error) < 4

@@ -109,6 +109,19 @@ func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %mas
     )
 
 
+def test_the_mask_of_a_cotangent_of_an_attention_is_what_was_broadcast():
+    before = """
+func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %a: float32[1, 5], %c: float32[2, 3, 2]) {
+  %m: float32[2, 3, 5] = broadcast(%a) {shape=(2, 3, 5)}
+  %x: float32[2, 3, 4], %y: float32[2, 5, 4], %z: float32[2, 5, 2] = attention_grad(%q, %k, %v, %c, %m) {causal=false}
+  return %x, %y, %z
+}
+"""
+    made = program(before)
+    assert ATTEND.apply(made)
+    assert [o.name for o in made.block.operations] == ["broadcast", "expand_dims", "attention_grad"]
+
+
 MASK_GRAD = """
 func main(%q: float32[2, 3, 4], %k: float32[2, 5, 4], %v: float32[2, 5, 2], %a: float32[1, 5], %c: float32[2, 3, 2]) {
   %m: float32[2, 3, 5] = broadcast(%a) {shape=(2, 3, 5)}

@@ -31,6 +31,13 @@ def test_other_operations_keep_theirs() -> None:
     stays(DIMS, f"%z: float32[], %k: int(N)\n{made}\n%n: int(N) = dim(%a) {AXIS}\nreturn %n, %a")
 
 
+def test_what_repeats_nothing_is_not_asked() -> None:
+    head, made = "%x: float32[N], %k: int(N)", "%a: float32[N] = broadcast(%x, %k) {shape=(none,)}"
+    asked = (f"%n: int(N) = dim(%{source}) {AXIS}" for source in "ax")
+    late, early = asked
+    becomes(DIMS, f"{head}\n{made}\n{late}\nreturn %n, %a", f"{head}\n{early}\n{made}\nreturn %n, %a")
+
+
 def test_an_argument_is_asked_itself() -> None:
     stays(DIMS, f"%x: float32[N]\n%n: int(N) = dim(%x) {AXIS}\nreturn %n")
 

@@ -16,6 +16,7 @@ from dy2st.ir.checker.check import check
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType, Type
+from dy2st.ir.verifier import verify
 from dy2st.ops.base import Sample
 from tests.ops.evaluate import emit
 from tests.ops.test_registry import arguments, cases
@@ -104,3 +105,21 @@ def test_a_tensor_is_no_number(op: OpDef, sample: Sample) -> None:
             program.block.arguments[i].type = TensorType(float64, (2,))
             with pytest.raises(InvalidProgram):
                 check(program)
+
+
+@pytest.mark.parametrize(("op", "sample"), cases())
+def test_operands_that_are_missing_are_refused(op: OpDef, sample: Sample) -> None:
+    for left in (len(sample.operands) - 1, 0):
+        program = program_of(op, sample)
+        (made,) = program.block.operations
+        if not made.operands:
+            return
+        del made.operands[left:]
+        if not made.operands:
+            with pytest.raises(InvalidProgram):
+                verify(program)
+        try:
+            check(program)
+        except InvalidProgram:
+            continue
+        verify(program)  # what passes is what the builder's verifier takes as well

@@ -44,6 +44,24 @@ def class_attribute_set_in_branches():
     return forward, of(shared, "mode", "last")
 
 
+@case(POS, NEG)
+def class_whose_body_has_statements(x):
+    class Made:
+        weights, scale = [], 2
+        for k in range(3):
+            if k != 1:
+                weights.append(k + scale)
+        try:
+            late = weights[7]
+        except IndexError:
+            late = -1
+
+        def total(self, v):
+            return sum(v * w for w in self.weights) * self.late if v.sum() > 0 else v * self.k
+
+    return Made().total(x)
+
+
 @scenario(POS, NEG, POS, programs=2)
 def class_attribute_read_through_instance_and_subclass():
     shared = a_class(total=1)
