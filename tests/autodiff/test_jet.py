@@ -131,6 +131,20 @@ def test_a_power_costs_less_than_the_cube_of_the_order():
     assert size(of, 32) < 8 * size(of, 16)
 
 
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "tanh", "sin", "erf", "reciprocal", "silu", "lgamma", "asinh"])
+def test_a_series_that_begins_with_a_square(name):
+    x, a = np.array([0.3, 1.7]), np.array([2.0, -0.5])
+    of = program([VECTOR], lambda b, x: b.mul(b.emit(name, [x]), x))
+    made, ((_, orders),) = jet(of, ((0, (2,)),), 4)
+    found = dict(zip(orders, evaluate(made, [x, a])[1:], strict=True))
+    whole = program(
+        [POINT, VECTOR, VECTOR], lambda b, t, x, a: b.mul(b.emit(name, [y := b.add(x, b.mul(a, b.mul(t, t)))]), y)
+    )
+    wanted = nested(whole, [np.array(0.0), x, a], 4)[0]
+    for k in range(1, 5):
+        np.testing.assert_allclose(found.get(k, np.zeros(2)), wanted[k - 1], rtol=1e-8, atol=1e-10)
+
+
 def test_what_is_zero_is_not_computed():
     of = program([POINT], lambda b, x: b.add(b.mul(x, b.constant(3.0, POINT.dtype)), x))
     made, found = jet(of, ((0, (1,)),), 5)

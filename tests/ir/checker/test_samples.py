@@ -123,3 +123,16 @@ def test_operands_that_are_missing_are_refused(op: OpDef, sample: Sample) -> Non
         except InvalidProgram:
             continue
         verify(program)  # what passes is what the builder's verifier takes as well
+
+
+@pytest.mark.parametrize(("op", "sample"), cases(lambda _, sample: len(sample.operands) > 0))
+def test_operands_that_are_too_many_are_refused(op: OpDef, sample: Sample) -> None:
+    for more in range(1, 4):
+        program = program_of(op, sample)
+        (made,) = program.block.operations
+        made.operands += made.operands[-1:] * more
+        try:
+            check(program)
+        except InvalidProgram:
+            continue
+        verify(program)

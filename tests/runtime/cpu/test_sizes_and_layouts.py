@@ -87,6 +87,15 @@ def test_a_share_of_the_samples(op, sample):
     check(op, sample, DTYPES[chosen(op.name, len(DTYPES))], (0, 1, 2, 7, 16, 33, 65, 1000))
 
 
+TWO_LANES = [case for case in CASES if chosen(case.id, SHARE) == 1]
+
+
+@pytest.mark.parametrize(("op", "sample"), TWO_LANES)
+def test_a_share_of_the_samples_in_vectors_of_two(op, sample, monkeypatch):
+    monkeypatch.setenv("DY2ST_CPU", "sse")
+    check(op, sample, "float64", (0, 1, 2, 3, 33))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shard", range(8))
 def test_each_sample(shard):
