@@ -160,6 +160,11 @@ PYTHON = (
     "{s} = divmod(len(out) + 7, 2)[1]",
     "part = np.zeros(2)\npart[{small} % 2] = 5\n{s} = float(part.sum())",
     "order = []\nheapq.heappush(order, len(out))\nheapq.heappush(order, {small})\n{s} = heapq.heappop(order)",
+    "{s} = abs(int(n) - 3) + round(float({number}))",
+    "{s} = int(n) ** 2 / 8 + int({number})",
+    "if (int(n) >= 2) != (len(out) > 0) or (int(n) > 3) ^ ({s} > {limit}):\n    {a} = {vector}",
+    "more.extend([{vector}, {vector}])\nmore[1:2] = [{vector}]\nmore = more[:4] + out[:1]",
+    "more.append({vector})\n{a} = more.pop(0)",
     "push = more.append\npush({vector})",
     "if (k := len(out)) > 1 and (w := out[0]).sum() > {limit}:\n    {a} = w * k",
     "return {a} if {test} else (None, {s})",
@@ -256,3 +261,33 @@ GRADIENTS = (
 )
 
 SUBJECTS = (OBJECTS, ALIASES, CARRIES, EXCEPTIONS, PYTHON, DTYPES, SHAPES, GRADIENTS)
+
+LISTS = (
+    "if len(out) > 0:\n    out[0] = {a} * 0.5",
+    "if len(out) > 0:\n    {a} = out.pop()",
+    "out.extend(out[:1])",
+    "out.extend([{b}, {a}])",
+    "out.reverse()",
+    "out.insert(0, {b} * 0.5)",
+    "out = out + out[:2]",
+    "out = [v * 0.5 for v in out]",
+    "if len(out) > 0:\n    {a} = paddle.stack(out).mean(0)",
+    "if len(out) > 0:\n    {a} = paddle.concat(out)[:len(x)] * 0.5",
+    "counts.append(len(out))\n{a} = {a} + paddle.to_tensor(counts).sum() * 0.125",
+    "if bool({a}.sum() > 0.3) ^ bool(n > 1) or bool(n > 2) | (len(out) > 1):\n    {a} = {a} * 0.5",
+)
+"""What changes a list that a loop has made."""
+
+EVERY_WAY = (
+    "if hasattr(p, 'note'):\n    del p.note",
+    "{s} = rise(0.5)",
+    "r = bump({number})",
+    "out = list(map(half, out))",
+    "out = sorted(out, key=lambda v: float(v.sum()))",
+    "d = {{k: v * {factor} for k, v in d.items()}}",
+    "assert {s} < 99, 'checked 1'",
+    "for k, v in enumerate(out):\n    out[k] = v * {factor}",
+    "for v, w in zip(out, more):\n    {a} = v - w",
+    "tag = f'{{tag}}{{len(out)}}'[:9]",
+)
+"""Kinds of statements that few programs have otherwise: so each is run in each way."""

@@ -4,26 +4,33 @@
 """
 
 ELEMENTWISE = (
-    "abs tanh sigmoid sin cos tan atan sinh cosh asinh erf sign floor ceil round trunc square expm1 lgamma digamma i0e "
-    "i1e"
+    "abs tanh sigmoid sin cos atan sinh cosh asinh erf sign floor ceil round trunc square expm1 i0e i1e"
 ).split()
 ACTIVATIONS = "relu gelu silu softplus log_sigmoid elu leaky_relu mish hardswish relu6 softsign tanhshrink".split()
 BINARY = "maximum minimum fmax fmin atan2 hypot".split()
+
+MATRIX = "(paddle.to_tensor([[9.0, 1.0], [1.0, 5.0]]) + {a}.sum().clip(-1, 1) * 0.5)"
+"""A matrix of two rows, symmetric and positive definite whatever `{a}` is."""
 
 VECTORS = (
     *(f"paddle.{name}({{a}}.clip(-2.6, 2.6))" for name in ELEMENTWISE),
     *(f"paddle.nn.functional.{name}({{a}})" for name in ACTIVATIONS),
     *(f"paddle.{name}({{a}}, {{b}})" for name in BINARY),
+    "paddle.tan({a}.clip(-1.1, 1.1))",
+    "paddle.lgamma(paddle.abs({a}) + 0.75)",
+    "paddle.digamma(paddle.abs({a}) + 0.75)",
     "paddle.exp({a}.clip(-3, 1))",
     "paddle.log(paddle.abs({a}) + 1.0)",
     "paddle.log1p(paddle.abs({a}))",
     "paddle.log2(paddle.abs({a}) + 1.0)",
     "paddle.log10(paddle.abs({a}) + 1.0)",
     "paddle.sqrt(paddle.abs({a}) + 0.25)",
-    "paddle.rsqrt(paddle.abs({a}) + 0.25)",
+    "paddle.rsqrt(paddle.abs({a}) + 0.75)",
     "paddle.reciprocal(paddle.abs({a}) + 0.5)",
     "paddle.asin(paddle.tanh({a}) * 0.9)",
     "paddle.acos(paddle.tanh({a}) * 0.9)",
+    "paddle.exp2({a}.clip(-3, 1))",
+    "paddle.polygamma(paddle.abs({a}) + 1.0, 1)",
     "paddle.atanh(paddle.tanh({a}) * 0.9)",
     "paddle.acosh(paddle.abs({a}) + 1.5)",
     "paddle.erfinv(paddle.tanh({a}) * 0.9)",
@@ -42,6 +49,8 @@ VECTORS = (
     "paddle.nn.functional.layer_norm({a}, [len(x)])",
     "({a} - paddle.logsumexp({a}, 0))",
     "paddle.cumsum({a}, 0)",
+    "paddle.nextafter({a}, {b})",
+    "paddle.real(paddle.fft.fft({a}))",
     "paddle.cumprod({a}.clip(-1, 1), 0)",
     "paddle.cummax({a}, 0)[0]",
     "paddle.cummin({a}, 0)[0]",
@@ -75,12 +84,19 @@ VECTORS = (
     "paddle.put_along_axis({a}, paddle.argsort({b}), {b}, 0)",
     "paddle.scatter({a}, paddle.arange(len(x) - 1, -1, -1), {b})",
     "paddle.scatter({a} * 1.0, paddle.arange(len(x)) // 2, {b}, overwrite=False)",
+    "paddle.scatter_nd_add({a}, (paddle.arange(len(x)) // 2).unsqueeze(1), {b})",
     "paddle.index_add({a}, paddle.arange(len(x)) // 2, 0, {b})",
     "paddle.index_select({a}, paddle.arange(len(x)) // 2)",
     "paddle.nn.functional.one_hot(paddle.argsort({a}), len(x)).matmul({b})",
     "paddle.nn.functional.conv1d({a}.reshape([1, 1, -1]), rows[:1, :1].reshape([1, 1, 1])).reshape([-1])",
     "paddle.nn.functional.avg_pool1d({a}.reshape([1, 1, -1]), 1).reshape([-1])",
     "paddle.nn.functional.max_pool1d({a}.reshape([1, 1, -1]), 1).reshape([-1])",
+    "paddle.nn.functional.adaptive_avg_pool1d({a}.reshape([1, 1, -1]), 2).sum() * {b} * 0.5",
+    "paddle.nn.functional.adaptive_max_pool1d({a}.reshape([1, 1, -1]), 2).sum() * {b} * 0.5",
+    "paddle.nn.functional.scaled_dot_product_attention("
+    "*[v.reshape([1, -1, 1, 1]) for v in ({a}, {b}, {a})]).reshape([-1])",
+    "paddle.nn.functional.batch_norm({a}.unsqueeze(1), box.net.mean, box.net.spread).squeeze(1)",
+    "paddle.nn.functional.batch_norm({a}.unsqueeze(1), box.net.mean * 1, box.net.spread * 1, training=True).squeeze(1)",
     "paddle.nn.functional.embedding(paddle.arange(len(x)) // 2, {a}.unsqueeze(1)).reshape([-1])",
     "({a} * ({b} > 0.3).astype(x.dtype))",
     "{a}.astype('float64').astype(x.dtype)",
@@ -88,6 +104,14 @@ VECTORS = (
     "(({a}.clip(-9, 9).astype('int64') // 2) % 3).astype(x.dtype)",
     "(({a}.clip(-9, 9).astype('int64') << 1) & 6).astype(x.dtype)",
     "(({a}.clip(-9, 9).astype('int64') | 1) ^ 2).astype(x.dtype)",
+    "(({a}.clip(-9, 9).astype('int64') * 4) >> 1).astype(x.dtype)",
+    "paddle.gcd({a}.clip(-9, 9).astype('int64'), paddle.arange(len(x))).astype(x.dtype)",
+    "paddle.lcm({a}.clip(-3, 3).astype('int64'), paddle.arange(len(x)) % 3).astype(x.dtype)",
+    "(({a} * 1.0).astype('float32').view('int32') % 3).astype(x.dtype)",
+    "paddle.nn.functional.gather_tree("
+    "*[(paddle.arange(len(x)) * k).reshape([-1, 1, 1]) for k in (1, 0)]).reshape([-1]) * {a}",
+    "paddle.where(paddle.logical_and({a} > 0.3, {b} > 0.3), {a}, {b})",
+    "paddle.where(paddle.logical_or({a} > 0.3, paddle.logical_not({b} > 0.3)), {a}, {b})",
     "({a} + paddle.linspace(0.0, 1.0, len(x)).astype(x.dtype))",
     "({a} + paddle.arange(len(x)).astype(x.dtype) * 0.25)",
     "({a} + paddle.eye(len(x))[0].astype(x.dtype))",
@@ -95,7 +119,7 @@ VECTORS = (
     "({a} + paddle.nan_to_num({b}))",
     "paddle.lerp({a}, {b}, 0.25)",
     "({a} * 1.0).detach()",
-    "paddle.real(paddle.complex({a}, {b}) * paddle.complex({b}, {a}).conj())",
+    "paddle.real(paddle.complex({a}, {b}) * paddle.complex({b}, {a}).conj()) * 0.25",
     "paddle.imag(paddle.complex({a}, {b}))",
 )
 
@@ -105,8 +129,8 @@ NUMBERS = (
     "{a}.min()",
     "{a}.clip(-1.2, 1.2).prod()",
     "paddle.logsumexp({a})",
-    "({a} * {b}).sum().clip(-9, 9)",
-    "paddle.dot({a}, {b}).clip(-9, 9)",
+    "({a} * {b}).sum().clip(-9, 9) * 0.125",
+    "paddle.dot({a}, {b}).clip(-9, 9) * 0.125",
     "paddle.norm({a} + 0.25)",
     "paddle.argmax({a}).astype(x.dtype)",
     "paddle.argmin({a}).astype(x.dtype)",
@@ -118,8 +142,17 @@ NUMBERS = (
     "paddle.unique({a} > 0.3).astype(x.dtype).sum()",
     "paddle.linalg.det(paddle.eye(2) * 2.0 + rows[:2, :1])",
     "paddle.linalg.inv(paddle.eye(2) * 4.0 + rows[:2, :1]).sum()",
+    f"paddle.linalg.cholesky({MATRIX}).sum()",
+    f"paddle.linalg.eigvalsh({MATRIX})[0]",
+    f"paddle.real(paddle.linalg.eigvals({MATRIX}.detach())).sum()",
+    f"paddle.linalg.svd({MATRIX})[1].sum()",
+    f"paddle.abs(paddle.linalg.qr({MATRIX})[1]).sum()",
+    f"paddle.linalg.lu({MATRIX}.detach())[0].sum()",
+    f"paddle.linalg.slogdet({MATRIX})[1]",
+    f"paddle.linalg.solve({MATRIX}, paddle.to_tensor([[1.0, 2.0], [0.5, 1.0]])).sum()",
+    f"paddle.linalg.matrix_exp({MATRIX} * 0.1).sum()",
     "paddle.nn.functional.cross_entropy({a}.unsqueeze(0), paddle.to_tensor([0]))",
-    "paddle.nn.functional.mse_loss({a}, {b}).clip(-9, 9)",
+    "paddle.nn.functional.mse_loss({a}, {b}).clip(-9, 9) * 0.125",
     "paddle.where({s} > 0.3, {s} * 0.5, t)",
 )
 
@@ -128,6 +161,7 @@ DRAWS = (
     "({a} * paddle.bernoulli(paddle.full([len(x)], 0.5)).astype(x.dtype))",
     "({a} + paddle.randint(0, 3, [len(x)]).astype(x.dtype))",
     "({a} + paddle.randn([len(x)]).astype(x.dtype) * 0.25)",
+    "({a} + ({b} * 1.0).exponential_().clip(0, 4))",
     "paddle.nn.functional.dropout({a}, 0.5)",
     "{a}[paddle.randperm(len(x))]",
 )

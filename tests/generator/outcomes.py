@@ -20,10 +20,13 @@ import numpy as np
 import dy2st as paddle
 from dy2st.errors import AutodiffError
 from dy2st.jit.fallback import FallbackWarning
+from tests.generator.statements import is_alone
 from tests.generator.world import Box, Point, T, namespace
 
 FILE = "random_tensor_program.py"
-LARGEST = 500.0
+LARGEST, ROUNDING = 500.0, 2e-3
+ENOUGH = 3
+"""A program has run when so many of its calls are compared; behind one that gives too large numbers are no more."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,16 @@ def calls_of(seed: int) -> tuple[Call, ...]:
     """Return the calls of the program that a number names: the first twice, then other numbers, turns and sizes."""
     r = random.Random(~seed)
     dtype = r.choice(("float32", "float32", "float32", "float64"))
-    second = r.random() < 0.25
+    small = is_alone(seed)
+    second = r.random() < 0.25 or small
+    most = 6 if small else 12
 
     def call(size: int, count: int) -> Call:
-        values = tuple(r.randint(-12, 12) / 8 for _ in range(size))
+        values = tuple(r.randint(-most, most) / 8 for _ in range(size))
         return Call(values, r.choice((0.5, -1.0, 2.0)), count, dtype, second)
 
     first = call(r.randint(2, 4), r.randint(1, 4))
-    others = [call(r.randint(1, 4), count) for count in (0, 7, r.randint(2, 5))]
+    others = [call(r.randint(1, 4), count) for count in (0, 2 if small else 7, r.randint(2, 5))]
     hooked = replace(others[2], hooked=True)
     return (first, first, others[1], others[0], call(r.choice(SIZES), r.randint(0, 4)), hooked)
 
@@ -188,7 +193,7 @@ def difference(text: str, calls: Sequence[Call] = CALLS, *, later: int = 0, seen
                ) -> Difference | None:  # fmt: skip
     """Run a program both ways on every call, the first call `later` times more at the end; return the first difference.
 
-    `seen` is handed the static function when all calls are made.
+    `seen` is handed the static function when all calls are made, but for those behind too large numbers.
     """
     eager, static = function_of(text), paddle.jit.to_static(function_of(text))
     boxes = (Box(), Box())
@@ -198,7 +203,9 @@ def difference(text: str, calls: Sequence[Call] = CALLS, *, later: int = 0, seen
         for number, call in enumerate(calls, 1):
             want = outcome(eager, call, boxes[0])
             if not is_small(want):
-                return None
+                if number <= ENOUGH:
+                    return None
+                break
             got, why = _without_warnings(static, call, boxes[1])
             refused = refused or why
             if "backward" in want:  # eager refuses what was written in place; a Program keeps what it needs
@@ -237,13 +244,13 @@ def without_zeros(seen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _none_for_zeros(parts: list[Any]) -> list[Any]:
-    return [None if p is None or np.all(np.abs(p[-1]) < 1e-6) else p for p in parts]
+    return [None if p is None or np.all(np.abs(p[-1]) < ROUNDING) else p for p in parts]
 
 
 def alike(a: Any, b: Any) -> bool:
     """Say whether two outcomes are the same to the rounding of float32."""
     if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=2e-3, abs_tol=2e-3) or (math.isnan(a) and math.isnan(b))
+        return math.isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING) or (math.isnan(a) and math.isnan(b))
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(alike, a, b))
     if isinstance(a, dict) and isinstance(b, dict):

@@ -23,7 +23,11 @@ SCALE = ["def scale(v):", "    return v * s if s > 0.3 else v"]
 BUMP = ["def bump(by):", "    nonlocal r", "    if s > 0.3:", "        r = r + by", "    return r"]
 RISE = ["def rise(by):", "    global LEVEL", "    LEVEL = LEVEL + by", "    return LEVEL"]
 FUNCTIONS = (*operations.VECTORS, *operations.NUMBERS, *operations.DRAWS)
+ALONE = (*FUNCTIONS, *idioms.LISTS)
 IDIOMS = (*(form for forms in idioms.SUBJECTS for form in forms), *operations.WRITES)
+
+A_SEED = 1_000_000
+"""So many programs has a seed of the command line."""
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -216,16 +220,33 @@ class Programs(Numbers):
         return [*lines, step]
 
     def featured(self, k: int) -> list[str]:
-        """A loop around a form that `k` names: carried, in a branch, and left with; so each form stands everywhere."""
+        """A form that `k` names, where it may not have stood: so each form stands everywhere."""
         k, is_idiom = divmod(k, 2)
         if is_idiom:
             return self.around(self.idiom(IDIOMS[k % len(IDIOMS)]))
+        return self.everywhere(FUNCTIONS[k % len(FUNCTIONS)])
+
+    def everywhere(self, form: str) -> list[str]:
+        """A loop that carries a form of an operation, has it in a branch, and is left with it."""
         v, w = VECTORS if self.chance(2) else VECTORS[::-1]
-        form = FUNCTIONS[k % len(FUNCTIONS)]
         form = f"{v} * 0.5 + {form}" if form in operations.NUMBERS else form
         first, second = (form.format(a=name, b=other, s="s") for name, other in ((v, w), (w, v)))
         left = self.lines_of(f"    {w} = {second}", f"    return {second}", f"    {w} = {second}\n    break")
         return ["for i9 in range(n):", *indented([f"{v} = {first}", f"if {v}.sum() > {self.limit}:", *left])]
+
+    def alone(self, form: str) -> list[str]:
+        """A form everywhere, kept small; that of a list on one which a loop makes."""
+        if form not in idioms.LISTS:
+            return self.everywhere(form if form in operations.NUMBERS else f"({form}).clip(-2.1, 2.1)")
+        first, second = (form.format(a=v, b=w).split("\n") for v, w in (VECTORS, VECTORS[::-1]))
+        inner = [*first, f"if a.sum() > {self.limit}:", *indented(second)]
+        return [
+            "counts = [1]",
+            "for i8 in range(n):",
+            "    out.append(x * 0.5)",
+            "for i9 in range(n):",
+            *indented(inner),
+        ]
 
     def around(self, lines: list[str]) -> list[str]:
         """Put statements into a branch, a loop, or both."""
@@ -325,10 +346,17 @@ def programs(draw: st.DrawFn) -> str:
 
 def program_of(seed: int) -> str:
     """Return the text of the program that a number names."""
-    writer = Programs(seeded(seed), draws=True)
+    writer, k = Programs(seeded(seed), draws=True), seed % A_SEED
+    if is_alone(seed):
+        return text_of(writer.alone(ALONE[k]))
     featured = writer.featured(seed)
-    body = writer.block(1 + writer.below(3))
+    body = [*writer.block(1 + writer.below(3)), *writer.idiom(idioms.EVERY_WAY[k // 8 % len(idioms.EVERY_WAY)])]
     return text_of([*featured, *body] if writer.chance(2) else [*body, *featured])
+
+
+def is_alone(seed: int) -> bool:
+    """Say whether a number names one of the first programs of a seed: each has one form alone, everywhere."""
+    return seed % A_SEED < len(ALONE)
 
 
 def text_of(body: list[str]) -> str:

@@ -17,7 +17,13 @@ class Way:
     after: str = ""
     """The way whose cache folder it goes on with."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return what a program that is called in this way three times has been through."""
+        return (self.name, *FIRST_CALLS) if self.variables.get("DY2ST_BACKEND") == "native" else (self.name,)
 
+
+FIRST_CALLS = ("native-1", "native-2", "native-3")
 WAYS = {
     way.name: way
     for way in (
@@ -26,14 +32,21 @@ WAYS = {
         Way("interpreter", {"DY2ST_BACKEND": "interpreter"}),
         Way("guarded", {"DY2ST_BACKEND": "native", "DY2ST_GUARD": "1", "DY2ST_NUM_THREADS": "2"}),
         Way("one-thread", {"DY2ST_BACKEND": "native", "DY2ST_NUM_THREADS": "1"}),
+        Way("two-threads", {"DY2ST_BACKEND": "native", "DY2ST_NUM_THREADS": "2"}),
         Way("avx2", {"DY2ST_BACKEND": "native", "DY2ST_CPU": "avx2"}),
         Way("sse", {"DY2ST_BACKEND": "native", "DY2ST_CPU": "sse"}),
         Way("scalar", {"DY2ST_BACKEND": "native", "DY2ST_CPU": "scalar"}),
         Way("strict", {"DY2ST_STRICT": "1"}),
     )
 }
-BESIDE = ("again", "interpreter", "again", "guarded", "avx2", "again", "one-thread", "sse", "scalar", "strict")
-"""The second way of each chunk of programs, in turn; the first is `auto`."""
+LATER, LOADED = "native-60", "loaded"
+COLUMNS = (*WAYS, *FIRST_CALLS, LATER, LOADED)
+"""In what a statement must have been run."""
+TURNS = (
+    ("auto", "again"), ("interpreter",), ("guarded",), ("avx2",), ("auto",), ("one-thread",), ("sse",), ("scalar",),
+    ("two-threads",), ("strict",),
+)  # fmt: skip
+"""The ways of each chunk of programs, in turn: other programs find more than the same ones in another way."""
 
 
 def environment(way: Way, cache: str) -> dict[str, str]:
@@ -43,5 +56,5 @@ def environment(way: Way, cache: str) -> dict[str, str]:
 
 
 def ways_of(chunk: int, *, every: bool) -> list[Way]:
-    """Return the ways of a chunk of programs: two, or every one."""
-    return list(WAYS.values()) if every else [WAYS["auto"], WAYS[BESIDE[chunk % len(BESIDE)]]]
+    """Return the ways of a chunk of programs, or every one."""
+    return list(WAYS.values()) if every else [WAYS[name] for name in TURNS[chunk % len(TURNS)]]

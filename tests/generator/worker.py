@@ -5,6 +5,7 @@
 The line before a program is `{"seed": N}`, so that whoever reads knows which one ended the process.
 """
 
+import gc
 import json
 import signal
 import sys
@@ -18,7 +19,9 @@ import dy2st as paddle
 from dy2st.errors import Dy2stError
 from tests.generator.coverage import Seen, positions
 from tests.generator.outcomes import Call, alike, calls_of, difference, function_of, shown
+from tests.generator.statement_kinds import kinds_of
 from tests.generator.statements import program_of
+from tests.generator.ways import LATER, LOADED
 
 SECONDS = 60
 """A program that takes longer is reported."""
@@ -28,21 +31,34 @@ class Late(BaseException):
     """A program did not end in time."""
 
 
-def run(seed: int, seen: Seen) -> dict[str, Any]:
-    """Run one program; say what came of it."""
+CALLED = "called"
+"""What is said of kinds of statements that ran in the way of this process."""
+
+
+def run(seed: int, seen: Seen, ran: Seen) -> dict[str, Any]:
+    """Run one program; say what came of it, and count the positions of its ops and how its statements were run."""
     text, calls = program_of(seed), calls_of(seed)
     static: list[Any] = []
-    found = difference(text, calls, later=56 if seed % 8 == 0 else 0, seen=static.append)
+    later = 56 if seed % 8 == 0 else 0
+    found = difference(text, calls, later=later, seen=static.append)
     if found is not None and "refused" in found.static:
         return {"kind": "refused", "why": found.static["refused"][:300], "text": text}
     if found is not None:
         return {"kind": "differs", "text": str(found)}
-    for function in static:
-        for concrete in function.program_cache:
-            seen.update(positions(concrete.main_program, derived=True))
-    if static and "box" not in text and seed % 4 == 0:
-        return saved(text, calls)
-    return {"kind": "same" if static else "skipped"}
+    if not static:
+        return {"kind": "skipped"}
+    for concrete in static[0].program_cache:
+        seen.update(positions(concrete.main_program, order=2 if calls[0].second else 1))
+    kinds = kinds_of(text)
+    ran.update((kind, CALLED) for kind in kinds)
+    if later:
+        ran.update((kind, LATER) for kind in kinds)
+    if "box" in text or seed % 4:
+        return {"kind": "same"}
+    answer = saved(text, calls)
+    if answer["kind"] == "same":
+        ran.update((kind, LOADED) for kind in kinds)
+    return answer
 
 
 def saved(text: str, calls: tuple[Call, ...]) -> dict[str, Any]:
@@ -97,10 +113,13 @@ def once(function: Any, call: Call) -> Any:
 def main() -> None:
     """Run the programs of a range."""
     warnings.simplefilter("ignore")
+    gc.freeze()  # collecting what the imports made is a tenth of the time
+    gc.set_threshold(50_000, 20, 20)
     first, end = int(sys.argv[1]), int(sys.argv[2])
     out = sys.stdout
     sys.stdout = sys.stderr
     seen: Seen = Counter()
+    ran: Seen = Counter()
 
     def late(*_: Any) -> None:
         raise Late
@@ -110,7 +129,7 @@ def main() -> None:
         print(json.dumps({"seed": seed}), file=out, flush=True)
         signal.alarm(SECONDS)
         try:
-            found = run(seed, seen)
+            found = run(seed, seen, ran)
         except Late:
             found = {"kind": "late", "text": program_of(seed)}
         except Exception as error:  # whatever a program makes us raise is what is looked for
@@ -118,7 +137,10 @@ def main() -> None:
         finally:
             signal.alarm(0)
         print(json.dumps({**found, "seed": seed}), file=out, flush=True)
-    print(json.dumps({"seen": [[*key, count] for key, count in seen.items()]}), file=out, flush=True)
+    counted = {
+        name: [[*key, count] for key, count in counts.items()] for name, counts in (("seen", seen), ("ran", ran))
+    }
+    print(json.dumps(counted), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class Net(paddle.nn.Layer):
     def __init__(self) -> None:
         super().__init__()
         self.weight = self.create_parameter([1], default_initializer=paddle.nn.initializer.Constant(0.5))
-        self.calls = 0
+        self.calls, self.mean, self.spread = 0, T([0.25]), T([2.0])
 
     def forward(self, v: Any) -> Any:
         self.calls += 1
