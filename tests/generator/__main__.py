@@ -145,6 +145,8 @@ def write(seed: int, told: str) -> None:
 def report(tally: Tally, options: argparse.Namespace) -> int:
     """Print what was found; return the exit status."""
     print(dict(tally.counts))
+    for fault in tally.faults:
+        print(f"{fault['kind']}: --only {fault['seed']} --way {fault['way']}")
     for fault in sorted(tally.faults, key=lambda one: len(one["text"]))[: options.shrink]:
         text = shrink(fault["seed"], WAYS[fault["way"]]) if fault["kind"] != "late" else fault["text"]
         print(f"\n== program {fault['seed']} {fault['kind']} ({fault['way']})\n{text or fault['text']}")
