@@ -15,7 +15,7 @@ from dy2st.runtime.dispatch import apply
 from dy2st.runtime.tensor import Tensor
 
 _SORT, _ARGSORT, _TOPK, _INDEX = op("sort"), op("argsort"), op("topk"), op("index")
-_CONCAT, _INDEX_ADD = op("concat"), op("index_add")
+_CONCAT, _INDEX_ADD, _MASKED_SELECT, _CUMSUM = op("concat"), op("index_add"), op("masked_select"), op("cumsum")
 _WHOLE = ("slice", None, None, None)
 
 
@@ -140,28 +140,68 @@ def unique(
     x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None, dtype: Any = "int64", sorted: bool = True, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Return the different elements (or slices along an axis) in ascending order; eagerly only.
+    """Return the different elements (or slices along an axis) in ascending order.
 
     With the flags also the index of the first of each, the place of each element among them, how often each occurs.
+    Slices of more than one axis, and complex numbers, are told apart eagerly only.
     """
-    array = tensor(x, "unique").numpy()
+    x = tensor(x, "unique").detach()
+    if (axis is None or x.ndim == 1) and not x.dtype.is_complex:
+        line = x.reshape([-1])
+        order = argsort(line, 0)
+        line = apply(_INDEX, line, order, spec=(("tensor",),))
+        new = _begins(line)
+        if line.dtype.is_floating:  # NaN is one element
+            unknown = apply(op("isnan"), line)
+            new = new & (_begins(unknown) | ~unknown)
+        return _runs(line, new, order, (return_index, return_inverse, return_counts), dtype)
     found = np.unique(
-        array, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis
+        x.numpy(), return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis
     )
     return _answer(found, dtype)
+
+
+def _runs(line: Tensor, new: Tensor, places: Tensor | None, flags: tuple[bool, bool, bool], dtype: Any) -> Any:
+    """Return the elements that are `new` in a line, and what the flags ask for, in it or at the places it is of."""
+    values, number = (
+        apply(_MASKED_SELECT, line, new),
+        apply(_CUMSUM, cast_to(new, dtypes.int64), axis=0, reverse=False) - 1,
+    )
+    found, wanted = [], dict(zip(("index", "inverse", "counts"), flags, strict=True))
+    if wanted["index"]:
+        found.append(apply(_MASKED_SELECT, places, new))
+    if wanted["inverse"]:
+        found.append(number if places is None else apply(op("index_set"), places, number, places, spec=(("tensor",),)))
+    if wanted["counts"]:
+        blank = apply(op("zeros_like"), apply(_MASKED_SELECT, number, new))
+        found.append(apply(_INDEX_ADD, blank, constant(np.ones((), np.int64)), number, spec=(("tensor",),)))
+    return (values, *[cast_to(one, as_dtype(dtype)) for one in found]) if found else values
+
+
+def _begins(line: Tensor) -> Tensor:
+    """Say of each element whether it differs from the one before."""
+    first = cast_to(apply(op("ones_like"), line[:1]), dtypes.bool_)
+    return apply(_CONCAT, first, line[1:] != line[:-1], axis=0)
 
 
 def unique_consecutive(
     x: Any, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, dtype: Any = "int64",
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Return the elements (or slices along an axis) without those equal to the one before; eagerly only."""
-    array = tensor(x, "unique_consecutive").numpy()
-    lines = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
+    """Return the elements (or slices along an axis) without those equal to the one before.
+
+    Slices of more than one axis are told apart eagerly only.
+    """
+    x = tensor(x, "unique_consecutive").detach()
+    if axis is None or x.ndim == 1:
+        line = x.reshape([-1])
+        return _runs(line, _begins(line), None, (False, return_inverse, return_counts), dtype)
+    array = x.numpy()
+    lines = np.moveaxis(array, axis, 0)
     flat = lines.reshape(len(lines), -1)
     new = np.ones(len(flat), bool)
     new[1:] = (flat[1:] != flat[:-1]).any(axis=1)
-    kept = lines[new] if axis is None else np.moveaxis(lines[new], 0, axis)
+    kept = np.moveaxis(lines[new], 0, axis)
     found = [kept]
     if return_inverse:
         found.append(np.cumsum(new) - 1)
