@@ -54,6 +54,7 @@ class Tally:
             self.counts[found["kind"]] += 1
             if found["kind"] in FAULTS:
                 self.faults.append({**found, "way": way.name})
+                print(f"{found['kind']}: --only {found['seed']} --way {way.name}", flush=True)
             if found["kind"] == "refused":
                 self.refusals[found["why"].split("\n")[0]] += 1
 
@@ -145,8 +146,6 @@ def write(seed: int, told: str) -> None:
 def report(tally: Tally, options: argparse.Namespace) -> int:
     """Print what was found; return the exit status."""
     print(dict(tally.counts))
-    for fault in tally.faults:
-        print(f"{fault['kind']}: --only {fault['seed']} --way {fault['way']}")
     for fault in sorted(tally.faults, key=lambda one: len(one["text"]))[: options.shrink]:
         text = shrink(fault["seed"], WAYS[fault["way"]]) if fault["kind"] != "late" else fault["text"]
         print(f"\n== program {fault['seed']} {fault['kind']} ({fault['way']})\n{text or fault['text']}")
