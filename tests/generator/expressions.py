@@ -69,7 +69,7 @@ class Expressions:
                 lambda: f"d.get({self.key()}, {self.vector(depth - 1)})",
                 lambda: f"paddle.where({self.vector(0)} > {self.limit}, {self.vector(0)}, {self.vector(0)})",
                 lambda: f"(keep if isinstance(keep, paddle.Tensor) and keep.shape == x.shape else {self.vector(0)})",
-                lambda: f"paddle.full([len(x)], {self.factor}) * {self.number(0)}",
+                lambda: f"(paddle.full([len(x)], {self.factor}) * {self.number(0)})",
                 lambda: f"paddle.concat([{self.vector(0)}[:1], {self.vector(0)}[1:]])",
                 lambda: f"sum([v * {self.factor} for v in out], {self.vector(0)})",
                 lambda: f"paddle.grad(({self.vector(0)} * x * x).sum(), x, create_graph=True)[0]",

@@ -53,7 +53,7 @@ def run(seed: int, seen: Seen, ran: Seen) -> dict[str, Any]:
     ran.update((kind, CALLED) for kind in kinds)
     if later:
         ran.update((kind, LATER) for kind in kinds)
-    if "box" in text or seed % 4:
+    if "box." in text or seed % 4:
         return {"kind": "same"}
     answer = saved(text, calls)
     if answer["kind"] == "same":
