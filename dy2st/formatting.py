@@ -51,6 +51,11 @@ def render(template: tuple[Part, ...], operands: tuple[Any, ...]) -> list[str]:
     return [_part(part, rest) for part in template]
 
 
+def places(template: tuple[Part, ...]) -> int:
+    """Return how many operands are put into a template."""
+    return sum(0 if isinstance(p, str) else places(p[1]) if p[0] == "parts" else 1 for p in template)  # type: ignore[arg-type]
+
+
 def _part(part: Part, rest: Iterator[Any]) -> str:
     if isinstance(part, str):
         return part

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dy2st.errors import ConversionError, TraceError
+from dy2st.formatting import places
 from dy2st.ir.clone import clone_block
 from dy2st.ir.context import replaced
 from dy2st.ir.equality import structurally_equal
@@ -236,10 +237,12 @@ class _Saver:
 
 
 def _forget_labels(block: Block, caught: frozenset[int | None]) -> None:
-    """Take the labels from what is raised: they mean something to this process only, or to a `try` around."""
+    """Take the labels from what is raised, and what goes with them: they mean something to this process only, or to a
+    `try` around."""
     for operation in block.operations:
         if operation.name == "raise" and operation.attributes["label"] not in caught:
             operation.attributes["label"] = None
+            del operation.operands[places(operation.attributes["template"] or ()) :]
         for i, inner in enumerate(operation.blocks):
             in_body = operation.name == "try" and i == 0
             _forget_labels(inner, caught | {operation.attributes["label"]} if in_body else caught)

@@ -76,6 +76,8 @@ def template_to_json(t: Template, what: str) -> Json:
         return constant_to_json(t.object, what)
     if isinstance(t, Items) and t.keys is not None:
         return {"dict": [[_key(k, what), template_to_json(i, what)] for k, i in zip(t.keys, t.items, strict=True)]}
+    if isinstance(t, Items) and issubclass(t.kind, (set, frozenset)):
+        raise NotSaveable(f"{what} holds an object of type {t.kind.__name__}, which cannot be saved: {SAVEABLE}")
     if isinstance(t, Items):
         kind = "tuple" if issubclass(t.kind, tuple) else "list"
         return {kind: [template_to_json(i, what) for i in t.items]}

@@ -281,7 +281,7 @@ LISTS = (
 EVERY_WAY = (
     "if hasattr(p, 'note'):\n    del p.note",
     "{s} = rise(0.5)",
-    "r = bump({number})",
+    "r = bump({s})",
     "out = list(map(half, out))",
     "out = sorted(out, key=lambda v: float(v.sum()))",
     "d = {{k: v * {factor} for k, v in d.items()}}",
@@ -289,5 +289,19 @@ EVERY_WAY = (
     "for k, v in enumerate(out):\n    out[k] = v * {factor}",
     "for v, w in zip(out, more):\n    {a} = v - w",
     "tag = f'{{tag}}{{len(out)}}'[:9]",
+    "for k in range(n):\n    if {s} > {limit}:\n        continue\n    {a} = {a} * 0.5\nelse:\n    {b} = {b} * 0.5",
+    "k = 0\nif {s} > {limit}:\n    while k < n:\n        k += 1\n        {a} = {a} * 0.5",
+    "with paddle.no_grad():\n    print(n)",
+    "try:\n    {a} = {a} * 0.5\nfinally:\n    {b} = {b} * 0.5",
+    "for v in rows:\n    if v.sum() > 4.1:\n        raise Stop('stop 3')",
+    "if (m := {s} + 1) > {limit} or m < -2.2:\n    {a} = {a} if isinstance(keep, tuple) else {b}",
+    "match n:\n    case 0:\n        {a} = {b}\n    case _:\n        {s} = keep = 0.5",
+    "{s} = {s} + sum(v.sum() for v in [*out, {a}])",
+    "{a} = {a} + paddle.grad((x * x).sum(), x, create_graph=True)[0]",
+    "if len(out) > 0:\n    {a} = out.pop()",
+    "out.extend([{a}, {b}])\ndel out[0]",
+    "{a} = {a} * 1.0\nfor v in rows:\n    {a}.add_(v[:1])",
+    "for v in rows:\n    for w in rows:\n        if v.sum() > w.sum():\n            return {a}, {b}",
 )
-"""Kinds of statements that few programs have otherwise: so each is run in each way."""
+"""Kinds of statements that few programs have otherwise, on no object that a file could not name: so each is run in
+each way."""

@@ -34,6 +34,7 @@ def later(x):
         (refiner, None, ValueError, "has no Program yet: give jit.save an input_spec"),
         (Odd(), [X], TypeError, "the output holds an object of type type, which cannot be saved"),
         (lambda x: Pair(x), [X], TypeError, "the output holds an object that forward makes, which cannot be saved"),
+        (lambda x: {1}, [X], TypeError, "the output holds an object of type set, which cannot be saved"),
         (later, [X], TraceError, "`later` cannot be saved because it cannot become a Program"),
     ],
 )

@@ -191,6 +191,25 @@ def test_arguments_that_forward_changes_are_warned_of(tmp_path: Path) -> None:
     assert loaded(paddle.ones([2]), []).tolist() == [2, 2]
 
 
+def test_what_is_raised_carries_nothing_in_a_file(tmp_path: Path) -> None:
+    """Draws before it are state that an error of this process writes back; a file has no place for them."""
+
+    class Stop(Exception):
+        pass
+
+    def forward(x):
+        x = x + paddle.rand([2])
+        for v in x:
+            if v > 4.1:
+                raise Stop(f"stop {v:.0f}", v)
+        return x
+
+    loaded = there_and_back(forward, tmp_path, InputSpec([2]))
+    assert loaded(paddle.zeros([2])).shape == [2]
+    with pytest.raises(Exception, match="Stop"):
+        loaded(paddle.full([2], 8.0))
+
+
 def test_a_mode_that_cannot_be_traced_is_warned_of(tmp_path: Path) -> None:
     class Picky(paddle.nn.Layer):
         def forward(self, x):
