@@ -237,8 +237,7 @@ class _Saver:
 
 
 def _forget_labels(block: Block, caught: frozenset[int | None]) -> None:
-    """Take the labels from what is raised, and what goes with them: they mean something to this process only, or to a
-    `try` around."""
+    """Take the labels from what is raised, and what goes with them: both are for this process, or a `try` around."""
     for operation in block.operations:
         if operation.name == "raise" and operation.attributes["label"] not in caught:
             operation.attributes["label"] = None

@@ -241,6 +241,11 @@ class Recorder(RecordedGradients):
         assert isinstance(value.type, TensorType)
         if value.type.dtype is not old.type.dtype:
             value = b.emit("cast", [value], {"dtype": old.type.dtype})
+        if tensor_type(value).rank > old.type.rank:
+            rank = tensor_type(value).rank
+            raise ValueError(
+                f"an in-place operation cannot change the shape: the result has {rank} axes, the tensor {old.type.rank}"
+            )
         if tensor_type(value).shape != old.type.shape:
             value = b.broadcast_to(value, b.shape(old.type))
         return value

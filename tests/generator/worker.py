@@ -103,7 +103,7 @@ def spec(tensor: Any) -> Any:
 
 
 def once(function: Any, call: Call) -> Any:
-    """Call on tensors; return what is given, or the kind of what is raised, which is code where it is a program's own."""
+    """Call on tensors; return what is given, or the kind of what is raised: an own one is no data."""
     paddle.seed(1)
     try:
         return shown(function(*inputs(call)))

@@ -36,22 +36,13 @@ def is_in_registers(operation: Operation) -> bool:
     if name == "item":
         return math.prod(known_extents(tensor_type(operation.operands[0]))) == 1
     if name in REDUCTIONS:
-        return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0 and _is_to_a_part(operation)
+        return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0
     if name == "matmul":
         return _is_known(operation) and not tensor_type(operation.operands[0]).dtype.is_bool
     if not getattr(operation.op, "elementwise", False):
         return False
     shapes = {v.type.shape for v in values if isinstance(v.type, TensorType)}
     return len(shapes) == 1 and not any(isinstance(v.type, ScalarType) for v in values) and computes(operation)
-
-
-def _is_to_a_part(operation: Operation) -> bool:
-    """Say whether a `sum_to` goes back to a shape that was broadcast; behind what always raises, it need not."""
-    if operation.op.name != "sum_to":
-        return True
-    shape, kept = (tensor_type(v).shape for v in (operation.operands[0], operation.results[0]))
-    lead = len(shape) - len(kept)
-    return lead >= 0 and all(e in (1, f) for e, f in zip(kept, shape[lead:], strict=True))
 
 
 def _is_known(operation: Operation) -> bool:
