@@ -72,7 +72,7 @@ class Conj(Elementwise):
     fresh = True
 
     def eval(self, xp: Any, x: Any) -> Any:
-        return as_array(xp, xp.conjugate(x))
+        return as_array(xp, xp.conjugate(x) if x.dtype.kind == "c" else x.copy())  # NumPy makes int8 of bool
 
     def transpose(self, b: Builder, cts: Cotangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Sequence[Value | None]:  # fmt: skip

@@ -76,3 +76,10 @@ def test_the_slope_of_a_part_is_a_difference(part):
 def test_wrong_use_is_named(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_the_conjugate_of_what_is_not_complex_is_what_it_is():
+    for x in (np.array([True, False]), np.array([1, -2], "int8"), np.array([1.5], "float32")):
+        made = paddle.conj(paddle.to_tensor(x)).numpy()
+        assert made.dtype == x.dtype
+        np.testing.assert_array_equal(made, x)

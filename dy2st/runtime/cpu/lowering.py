@@ -33,6 +33,7 @@ from dy2st.runtime.cpu.math.better import better_definitions
 from dy2st.runtime.cpu.memory.blocks import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.cpu.memory.guarded_blocks import OLD, are_guarded
 from dy2st.runtime.cpu.rules import AS_THEY_ARE, STRIDED, rule_of
+from dy2st.runtime.cpu.rules.polling import look_after
 from dy2st.runtime.cpu.rules.small import small
 from dy2st.runtime.cpu.rules.tensors import unfilled
 from dy2st.runtime.cpu.runs.joint_runs import run_groups
@@ -57,7 +58,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
 
 def lower(program: Program, target: Target) -> Unit:
     """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
-    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled)
+    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled, look_after)
     unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():

@@ -65,6 +65,8 @@ class Unit:
     """Writes what `is_in_registers`."""
     room_rule: Rule
     """Writes memory for what is filled for nobody (unfilled.py)."""
+    look_after: Callable[[Writer, Step], None]
+    """Writes a look at Python after a step that may take long (polling.py)."""
     module: Module = field(default_factory=Module)
     """The functions of the Program."""
     kernels: Module = field(default_factory=Module)
@@ -101,9 +103,11 @@ class Writer(Values):
         self.loops = 0
         """How many loops are around what is being written."""
         self.alone = False
-        """Whether what is written runs without Python: where it is to be called, the interpreter takes over."""
-        self._unlikely = 0
-        self._only_raises = False
+        """Whether what is written runs without Python: the interpreter takes over where it is to be called."""
+        self.overwrites = False  # whether some argument has been written into
+        self.unlooked = 0
+        """How many steps were written that no look at Python has followed yet."""
+        self._unlikely, self._only_raises = 0, False
         self.env: dict[Value, Components] = {}
         """The components of the values of the block that is being written."""
         self.packed: dict[tuple[Value, bool], Kept] = {}
@@ -144,7 +148,8 @@ class Writer(Values):
         for at, step in enumerate(steps):
             self.f.cut()
             operation = step.product if isinstance(step, Epilogue) else step
-            if self._may_overwrite(step):  # nothing behind it is to ask for memory
+            if self._may_overwrite(step):  # nothing behind it is to ask for memory, or to end the run
+                self.overwrites = True
                 self._copy_views([v for v in env if last.get(v, at) > at], env)
             if isinstance(operation, Operation) and not self._reads_gaps(operation):
                 self._copy_views(operation.operands, env)
@@ -158,9 +163,8 @@ class Writer(Values):
                 if value not in last:
                     self.release(value.type, components)
                     held.discard(value)
-            for value in used:
-                if value in dying:
-                    held.discard(value)
+            held -= dying
+            self.unit.look_after(self, step)
         self._copy_views(block.results, env)
         self._dying, self._used, self.env, self.held, self.unfilled = outer
         return self._results(block.results, env, held)
@@ -315,10 +319,8 @@ class Writer(Values):
         row = f.slot("i64", width) if width else "null"
         given = [part for t, value in zip(call.operands, operands, strict=True) for part in self._parts(t, value)]
         name = into_python(self.unit.kernels, [kind for kind, _ in given])
-        status = f.call(
-            "i32", name, "ptr %context", f"i64 {number}", f"ptr {row}", *(f"{kind} {value}" for kind, value in given)
-        )
-        self.check(status)
+        parts = [f"{kind} {value}" for kind, value in given]
+        self.check(f.call("i32", name, "ptr %context", f"i64 {number}", f"ptr {row}", *parts))
         results: list[Components] = []
         at = 0
         for t in call.results:

@@ -3,16 +3,24 @@
 Every so many turns a loop reads the CPU's clock, and where it has run for some time it does what Python does between
 two lines (signals.py). It begins with few turns, of loops and products with one, and doubles them until that takes a
 while: a turn may take nanoseconds or seconds. Loops of a few instructions a turn count many from the start.
+
+Elsewhere it is operations on many elements that take long: after some of them the clock is read.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from dy2st.ir.program import Operation
+from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.fusing.joint import Step
 from dy2st.runtime.cpu.glue.writer import Writer
-from dy2st.runtime.cpu.memory.blocks import LOOKED
+from dy2st.runtime.cpu.memory.blocks import LOOKED, OK
+from dy2st.runtime.cpu.rules.tensors import extents
 from dy2st.runtime.cpu.spmd.contexts import looking
+from dy2st.runtime.cpu.text.emit import Function, Module
+from dy2st.runtime.cpu.text.integers import compare, times
 from dy2st.runtime.cpu.text.representation import in_registers
 
 _TURNS, _SHORT_TURNS = 256, 65536
@@ -21,6 +29,10 @@ _FIRST = 64
 """After how many turns a loop looks at the clock for the first time."""
 _LONG = ("matmul", "bmm", "conv", "pool", "sort", "topk", "attention", "inverse", "solve", "svd", "eig", "qr", "fft")
 """Parts of names of ops of which one may take a second."""
+_MANY, _SOME = 1 << 18, 1 << 12
+"""From how many elements on an operation is followed by a look at the clock; one with such a name."""
+_STEPS = 3
+"""How many steps of other kinds a look follows."""
 _TICKS = {"x86": 2**27, "aarch64": 2**22}
 """How far the clock goes on before Python looks in: 30 to 60 ms on x86, 4 to 200 ms on AArch64."""
 _CLOCKS = {"x86": "llvm.readcyclecounter", "aarch64": "llvm.readsteadycounter"}
@@ -31,7 +43,7 @@ def polling(w: Writer, loop: Operation) -> Callable[[], None]:
     f, short = w.f, _is_short(loop)
     most = str(_SHORT_TURNS if short else _TURNS)
     first = most if short else "1" if _may_take_long(loop) else str(_FIRST)
-    family = next((name for name in _CLOCKS if w.unit.target.triple.startswith(name)), None)
+    family = _family(w)
     left, often, last = f.slot("i64"), f.slot("i64"), f.slot("i64")
     for slot, number in ((left, first), (often, first), (last, "0")):
         f.store("i64", number, slot)
@@ -44,8 +56,7 @@ def polling(w: Writer, loop: Operation) -> Callable[[], None]:
                 f.store("i64", first, left)
                 _look(w)
                 return
-            w.module.add(_CLOCKS[family], f"declare i64 @{_CLOCKS[family]}()")
-            now, before = f.call("i64", f"@{_CLOCKS[family]}"), f.load("i64", last)
+            now, before = _clock(f, w.module, family), f.load("i64", last)
             since = f.value(f"sub i64 {now}, {before}")
             some = f.value(f"icmp ne i64 {before}, 0")
             slow = f.value(f"and i1 {some}, {f.value(f'icmp ugt i64 {since}, {_TICKS[family] // 8}')}")
@@ -62,6 +73,66 @@ def polling(w: Writer, loop: Operation) -> Callable[[], None]:
                 _look(w)
 
     return count
+
+
+def look_after(w: Writer, step: Step) -> None:
+    """Write a look at Python after a step whose tensors have many elements, as the run alone may tell."""
+    values = [v for v in (*step.operands, *step.results) if isinstance(v.type, TensorType) and not in_registers(v.type)]
+    if not values or w.overwrites:
+        return
+    long = isinstance(step, Operation) and any(part in step.op.name for part in _LONG)
+    w.unlooked += 1
+    if not long and w.unlooked < _STEPS:
+        return
+    widest = max(values, key=_width)
+    shape, least = extents(widest, w.env[widest]), _SOME if long else _MANY
+    known, unknown = math.prod(int(e) for e in shape if e.isdigit()), [e for e in shape if not e.isdigit()]
+    if not unknown and known < least:
+        return
+    w.unlooked = 0
+    if not unknown:
+        w.check(w.f.call("i32", f"@{_late(w)}", "ptr %context"))
+        return
+    status = w.f.slot("i32")
+    w.f.store("i32", str(OK), status)
+    with w.f.when(compare(w.f, "sge", times(w.f, known, *unknown), least), "many"):
+        w.f.store("i32", w.f.call("i32", f"@{_late(w)}", "ptr %context"), status)
+    w.check(w.f.load("i32", status))
+
+
+def _width(value: Value) -> tuple[int, int]:
+    """Return how many extents of a tensor the run tells, and the product of the others."""
+    shape = tensor_type(value).shape
+    return sum(not isinstance(e, int) for e in shape), math.prod(e for e in shape if isinstance(e, int))
+
+
+def _late(w: Writer) -> str:
+    """Return the name of the function that looks at Python where it has not done so for some time."""
+    f, module = (
+        Function("dy2st.late", [("ptr", "%context")], "i32", linkage="internal", also="noinline nounwind"),
+        w.module,
+    )
+    if f.name not in module:
+        look = looking(module)
+        family = _family(w)
+        if family is not None:
+            now, looked = _clock(f, module, family), f.offset("%context", LOOKED)
+            gone = f.value(f"sub i64 {now}, {f.load('i64', looked)}")
+            with f.when(f.value(f"icmp ule i64 {gone}, {_TICKS[family]}"), "soon"):
+                f.ret("i32", str(OK))
+            f.store("i64", now, looked)
+        f.ret("i32", f.call("i32", f"@{look}", "ptr %context"))
+        module.add(f.name, f.text())
+    return f.name
+
+
+def _family(w: Writer) -> str | None:
+    return next((name for name in _CLOCKS if w.unit.target.triple.startswith(name)), None)
+
+
+def _clock(f: Function, module: Module, family: str) -> str:
+    module.add(_CLOCKS[family], f"declare i64 @{_CLOCKS[family]}()")
+    return f.call("i64", f"@{_CLOCKS[family]}")
 
 
 def _may_take_long(loop: Operation) -> bool:

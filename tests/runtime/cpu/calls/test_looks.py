@@ -1,0 +1,67 @@
+"""Signals end a run between large operations, in a straight line too."""
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import dy2st as paddle
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Program
+from dy2st.ir.types import TensorType
+from dy2st.runtime.cpu.calls import signals
+from dy2st.runtime.cpu.native import NativePlan
+
+
+class Enough(Exception):
+    pass
+
+
+def enough(*_):
+    raise Enough
+
+
+def sorts(b, x):
+    for _ in range(8):
+        x = b.sort(b.neg(x), axis=0, descending=False)
+    return x
+
+
+def sums(b, x):
+    total = b.max(x, axis=(0, 1), keepdim=False)
+    for _ in range(60):
+        total = b.max(b.sin(b.mul(x, total)), axis=(0, 1), keepdim=False)
+    return total
+
+
+def products(b, x):
+    for _ in range(20):
+        x = b.matmul(x, x, transpose_x=False, transpose_y=False)
+    return x
+
+
+@pytest.mark.parametrize(("f", "rows"), [(sorts, 800), (sums, 3000), (products, 800)])
+def test_a_signal_ends_a_straight_line(f, rows, rng, monkeypatch):
+    b = Builder()
+    x = b.argument(b.named(TensorType(paddle.float32, (None, None))))
+    b.block.results = [f(b, x)]
+    native = NativePlan(Program({"main": b.block}))
+    given = [rng.normal(size=(rows, rows)).astype("float32")]
+    native.run(given)
+    began = time.perf_counter()
+    wanted = native.run(given)[0]
+    whole = time.perf_counter() - began
+    ended = []
+    monkeypatch.setattr(signals, "raise_kept", lambda error, kept=signals.raise_kept: ended.append(1) or kept(error))
+    before = signal.signal(signal.SIGALRM, enough)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, whole / 8)
+        with pytest.raises(Enough):
+            native.run(given)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert ended  # it was the run that found the signal, not Python after it
+    np.testing.assert_array_equal(native.run(given)[0], wanted)
+    assert native.elsewhere == 0
