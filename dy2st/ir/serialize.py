@@ -79,6 +79,8 @@ class _Writer:
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
         self.references: dict[int, str] = {}
+        self.types: set[str] = set()
+        """The texts of types that were looked at."""
 
     def block(self, block: Block, depth: int) -> Json:
         if depth > MAX_BLOCK_DEPTH:
@@ -90,7 +92,13 @@ class _Writer:
 
     def define(self, value: Value, numbers: dict[Value, int]) -> Json:
         numbers[value] = len(numbers)
-        return [value.name, print_type(value.type)]
+        return [value.name, self.type(value.type)]
+
+    def type(self, t: Type) -> str:
+        text = str(t)
+        if text not in self.types:
+            self.types.add(print_type(t))
+        return text
 
     def operation(self, operation: Operation, numbers: dict[Value, int], depth: int) -> Json:
         at = operation.location
@@ -116,7 +124,7 @@ class _Writer:
         if isinstance(value, DType):
             return {"dtype": value.name}
         if isinstance(value, Type):
-            return {"type": print_type(value)}
+            return {"type": self.type(value)}
         if is_array(value):
             literal = write_inline(value)
             return {"tensor": self.store(value)} if literal is None else {"literal": literal}

@@ -32,10 +32,11 @@ def located(error: E, location: Location | None, calling: bool = False) -> E:
     An error that already ends in a user's line keeps its frames; `calling` then puts `location` in front of them, as
     the line of a call.
     """
-    frames = _kept(error.__traceback__)
-    if location is not None and (calling or not any(_SYNTHETIC in f.f_globals for f, _ in frames)):
+    linked = _linked_before(error.__traceback__)
+    frames = _kept(error.__traceback__, linked)
+    if location is not None and (calling or linked is None):
         frames = [*_frames_of(location), *frames]
-    return error.with_traceback(_linked(frames))
+    return error.with_traceback(_linked(frames, linked))
 
 
 def too_deep(error: RecursionError, name: str) -> RecursionError:
@@ -45,11 +46,18 @@ def too_deep(error: RecursionError, name: str) -> RecursionError:
     return RecursionError(f"the function {name!r} of the Program is called too deeply; does its recursion end?")
 
 
-def _kept(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
+def _linked_before(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback that `located` has made: deep recursion has a thousand frames there."""
+    while traceback is not None and _SYNTHETIC not in traceback.tb_frame.f_globals:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _kept(traceback: TracebackType | None, end: TracebackType | None = None) -> list[tuple[FrameType, int]]:
     """Return the frames that a user should see: synthetic ones, and what Python code of his was called by an op."""
     frames: list[tuple[FrameType, int]] = []
     inside = True
-    while traceback is not None:
+    while traceback is not end and traceback is not None:
         frame = traceback.tb_frame
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if _SYNTHETIC in frame.f_globals:
@@ -63,10 +71,9 @@ def _kept(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
     return frames
 
 
-def _linked(frames: list[tuple[FrameType, int]]) -> TracebackType | None:
-    """Return a traceback of frames; of the parts of one converted function that hold each other, the innermost."""
-    traceback: TracebackType | None = None
-    inner: CodeType | None = None
+def _linked(frames: list[tuple[FrameType, int]], traceback: TracebackType | None = None) -> TracebackType | None:
+    """Put frames in front of a traceback; of parts of one converted function that hold each other, the innermost."""
+    inner = None if traceback is None else traceback.tb_frame.f_globals[_SYNTHETIC]
     for frame, line in reversed(frames):
         code = frame.f_globals.get(_SYNTHETIC, frame.f_code)
         if inner is None or not is_part(inner, code):
