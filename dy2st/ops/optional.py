@@ -226,7 +226,7 @@ class Unreachable(Op):
         return type
 
     def eval(self, xp: Any, *, type: Type) -> Any:
-        raise RuntimeError("a value that no run reaches was computed")
+        raise AssertionError("a value that no run reaches was computed")
 
     may_raise = True
 
