@@ -34,6 +34,9 @@ EXPECTED = (Dy2stError, ValueError, TypeError, IndexError, ArithmeticError, Asse
 LONGEST = 1000
 MEMORY = 6 << 30
 SECONDS = 10
+"""How long a Program may run."""
+PATIENCE = 60
+"""How long a Program may take to be loaded and compiled, on a busy machine."""
 WRITTEN = 3
 """One of so many Programs is written from nothing."""
 IN_FILES = 6
@@ -46,6 +49,10 @@ class TookLong(BaseException):
 
 def _alarm(*_: Any) -> None:
     raise TookLong
+
+
+def _alarm_after(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again each second: Python drops what __del__ raises
 
 
 def changed(corpus: list[Entry], seed: int, number: int) -> tuple[str, Any, dict[str, Any], random.Random]:
@@ -64,16 +71,18 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
     """Load and run a Program; return what became of it, "FAULT ..." for what must not be."""
     name, data, arrays, rng = changed(corpus, seed, number)
     stage = "loading"
-    signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # again each second: Python drops what __del__ raises
+    _alarm_after(PATIENCE)
     try:
         if number % IN_FILES == 0 and (metadata := metadata_of(data)) is not None:
             layer = in_file(data, arrays, metadata)
             stage = "running"
+            _alarm_after(SECONDS)
             return called(layer, from_json(data, arrays), rng)
         program = from_json(data, arrays)
         stage = "compiling"
         plan = NativePlan(program)
         stage = "running"
+        _alarm_after(SECONDS)
         for _ in range(2):
             given = operands(program, rng)
             if given is None:
@@ -85,7 +94,7 @@ def attempt(corpus: list[Entry], seed: int, number: int) -> str:
     except FileFormatError as error:
         return _judged(error, "refused") if stage == "loading" else f"FAULT {stage} {name}: {error!r:.200}"
     except (TookLong, KeyboardInterrupt):
-        return f"took long ({stage})" if stage == "running" else f"FAULT {stage} {name}: more than {SECONDS} s"
+        return f"took long ({stage})" if stage == "running" else f"FAULT {stage} {name}: more than {PATIENCE} s"
     except EXPECTED as error:
         if stage == "running":
             return _judged(error, "raised")

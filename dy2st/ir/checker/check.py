@@ -149,7 +149,7 @@ class Function:
             raise Refused(f"{name!r:.60} is no op")
         given = Given(operation, self.scope)
         self._attributes(given)
-        control, rule = CONTROL.get(name), RULES.get(name)
+        control, (rule, count) = CONTROL.get(name), RULES.get(name, (None, None))
         if name == "with_gradient":
             found = with_gradient(check, given)
         elif control is not None:
@@ -157,6 +157,8 @@ class Function:
         elif rule is None or operation.blocks:
             given.refuse("no op that takes this" if rule is not None else "an op without a type rule")
         else:
+            if count is not None and len(given.types) != count:
+                given.refuse(f"{len(given.types)} operands, not {count}")
             found = rule(given)
         if given.wanted:
             self._checks(given, block)

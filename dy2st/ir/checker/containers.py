@@ -5,7 +5,7 @@ A type that an attribute names is taken for what may be inside; of extents only 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dy2st.dtypes import int64
 from dy2st.ir.checker.given import Given, rule
@@ -41,50 +41,37 @@ def _new(g: Given) -> Sequence[Type]:
     return (ListType(element),)
 
 
-@rule("list_append list_set list_insert")
-def _with_item(g: Given) -> Sequence[Type]:
-    at = 1 if g.name == "list_append" else 2
-    g.count(at + 1)
-    if at == 2:
-        g.number(1, "int", "bool")
-    return (ListType(_joined(g, g.items(0).element, g.types[at], "the item")),)
+# what is taken (L a list, S slots, E an element, i an int, I an int or a bool), what is given (e an element): ops
+_LISTS = """
+LE  L   list_append
+LIE L   list_set list_insert
+L   i   list_len
+LI  i   list_index list_popped
+LII ii  list_bounds
+LI  e   list_get
+LI  Le  list_pop
+LL  L   list_extend
+SiL L   slots_extend
+Lii L   list_part
+Sii L   slots_part
+L   L   list_reverse
+Si  L   slots_reverse list_clear list_remove list_spread
+Si  e   list_take
+"""
 
 
-@rule("list_len list_index list_popped list_bounds")
-def _places(g: Given) -> Sequence[Type]:
-    numbers = {"list_len": 0, "list_bounds": 2}.get(g.name, 1)
-    g.count(1 + numbers)
-    g.items(0)
-    for i in range(numbers):
-        g.number(1 + i, "int", "bool")
-    return (INT, INT) if g.name == "list_bounds" else (INT,)
-
-
-@rule("list_get list_pop")
-def _got(g: Given) -> Sequence[Type]:
-    g.count(2)
-    items = g.items(0)
-    g.number(1, "int", "bool")
-    return (items, items.element) if g.name == "list_pop" else (items.element,)
-
-
-@rule("list_extend slots_extend")
-def _extend(g: Given) -> Sequence[Type]:
-    last = 1 if g.name == "list_extend" else 2
-    g.count(last + 1)
-    if last == 2:
-        g.number(1)
-        _slots(g, 0)
-    return (_joined(g, g.items(0), g.items(last), f"operand {last}"),)
-
-
-@rule("list_part slots_part list_reverse slots_reverse")
-def _rearranged(g: Given) -> Sequence[Type]:
-    numbers = {"list_reverse": 0, "slots_reverse": 1}.get(g.name, 2)
-    g.count(1 + numbers)
-    for i in range(numbers):
-        g.number(1 + i)
-    return (_slots(g, 0) if g.name.startswith("slots") else g.items(0),)
+def _entered(taken: str, given: str, names: Sequence[str]) -> None:
+    @rule(" ".join(names), len(taken))
+    def _(g: Given) -> Sequence[Type]:
+        items = _slots(g, 0) if taken[0] == "S" else g.items(0)
+        for i, what in enumerate(taken[1:], 1):
+            if what in "iI":
+                g.number(i, "int", *(("bool",) if what == "I" else ()))
+            else:
+                pair = (items, g.items(i)) if what == "L" else (items.element, g.types[i])
+                made = _joined(g, *pair, f"operand {i}")
+                items = made if isinstance(made, ListType) and what == "L" else ListType(made)
+        return [{"L": items, "e": items.element, "i": INT}[what] for what in given]
 
 
 # ---- slots: lists of optionals -------------------------------------------------------------------------------------
@@ -104,17 +91,13 @@ def _payload(g: Given, t: Type) -> Type:
     return t.alternatives[1]
 
 
-@rule("list_take list_clear list_remove list_spread")
-def _slot(g: Given) -> Sequence[Type]:
-    g.count(2)
-    slots = _slots(g, 0)
-    g.number(1)
-    return (slots.element if g.name == "list_take" else slots,)
+for _line in _LISTS.strip().splitlines():
+    _taken, _given, *_names = _line.split()
+    _entered(_taken, _given, _names)
 
 
-@rule("list_put list_accumulate")
+@rule("list_put list_accumulate", 3)
 def _put(g: Given) -> Sequence[Type]:
-    g.count(3)
     slots, item = _slots(g, 0), g.types[2]
     g.number(1)
     if not isinstance(item, VariantType):
@@ -122,13 +105,8 @@ def _put(g: Given) -> Sequence[Type]:
     return (ListType(_joined(g, slots.element, item, "the item")),)
 
 
-def _tags(g: Given, count: int, most: int) -> tuple[int, ...]:
-    return g.wholes("tags", 0, most - 1, count)
-
-
-@rule("list_widen slots_widen")
+@rule("list_widen slots_widen", 1)
 def _widen(g: Given) -> Sequence[Type]:
-    g.count(1)
     slots = g.name == "slots_widen"
     old = (_slots(g, 0) if slots else g.items(0)).element
     g.replace("type", ListType(_moved(g, old, g.list_type().element, slots)))
@@ -144,30 +122,29 @@ def _moved(g: Given, old: Type, wanted: Type, slots: bool) -> Type:
         g.refuse(f"{wanted} is no variant")
     alternatives = list(wanted.alternatives)
     if wrap:
-        (tag,) = _tags(g, 1, len(alternatives))
+        (tag,) = g.wholes("tags", 0, len(alternatives) - 1, 1)
         inner = _payload(g, old) if slots else old
         if not isinstance(alternatives[tag], (UnsetType, ConstType)):  # these drop what they are made of
             alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
     else:
         if not isinstance(old, VariantType):
             g.refuse(f"{old} is no variant")
-        tags = _tags(g, len(old.alternatives), len(alternatives))
+        tags = g.wholes("tags", 0, len(alternatives) - 1, len(old.alternatives))
         for inner, tag in zip(old.alternatives, tags, strict=True):
             if tag or not slots:
                 alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
     return VariantType(tuple(alternatives))
 
 
-@rule("slots_narrow")
+@rule("slots_narrow", 1)
 def _narrow(g: Given) -> Sequence[Type]:
-    g.count(1)
     wide, made = _slots(g, 0).element, g.list_type().element
     g.alike(g.list_type("wide").element, wide, "wide")
     wrap = g.flag("wrap")
     if not g.sequence("tags"):
         made = _joined(g, made, wide, "the list")
     elif isinstance(made, VariantType) and isinstance(wide, VariantType):
-        tags = _tags(g, 1 if wrap else len(made.alternatives), len(wide.alternatives))
+        tags = g.wholes("tags", 0, len(wide.alternatives) - 1, 1 if wrap else len(made.alternatives))
         alternatives = list(made.alternatives)
         g.require(isinstance(alternatives[0], UnsetType), "the first alternative is not unset")
         for old, tag in enumerate(tags, 1 if wrap else 0):
@@ -187,9 +164,8 @@ def _element(g: Given, i: int, slots: bool = False) -> TensorType:
     return found if isinstance(found, TensorType) else g.refuse(f"operand {i} is no list of tensors")
 
 
-@rule("list_stack list_concat list_extents list_to_tensor")
+@rule("list_stack list_concat list_extents list_to_tensor", 1)
 def _to_tensor(g: Given) -> Sequence[Type]:
-    g.count(1)
     if g.name == "list_to_tensor":
         g.require(isinstance(g.items(0).element, ScalarType), "no list of numbers")
         return (typed(g.dtype(), (None,)),)
@@ -202,10 +178,9 @@ def _to_tensor(g: Given) -> Sequence[Type]:
     return (typed(t.dtype, (*t.shape[:axis], None, *t.shape[axis + 1 :])),)
 
 
-@rule("list_stack_tangent list_concat_tangent")
+@rule("list_stack_tangent:2 list_concat_tangent:3")
 def _to_tangent(g: Given) -> Sequence[Type]:
     concat = g.name == "list_concat_tangent"
-    g.count(3 if concat else 2)
     t, like = _element(g, 0, True), g.tensor(2 if concat else 1)
     if concat:
         g.like(1, int64, 1)
@@ -215,10 +190,9 @@ def _to_tangent(g: Given) -> Sequence[Type]:
     return (like,)
 
 
-@rule("list_unstack list_split")
+@rule("list_unstack:1 list_split:2")
 def _to_slots(g: Given) -> Sequence[Type]:
     split = g.name == "list_split"
-    g.count(2 if split else 1)
     x, made = g.tensor(0, least=1), g.list_type()
     part = typed(x.dtype, x.shape[1:])
     if split:
@@ -236,9 +210,8 @@ def _tuple_new(g: Given) -> Sequence[Type]:
     return (TupleType(tuple(g.types)),)
 
 
-@rule("tuple_get")
+@rule("tuple_get", 1)
 def _tuple_get(g: Given) -> Sequence[Type]:
-    g.count(1)
     (t,) = g.types
     return t.items if isinstance(t, TupleType) else g.refuse(f"operand 0 is {t}, no tuple")
 
@@ -247,74 +220,77 @@ def _tuple_get(g: Given) -> Sequence[Type]:
 def _variant_new(g: Given) -> Sequence[Type]:
     t = g.variant_type()
     tag = g.whole("tag", 0, len(t.alternatives) - 1)
-    chosen, alternatives = t.alternatives[tag], list(t.alternatives)
-    empty = isinstance(chosen, (UnsetType, ConstType))
+    empty = isinstance(t.alternatives[tag], (UnsetType, ConstType))
     g.count(0 if empty else 1)
-    if not empty:
-        alternatives[tag] = _joined(g, chosen, g.types[0], "the payload")
+    return _replaced(g, t, () if empty else [(tag, g.types[0])])
+
+
+def _replaced(g: Given, t: VariantType, found: Iterable[tuple[int, Type]]) -> Sequence[Type]:
+    """Return the type of an attribute after these alternatives were joined with what goes there."""
+    alternatives = list(t.alternatives)
+    for tag, inner in found:
+        alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
     g.replace("type", VariantType(tuple(alternatives)))
     return (g.type(),)
 
 
-@rule("variant_tag")
+@rule("variant_tag", 1)
 def _variant_tag(g: Given) -> Sequence[Type]:
-    g.count(1)
     g.variant(0)
     return (INT,)
 
 
-@rule("variant_get variant_ct")
-def _variant_get(g: Given) -> Sequence[Type]:
-    g.count(1)
+def _alternative(g: Given) -> Type:
+    """Return the alternative of operand 0, a variant, that the tag says."""
     t = g.variant(0)
-    found = t.alternatives[g.whole("tag", 0, len(t.alternatives) - 1)]
-    if g.name == "variant_ct":
-        return (VariantType((UNSET, found)),)
+    return t.alternatives[g.whole("tag", 0, len(t.alternatives) - 1)]
+
+
+@rule("variant_get", 1)
+def _variant_get(g: Given) -> Sequence[Type]:
+    found = _alternative(g)
     g.text("message")
     g.require(not isinstance(found, (UnsetType, ConstType)), f"{found} has no payload")
     return (found,)
 
 
-@rule("variant_or_zeros")
+@rule("variant_ct", 1)
+def _variant_ct(g: Given) -> Sequence[Type]:
+    return (VariantType((UNSET, _alternative(g))),)
+
+
+@rule("variant_or_zeros", 2)
 def _variant_or_zeros(g: Given) -> Sequence[Type]:
-    g.count(2)
-    t, like = g.variant(0), g.types[1]
-    found = t.alternatives[g.whole("tag", 0, len(t.alternatives) - 1)]
+    found, like = _alternative(g), g.types[1]
     g.require(not isinstance(like, VariantType), f"zeros like {like}")
-    zeros = _zeros(g, like)
-    return (_joined(g, zeros, found, f"alternative {g.attribute('tag')}"),)
+    return (_joined(g, _zeros(g, like), found, "the alternative"),)
 
 
-@rule("variant_wrap")
+@rule("variant_wrap", 1)
 def _variant_wrap(g: Given) -> Sequence[Type]:
-    g.count(1)
     t, inner = g.variant_type(), _payload(g, g.types[0])
-    tag, alternatives = g.whole("tag", 0, len(t.alternatives) - 1), list(t.alternatives)
-    g.require(isinstance(alternatives[0], UnsetType), "the first alternative is not unset")
-    alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
-    g.replace("type", VariantType(tuple(alternatives)))
-    return (g.type(),)
+    g.require(isinstance(t.alternatives[0], UnsetType), "the first alternative is not unset")
+    return _replaced(g, t, [(g.whole("tag", 0, len(t.alternatives) - 1), inner)])
 
 
-@rule("variant_cast")
+@rule("variant_cast", 1)
 def _variant_cast(g: Given) -> Sequence[Type]:
-    g.count(1)
     old, t = g.variant(0), g.variant_type()
-    alternatives = list(t.alternatives)
-    for inner, tag in zip(old.alternatives, _tags(g, len(old.alternatives), len(alternatives)), strict=True):
-        if not same_kind(alternatives[tag], inner):
-            # nothing is left of it: what has no payload becomes a constant, or anything becomes unset
-            into = isinstance(alternatives[tag], UnsetType) or isinstance(inner, (UnsetType, ConstType))
-            g.require(into and isinstance(alternatives[tag], (UnsetType, ConstType)), f"{inner} as {alternatives[tag]}")
+    kept: list[tuple[int, Type]] = []
+    tags = g.wholes("tags", 0, len(t.alternatives) - 1, len(old.alternatives))
+    for inner, tag in zip(old.alternatives, tags, strict=True):
+        wanted = t.alternatives[tag]
+        if same_kind(wanted, inner):
+            kept.append((tag, inner))
             continue
-        alternatives[tag] = join(alternatives[tag], inner)
-    g.replace("type", VariantType(tuple(alternatives)))
-    return (g.type(),)
+        # nothing is left of it: what has no payload becomes a constant, or anything becomes unset
+        into = isinstance(wanted, UnsetType) or isinstance(inner, (UnsetType, ConstType))
+        g.require(into and isinstance(wanted, (UnsetType, ConstType)), f"{inner} as {wanted}")
+    return _replaced(g, t, kept)
 
 
-@rule("optional_add")
+@rule("optional_add", 2)
 def _optional_add(g: Given) -> Sequence[Type]:
-    g.count(2)
     a, b = g.types
     g.require(_may_be_added(a) and _may_be_added(b), f"{a} and {b} are no derivatives")
     if same_kind(a, b):
@@ -330,15 +306,13 @@ def _may_be_added(t: Type) -> bool:
     )
 
 
-@rule("unreachable")
+@rule("unreachable", 0)
 def _unreachable(g: Given) -> Sequence[Type]:
-    g.count(0)
     return (g.type(),)
 
 
-@rule("zeros_like")
+@rule("zeros_like", 1)
 def _zeros_like(g: Given) -> Sequence[Type]:
-    g.count(1)
     return (_zeros(g, g.types[0]),)
 
 
@@ -348,15 +322,13 @@ def _zeros(g: Given, like: Type) -> Type:
     return tangent_type(like)
 
 
-@rule("detach")
+@rule("detach", 1)
 def _detach(g: Given) -> Sequence[Type]:
-    g.count(1)
     return (g.types[0],)
 
 
-@rule("renew")
+@rule("renew", 2)
 def _renew(g: Given) -> Sequence[Type]:
-    g.count(2)
     new, old = g.types
     g.alike(new, old, "the new value")
     if isinstance(old, TensorType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int64
-from dy2st.ir.checker.given import RULES, Given, rule
+from dy2st.ir.checker.given import Given, rule
 from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType, Type
 from dy2st.shapes import broadcast
 
@@ -33,16 +33,13 @@ _TABLE = """
 
 
 def _entered(count: int, kinds: str, result: str, names: Sequence[str]) -> None:
-    def check(g: Given) -> Sequence[Type]:
-        g.count(count)
+    @rule(" ".join(names), count)
+    def _(g: Given) -> Sequence[Type]:
         first = g.tensors(0, kinds)[0]
         for i in range(1, count):
             g.same_shape(i)
         dtype = {"=": first.dtype, "?": bool_, "|": _PART.get(first.dtype, first.dtype)}[result]
         return (TensorType(dtype, first.shape),)
-
-    for name in names:
-        RULES[name] = check
 
 
 for _line in _TABLE.strip().splitlines():
@@ -50,9 +47,8 @@ for _line in _TABLE.strip().splitlines():
     _entered(int(_count), _kinds, _result, _names)
 
 
-@rule("where")
+@rule("where", 3)
 def _where(g: Given) -> Sequence[Type]:
-    g.count(3)
     g.tensor(0, "b")
     x, _ = g.tensors(1)
     g.same_shape(1)
@@ -60,46 +56,40 @@ def _where(g: Given) -> Sequence[Type]:
     return (TensorType(x.dtype, g.tensor(0).shape),)
 
 
-@rule("complex")
+@rule("complex", 2)
 def _complex_(g: Given) -> Sequence[Type]:
-    g.count(2)
     x, _ = g.tensors(0, "f")
     g.require(x.dtype in _WHOLE, f"operands are {x.dtype.name}")
     g.same_shape(1)
     return (TensorType(_WHOLE[x.dtype], x.shape),)
 
 
-@rule("polygamma")
+@rule("polygamma", 1)
 def _polygamma(g: Given) -> Sequence[Type]:
-    g.count(1)
     g.whole("n", 0, 1000)
     return (g.tensor(0, "f"),)
 
 
-@rule("softplus")
+@rule("softplus", 1)
 def _softplus(g: Given) -> Sequence[Type]:
-    g.count(1)
     g.real("beta")
     g.real("threshold")
     return (g.tensor(0, "fc"),)
 
 
-@rule("gelu")
+@rule("gelu", 1)
 def _gelu(g: Given) -> Sequence[Type]:
-    g.count(1)
     g.flag("approximate")
     return (g.tensor(0, "fc"),)
 
 
-@rule("cast")
+@rule("cast", 1)
 def _cast(g: Given) -> Sequence[Type]:
-    g.count(1)
     return (TensorType(g.dtype(), g.tensor(0).shape),)
 
 
-@rule("ones_like")
+@rule("ones_like", 1)
 def _ones_like(g: Given) -> Sequence[Type]:
-    g.count(1)
     return (g.tensor(0),)
 
 
@@ -108,18 +98,16 @@ _NUMBERS = ("int", "float", "bool")
 _EXACT = ("scalar_add", "scalar_sub", "scalar_mul")
 
 
-@rule("scalar_constant")
+@rule("scalar_constant", 0)
 def _constant(g: Given) -> Sequence[Type]:
-    g.count(0)
     value = g.attribute("value")
     if type(value) is int:
         return (ScalarType("int", value),)
     return (BOOL if type(value) is bool else FLOAT if type(value) is float else g.refuse(f"value is {value!r:.40}"),)
 
 
-@rule("scalar_add scalar_sub scalar_mul scalar_floordiv scalar_mod scalar_min scalar_max scalar_pow")
+@rule("scalar_add scalar_sub scalar_mul scalar_floordiv scalar_mod scalar_min scalar_max scalar_pow", 2)
 def _arithmetic(g: Given) -> Sequence[Type]:
-    g.count(2)
     a, b = g.number(0, *_NUMBERS), g.number(1, *_NUMBERS)
     if g.name in ("scalar_min", "scalar_max") and a.kind == b.kind == "bool":
         return (BOOL,)
@@ -131,30 +119,26 @@ def _arithmetic(g: Given) -> Sequence[Type]:
     return (INT,)
 
 
-@rule("scalar_and scalar_or scalar_xor")
+@rule("scalar_and scalar_or scalar_xor", 2)
 def _bitwise(g: Given) -> Sequence[Type]:
-    g.count(2)
     a, b = g.number(0, "int", "bool"), g.number(1, "int", "bool")
     return (BOOL if a.kind == b.kind == "bool" else INT,)
 
 
-@rule("scalar_truediv")
+@rule("scalar_truediv", 2)
 def _divided(g: Given) -> Sequence[Type]:
-    g.count(2)
     g.numbers(0, 2, *_NUMBERS)
     return (FLOAT,)
 
 
-@rule("scalar_lt scalar_le scalar_eq scalar_ne scalar_gt scalar_ge")
+@rule("scalar_lt scalar_le scalar_eq scalar_ne scalar_gt scalar_ge", 2)
 def _compared(g: Given) -> Sequence[Type]:
-    g.count(2)
     g.numbers(0, 2, *_NUMBERS)
     return (BOOL,)
 
 
-@rule("scalar_neg scalar_abs scalar_not scalar_bool scalar_int scalar_float scalar_round")
+@rule("scalar_neg scalar_abs scalar_not scalar_bool scalar_int scalar_float scalar_round", 1)
 def _unary(g: Given) -> Sequence[Type]:
-    g.count(1)
     kind = g.number(0, *_NUMBERS).kind
     if g.name == "scalar_round":
         digits = g.attribute("digits")
@@ -164,23 +148,20 @@ def _unary(g: Given) -> Sequence[Type]:
     return (fixed.get(g.name) or (FLOAT if kind == "float" else INT),)
 
 
-@rule("scalar_to_tensor")
+@rule("scalar_to_tensor", 1)
 def _to_tensor(g: Given) -> Sequence[Type]:
-    g.count(1)
     g.number(0, *_NUMBERS)
     return (TensorType(g.dtype(), ()),)
 
 
-@rule("item")
+@rule("item", 1)
 def _item(g: Given) -> Sequence[Type]:
-    g.count(1)
     kind = g.tensor(0, "biuf").dtype.kind
     return (BOOL if kind == "b" else INT if kind in "iu" else FLOAT,)
 
 
-@rule("broadcast_extent")
+@rule("broadcast_extent", 2)
 def _broadcast_extent(g: Given) -> Sequence[Type]:
-    g.count(2)
     a, b = g.number(0).extent, g.number(1).extent
     if a is not None and b is not None:
         if isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b):

@@ -45,9 +45,12 @@ class Given:
         most = least if most is None else most
         self.require(least <= n and (n <= most or most < 0), f"{n} operands")
 
+    def operand(self, i: int) -> Type:
+        return self.types[i] if i < len(self.types) else self.refuse(f"operand {i} is missing")
+
     def tensor(self, i: int, kinds: str = "biufc", rank: int | None = None, least: int = 0) -> TensorType:
         """Return the type of operand i, a tensor of one of these kinds of elements."""
-        t = self.types[i] if i < len(self.types) else self.refuse(f"operand {i} is missing")
+        t = self.operand(i)
         if not isinstance(t, TensorType) or t.dtype.kind not in kinds:
             self.refuse(f"operand {i} is {t}")
         if (rank is not None and len(t.shape) != rank) or len(t.shape) < least:
@@ -68,7 +71,7 @@ class Given:
 
     def number(self, i: int, *kinds: str) -> ScalarType:
         """Return the type of operand i, a number; an int where no kinds are given."""
-        t = self.types[i] if i < len(self.types) else self.refuse(f"operand {i} is missing")
+        t = self.operand(i)
         if not isinstance(t, ScalarType) or t.kind not in (kinds or ("int",)):
             self.refuse(f"operand {i} is {t}")
         return t
@@ -80,12 +83,12 @@ class Given:
 
     def items(self, i: int) -> ListType:
         """Return the type of operand i, a list."""
-        t = self.types[i] if i < len(self.types) else self.refuse(f"operand {i} is missing")
+        t = self.operand(i)
         return t if isinstance(t, ListType) else self.refuse(f"operand {i} is {t}, no list")
 
     def variant(self, i: int) -> VariantType:
         """Return the type of operand i, a variant."""
-        t = self.types[i] if i < len(self.types) else self.refuse(f"operand {i} is missing")
+        t = self.operand(i)
         return t if isinstance(t, VariantType) else self.refuse(f"operand {i} is {t}, no variant")
 
     def alike(self, found: Type, wanted: Type, what: str) -> None:
@@ -226,17 +229,19 @@ class Given:
 
 
 Rule = Callable[[Given], Sequence[Type]]
-RULES: dict[str, Rule] = {}
+RULES: dict[str, tuple[Rule, int | None]] = {}
+"""The type rule of each op, and how many operands it takes; None where the rule looks at that."""
 
 
-def rule(names: str) -> Callable[[Rule], Rule]:
-    """Enter a function as the type rule of these ops."""
+def rule(names: str, count: int | None = None) -> Callable[[Rule], Rule]:
+    """Enter a function as the type rule of these ops, which take `count` operands; `name:3` says it of one op."""
 
     def enter(function: Rule) -> Rule:
-        for name in names.split():
+        for entry in names.split():
+            name, _, own = entry.partition(":")
             if name in RULES:
                 raise ValueError(f"two type rules for {name!r}")
-            RULES[name] = function
+            RULES[name] = function, int(own) if own else count
         return function
 
     return enter

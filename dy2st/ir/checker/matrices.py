@@ -20,9 +20,8 @@ def _without(shape: Sequence[Known], axes: Sequence[int], keep: bool) -> list[Kn
     return [1 if i in axes else e for i, e in enumerate(shape) if keep or i not in axes]
 
 
-@rule("sum mean prod max top min all any logsumexp")
+@rule("sum mean prod max top min all any logsumexp", 1)
 def _reduction(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     dtype = x.dtype
     if g.name in ("sum", "prod"):
@@ -34,18 +33,16 @@ def _reduction(g: Given) -> Sequence[Type]:
     return (typed(dtype, _without(x.shape, g.axes("axis", x.rank), g.flag("keepdim"))),)
 
 
-@rule("argmax argmin")
+@rule("argmax argmin", 1)
 def _extreme_place(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     axes = tuple(range(x.rank)) if g.attribute("axis") is None else (g.axis("axis", x.rank),)
     return (typed(int64, _without(x.shape, axes, g.flag("keepdim"))),)
 
 
-@rule("cumsum cumprod cummax cummin linear_scan softmax log_softmax sort argsort fft")
+@rule("cumsum cumprod cummax cummin linear_scan:2 softmax log_softmax sort argsort fft", 1)
 def _along(g: Given) -> Sequence[Type]:
     name = g.name
-    g.count(2 if name == "linear_scan" else 1)
     kinds = {"softmax": "f", "log_softmax": "f", "fft": "c", "linear_scan": "fc"}
     x = g.tensor(0, kinds.get(name, "biufc"))
     g.require(x.rank > 0 or g.attribute("axis") in (0, -1) or g.axis("axis", x.rank) < 0, "axis")
@@ -66,9 +63,8 @@ def _along(g: Given) -> Sequence[Type]:
     )
 
 
-@rule("topk")
+@rule("topk", 1)
 def _topk(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0, least=1)
     axis, k = g.axis("axis", x.rank), g.whole("k", 0, _MOST)
     g.flag("largest")
@@ -79,9 +75,8 @@ def _topk(g: Given) -> Sequence[Type]:
     return (TensorType(x.dtype, shape), TensorType(int64, shape))
 
 
-@rule("softmax_cross_entropy")
+@rule("softmax_cross_entropy", 2)
 def _cross_entropy(g: Given) -> Sequence[Type]:
-    g.count(2)
     x, labels = g.tensor(0, "f", least=1), g.tensor(1, "iu")
     axis = g.axis("axis", x.rank)
     g.whole("ignore_index")
@@ -92,9 +87,8 @@ def _cross_entropy(g: Given) -> Sequence[Type]:
     return (TensorType(x.dtype, shape),)
 
 
-@rule("layer_norm batch_norm_train batch_norm_infer")
+@rule("layer_norm batch_norm_train batch_norm_infer:5", 3)
 def _norm(g: Given) -> Sequence[Type]:
-    g.count(5 if g.name == "batch_norm_infer" else 3)
     x = g.tensor(0, "f", least=1)
     g.real("epsilon")
     if g.name == "layer_norm":
@@ -112,10 +106,9 @@ def _norm(g: Given) -> Sequence[Type]:
 
 
 # ---- matrices ------------------------------------------------------------------------------------------------------
-@rule("matmul matmul_add")
+@rule("matmul:2 matmul_add:3")
 def _matmul(g: Given) -> Sequence[Type]:
     adds = g.name == "matmul_add"
-    g.count(3 if adds else 2)
     x, y = g.tensor(0, least=2), g.tensor(1, least=2)
     made = _product(g, 0, 1, x, y, g.flag("transpose_x"), g.flag("transpose_y"))
     if not adds:
@@ -176,10 +169,10 @@ def _attention(g: Given) -> Sequence[Type]:
     )
 
 
-@rule("inverse det slogdet cholesky eigh eig matrix_exp solve matrix_exp_slope lu qr svd adjugate adjugate_slope")
+@rule("inverse det slogdet cholesky eigh eig matrix_exp lu qr svd adjugate", 1)
+@rule("solve matrix_exp_slope adjugate_slope", 2)
 def _linear_algebra(g: Given) -> Sequence[Type]:
     name = g.name
-    g.count(2 if name in ("solve", "matrix_exp_slope", "adjugate_slope") else 1)
     a = g.tensor(0, "fc", least=2)
     batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
     if name in ("lu", "qr", "svd"):
@@ -233,7 +226,7 @@ def _windows(extent: Known, kernel: Known, stride: int, padding: tuple[int, int]
     return (room + stride) // stride
 
 
-@rule("conv conv_input_grad conv_weight_grad")
+@rule("conv:2 conv_input_grad conv_weight_grad")
 def _conv(g: Given) -> Sequence[Type]:
     plain = g.name == "conv"
     a, b = g.tensor(0, "biufc", least=3), g.tensor(1, least=3)
@@ -242,7 +235,6 @@ def _conv(g: Given) -> Sequence[Type]:
     stride, dilation = _steps(g, rank, "stride", "dilation")
     padding, groups = g.pairs("padding", rank), g.whole("groups", 1, _MOST)
     if plain:
-        g.count(2)
         _channels(g, a.shape, b.shape, groups)
         axes = zip(a.shape[2:], b.shape[2:], stride, padding, dilation, strict=True)
         return (typed(a.dtype, (a.shape[0], b.shape[0], *(_windows(n, k, s, p, d, g) for n, k, s, p, d in axes))),)
@@ -263,7 +255,7 @@ def _channels(g: Given, x: Sequence[Known], w: Sequence[Known], groups: int) -> 
         g.equal(x[1], w[1] * groups, "channels")
 
 
-@rule("max_pool avg_pool avg_pool_grad")
+@rule("max_pool:1 avg_pool:1 avg_pool_grad")
 def _pool(g: Given) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     rank = x.rank - 2
@@ -276,7 +268,6 @@ def _pool(g: Given) -> Sequence[Type]:
         shape = g.shape("shape", 1)
         g.require(len(shape) == x.rank, "shape of another rank")
         return (typed(x.dtype, shape),)
-    g.count(1)
     counts: list[Known] = []
     for extent, k, s, (low, high) in zip(x.shape[2:], kernel, stride, padding, strict=True):
         if not ceil:
@@ -291,7 +282,7 @@ def _pool(g: Given) -> Sequence[Type]:
     return (typed(x.dtype, shape), typed(int64, shape)) if g.name == "max_pool" else (typed(x.dtype, shape),)
 
 
-@rule("adaptive_avg_pool adaptive_max_pool adaptive_avg_pool_grad")
+@rule("adaptive_avg_pool:1 adaptive_max_pool:1 adaptive_avg_pool_grad")
 def _adaptive_pool(g: Given) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     output = g.wholes("output", 1, _MOST, x.rank - 2)
@@ -301,7 +292,6 @@ def _adaptive_pool(g: Given) -> Sequence[Type]:
         for a, b in zip(x.shape[2:], output, strict=True):
             g.equal(a, b)
         return (typed(x.dtype, shape),)
-    g.count(1)
     g.require(not any(e == 0 for e in x.shape[2:]), "an extent of 0")
     made = TensorType(x.dtype, (*x.shape[:2], *output))
     return (made, TensorType(int64, made.shape)) if g.name == "adaptive_max_pool" else (made,)

@@ -11,20 +11,18 @@ from dy2st.ir.checker.shapes import typed
 from dy2st.ir.types import TensorType, Type
 
 
-@rule("take take_add")
+@rule("take:2 take_add:3")
 def _take(g: Given) -> Sequence[Type]:
     adds = g.name == "take_add"
-    g.count(3 if adds else 2)
     x, places = g.tensor(0), g.tensor(2 if adds else 1, "iu")
     axis = g.axis("axis", x.rank)
     shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
     return _put(g, x, shape) if adds else (typed(x.dtype, shape),)
 
 
-@rule("gather_nd scatter_nd_add")
+@rule("gather_nd:2 scatter_nd_add:3")
 def _gather_nd(g: Given) -> Sequence[Type]:
     adds = g.name == "scatter_nd_add"
-    g.count(3 if adds else 2)
     at = 2 if adds else 1
     x, places = g.tensor(0), g.tensor(at, "iu", least=1)
     depth = g.whole("depth", 0, x.rank)
@@ -40,10 +38,9 @@ def _put(g: Given, x: TensorType, shape: Sequence[Known]) -> Sequence[Type]:
     return (x,)
 
 
-@rule("take_along_axis put_along_axis combine_along_axis keep_at")
+@rule("take_along_axis:2 put_along_axis:3 combine_along_axis:3 keep_at:2")
 def _along_axis(g: Given) -> Sequence[Type]:
     writes = g.name in ("put_along_axis", "combine_along_axis")
-    g.count(3 if writes else 2)
     x, places = g.tensor(0), g.tensor(1, "iu")
     axis = g.axis("axis", x.rank)
     g.require(places.rank == x.rank, f"indices of rank {places.rank}")
@@ -69,9 +66,8 @@ def _last_writer(g: Given) -> Sequence[Type]:
     return (TensorType(bool_, places.shape),)
 
 
-@rule("class_places")
+@rule("class_places", 2)
 def _class_places(g: Given) -> Sequence[Type]:
-    g.count(2)
     g.number(1)
     g.whole("ignore_index")
     return (TensorType(int32, g.tensor(0, "iu").shape),)
@@ -85,15 +81,13 @@ def _one_hot(g: Given) -> Sequence[Type]:
     return (typed(g.dtype(), (*x.shape, last)),)
 
 
-@rule("nonzero")
+@rule("nonzero", 1)
 def _nonzero(g: Given) -> Sequence[Type]:
-    g.count(1)
     return (typed(int64, (None, g.tensor(0).rank)),)
 
 
-@rule("masked_select")
+@rule("masked_select", 2)
 def _masked_select(g: Given) -> Sequence[Type]:
-    g.count(2)
     x, mask = g.tensor(0), g.tensor(1, "b")
     g.require(x.rank == mask.rank, f"a mask of rank {mask.rank}")
     for a, b in zip(x.shape, mask.shape, strict=True):
@@ -101,9 +95,8 @@ def _masked_select(g: Given) -> Sequence[Type]:
     return (typed(x.dtype, (None,)),)
 
 
-@rule("gather_tree")
+@rule("gather_tree", 2)
 def _gather_tree(g: Given) -> Sequence[Type]:
-    g.count(2)
     ids = g.tensor(0, "iu", 3)
     g.tensor(1, "iu", 3)
     g.same_shape(1)

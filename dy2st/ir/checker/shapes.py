@@ -21,9 +21,8 @@ def typed(dtype: DType, shape: Sequence[Known]) -> TensorType:
 
 
 # ---- made ----------------------------------------------------------------------------------------------------------
-@rule("constant")
+@rule("constant", 0)
 def _constant(g: Given) -> Sequence[Type]:
-    g.count(0)
     value = g.attribute("value")
     if not is_array(value) or value.dtype.name not in DTYPES or not value.dtype.isnative:
         g.refuse("value is no array that a tensor may be")
@@ -35,9 +34,8 @@ def _full(g: Given) -> Sequence[Type]:
     return (typed(g.tensor(0, rank=0).dtype, g.shape("shape", 1)),)
 
 
-@rule("arange")
+@rule("arange", 3)
 def _arange(g: Given) -> Sequence[Type]:
-    g.count(3)
     numbers = [g.number(i, "int", "float").extent for i in range(3)]
     dtype = g.dtype(kinds="biuf")
     start, stop, step = numbers
@@ -51,16 +49,14 @@ def _arange(g: Given) -> Sequence[Type]:
     return (typed(dtype, (length if step == 1 else (length + (step - 1)) // step,)),)
 
 
-@rule("linspace")
+@rule("linspace", 3)
 def _linspace(g: Given) -> Sequence[Type]:
-    g.count(3)
     g.numbers(0, 2, "int", "float")
     return (typed(g.dtype(), (_count(g, 2),)),)
 
 
-@rule("eye")
+@rule("eye", 2)
 def _eye(g: Given) -> Sequence[Type]:
-    g.count(2)
     return (typed(g.dtype(), (_count(g, 0), _count(g, 1))),)
 
 
@@ -70,14 +66,12 @@ def _count(g: Given, i: int) -> Known:
     return extent if at_least_zero(extent) else None
 
 
-@rule("random_uniform random_normal random_exponential random_int random_bernoulli random_permutation")
+@rule("random_uniform random_normal random_exponential random_int random_bernoulli:3 random_permutation:3")
 def _random(g: Given) -> Sequence[Type]:
     g.numbers(0, 2)
     if g.name == "random_bernoulli":
-        g.count(3)
         return (g.tensor(2, "f"),)
     if g.name == "random_permutation":
-        g.count(3)
         return (typed(g.dtype(kinds="iu"), (_count(g, 2),)),)
     if g.name == "random_int":
         g.numbers(2, 4)
@@ -86,9 +80,8 @@ def _random(g: Given) -> Sequence[Type]:
 
 
 # ---- shapes --------------------------------------------------------------------------------------------------------
-@rule("dim")
+@rule("dim", 1)
 def _dim(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     return (ScalarType("int", x.shape[g.axis("axis", x.rank)]),)
 
@@ -130,18 +123,16 @@ def _reshape(g: Given) -> Sequence[Type]:
     return (typed(x.dtype, [e if at_least_zero(e) else None for e in target]),)
 
 
-@rule("transpose")
+@rule("transpose", 1)
 def _transpose(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     perm = g.axes("perm", x.rank)
     g.require(len(perm) == x.rank, "perm names not all axes")
     return (typed(x.dtype, [x.shape[p] for p in perm]),)
 
 
-@rule("expand_dims")
+@rule("expand_dims", 1)
 def _expand_dims(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     rank = x.rank + len(g.sequence("axes"))
     axes, rest = g.axes("axes", rank), iter(x.shape)
@@ -149,9 +140,8 @@ def _expand_dims(g: Given) -> Sequence[Type]:
     return (typed(x.dtype, [1 if i in axes else next(rest) for i in range(rank)]),)
 
 
-@rule("squeeze")
+@rule("squeeze", 1)
 def _squeeze(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     axes = g.axes("axes", x.rank)
     for i in axes:
@@ -159,9 +149,8 @@ def _squeeze(g: Given) -> Sequence[Type]:
     return (typed(x.dtype, [e for i, e in enumerate(x.shape) if i not in axes]),)
 
 
-@rule("bitcast")
+@rule("bitcast", 1)
 def _bitcast(g: Given) -> Sequence[Type]:
-    g.count(1)
     x, dtype = g.tensor(0), g.dtype()
     old, new = x.dtype.itemsize, dtype.itemsize
     if old == new:
@@ -204,9 +193,8 @@ def _split(g: Given) -> Sequence[Type]:
 
 
 # ---- moved ---------------------------------------------------------------------------------------------------------
-@rule("flip")
+@rule("flip", 1)
 def _flip(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0)
     g.axes("axes", x.rank)
     return (x,)
@@ -236,16 +224,14 @@ def _pad(g: Given) -> Sequence[Type]:
     return (typed(x.dtype, [None if a is None or z is None else e + a + z for e, a, z in axes]),)
 
 
-@rule("tril triu")
+@rule("tril triu", 1)
 def _triangle(g: Given) -> Sequence[Type]:
-    g.count(1)
     g.whole("diagonal", -(2**31), 2**31)
     return (g.tensor(0, least=2),)
 
 
-@rule("diagonal")
+@rule("diagonal", 1)
 def _diagonal(g: Given) -> Sequence[Type]:
-    g.count(1)
     x = g.tensor(0, least=2)
     axes, offset = g.axes("axes", x.rank), g.whole("offset", -(2**31), 2**31)
     g.require(len(axes) == 2, "axes")
