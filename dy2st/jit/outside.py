@@ -14,7 +14,7 @@ import numpy as np
 
 from dy2st.ir.program import Value
 from dy2st.jit.guards import ArrayGuard, ContentGuard, ItemSlot
-from dy2st.runtime.container_classes import copied, plain_content
+from dy2st.runtime.container_classes import copied, like, plain_content
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.made_in_branch import is_plain_object
 from dy2st.runtime.tensor import Tensor
@@ -42,7 +42,7 @@ def mark(trace: Any, x: Any) -> None:
 
 def mark_items(trace: Any, x: Any) -> None:
     """Mark what a container from outside holds; a tensor in it is read anew at each call."""
-    content = plain_content(x)
+    content = _outside_content(trace, x)
     for key, item in content.items() if isinstance(x, dict) else enumerate(content):
         if _is_state(item) and not isinstance(x, set):
             seen = trace.stand_in(item, ItemSlot(x, key))
@@ -53,15 +53,20 @@ def mark_items(trace: Any, x: Any) -> None:
 
 def with_stand_ins(trace: Any, x: Any) -> Any:
     """Return a container from outside with what the trace sees of the tensors in it."""
-    content = plain_content(x)
+    content = _outside_content(trace, x)
     items = content.values() if isinstance(x, dict) else content
     if not trace.stand_ins or not any(id(item) in trace.stand_ins for item in items):
         return content
-    made = copied(x)
+    made = copied(content)
     for key, item in content.items() if isinstance(x, dict) else enumerate(content):
         if id(item) in trace.stand_ins and not isinstance(x, set):
             made[key] = trace.stand_ins[id(item)]
     return made
+
+
+def _outside_content(trace: Any, x: Any) -> Any:
+    """Return what a container from outside holds, also while it shows what the trace wrote."""
+    return like(x, trace.beneath[id(x)]) if id(x) in trace.beneath else plain_content(x)
 
 
 def _is_state(x: Any) -> bool:

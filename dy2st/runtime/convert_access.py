@@ -61,6 +61,8 @@ def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
     def absent() -> Any:
         if found is MISSING and users_getattr(type(obj)) is None:
             return getattr(obj, name, *default)  # Python words the error
+        if trace.classes_written and (written := _of_class(trace, type(obj), name)) is not MISSING:
+            return present(trace, written, lambda: lacking(obj, name))
         try:
             return of_class(trace, obj, name)
         except AttributeError:
@@ -126,6 +128,8 @@ def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
         vars(obj).update(trace.log.take_attributes(obj))
         return vars(obj)
     made = dict(trace.attributes_of(obj))
+    if (name := next((name for name, x in made.items() if may_be_absent(x)), None)) is not None:
+        raise needs_value(f"only the run will tell whether a {type(obj).__name__} has .{name}, and all of it is read")
     trace.attribute_dicts[id(made)] = made, obj
     return made
 

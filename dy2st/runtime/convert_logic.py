@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from dy2st.ir.types import TensorType
+from dy2st.runtime.aliasing import root
 from dy2st.runtime.container_classes import own_method
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
@@ -15,10 +16,21 @@ from dy2st.runtime.convert_if import Assigned, if_exp, predicate, switch
 from dy2st.runtime.extents import Extents
 from dy2st.runtime.keys import is_among, is_open
 from dy2st.runtime.made_in_branch import is_plain_object
+from dy2st.runtime.meeting import alike
 from dy2st.runtime.operators import compared, truth, users_dunder
 from dy2st.runtime.scalar import Scalar
 from dy2st.runtime.symbolic_range import SymbolicIterable, iterable_of, sequence_of
-from dy2st.runtime.templates import Const, Number
+from dy2st.runtime.templates import (
+    Const,
+    NewList,
+    NewObject,
+    Number,
+    Template,
+    TensorLike,
+    holds_objects,
+    kind_of_content,
+    template_of,
+)
 from dy2st.runtime.tensor import Tensor, needs_value
 from dy2st.runtime.variant import SymbolicList, Variant
 
@@ -107,6 +119,8 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
         a, b = (kind(x) if isinstance(x, Extents) else x for x in (a, b))
     if op in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple):
         return _equal_items(trace, a, b, op == "!=")
+    if op in ("==", "!=") and type(a).__eq__ is type(b).__eq__ is object.__eq__:
+        return is_(trace, a, b, op == "!=")
     return compared(trace, op, a, b)
 
 
@@ -155,19 +169,52 @@ def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:
         if isinstance(one, Variant):
             if isinstance(other, bool) and any(isinstance(t, Number) and t.kind == "bool" for t in one.alternatives):
                 return switch(trace, one, partial(is_, trace, b=other, negate=negate))
-            return _is_alternative(trace, one, other, negate)
+            return _is_same_variant(trace, one, other, negate)
         if isinstance(one, Scalar) and one.kind == "bool" and isinstance(other, bool):
             return one if other is not negate else not_(trace, one)
+    if a is not b and type(a) is type(b):
+        _refuse_unknown(trace, a, b)
     return (a is not b) if negate else (a is b)
 
 
-def _is_alternative(trace: Any, variant: Variant, other: Any, negate: bool) -> Any:
-    tags = [i for i, t in enumerate(variant.alternatives) if i and isinstance(t, Const) and t.object is other]
+def _is_same_variant(trace: Any, a: Variant, b: Any, negate: bool) -> Any:
+    """Return what `a is b` (or `is not`) gives of something that is one of several things."""
+    if isinstance(b, Variant) and a.whole is b.whole:
+        return not negate
+    tag = Scalar(trace.emit("variant_tag", [a.value]))
     found: Any = False
-    tag = Scalar(trace.emit("variant_tag", [variant.value]))
-    for i in tags:
-        found = tag == i if found is False else found | (tag == i)
+    for i, t in enumerate(a.alternatives):
+        if isinstance(t, Const):
+            same = is_(trace, b, t.object, False) if isinstance(b, Variant) else t.object is b
+        else:
+            same = False
+            _refuse_alternative(trace, a, t, b)
+        if same is not False:
+            one = tag == i if same is True else (tag == i) & same
+            found = one if found is False else found | one
     return not_(trace, found) if negate else found
+
+
+def _refuse_alternative(trace: Any, a: Variant, t: Template, b: Any) -> None:
+    """Raise where `b` may be what a variant holds by value."""
+    others = b.alternatives if isinstance(b, Variant) else (template_of(trace, b),)
+    kind = t.kind if isinstance(t, NewObject) else kind_of_content(t) if isinstance(t, NewList) else None
+    for other in others:
+        is_constant = isinstance(other, Const) and type(other.object) is kind
+        if alike(t, other) and (holds_objects(t) or isinstance(t, TensorLike)):
+            _refuse_unknown(trace, a, b)
+        elif is_constant:
+            _refuse_unknown(trace, a, other.object)
+
+
+def _refuse_unknown(trace: Any, a: Any, b: Any) -> None:
+    """Raise NeedsPythonValue where only the run will tell whether two things are one."""
+    loans, aliases = trace.loans.parts, trace.aliases
+    a, b = root(a), root(b)
+    if id(a) in loans or id(b) in loans or any(x is b for x in aliases.groups.get(id(a), ())) or (
+        isinstance(a, Tensor) and isinstance(b, Tensor) and (aliases.is_held(a) or aliases.is_held(b))
+    ):  # fmt: skip
+        raise needs_value("only the run will tell whether two things are one", "compare what they hold")
 
 
 def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:

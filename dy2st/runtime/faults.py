@@ -23,6 +23,8 @@ MODULES = frozenset(
         "meeting", "recasting", "recorder", "structure", "templates", "traced_gradients",
     )
 )  # fmt: skip
+OF_ASSERT = "dy2st.runtime.convert_checks"
+"""What raises where an `assert` of the user's does."""
 RAISES = (dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"])
 HANDS_ON = dis.opmap["CALL_FUNCTION_EX"]
 """A call of the user's function with the arguments that the user gave, which may not fit."""
@@ -35,7 +37,7 @@ def refuse_fault(error: BaseException) -> None:
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is None or not _is_fault(last):
+    if last is None or not _is_fault(error, last):
         return
     raise fault(error) from error
 
@@ -61,8 +63,10 @@ def placed(error: BaseException, function: Any) -> None:
     error.args = (located(error.reason, error.file, error.line, error.hint),)
 
 
-def _is_fault(at: TracebackType) -> bool:
+def _is_fault(error: BaseException, at: TracebackType) -> bool:
     name = at.tb_frame.f_globals.get("__name__", "")
+    if isinstance(error, AssertionError):
+        return name.startswith("dy2st.") and name != OF_ASSERT
     if name not in MODULES and not name.startswith(MAKERS):
         return False
     return at.tb_frame.f_code.co_code[at.tb_lasti] not in (*RAISES, HANDS_ON)

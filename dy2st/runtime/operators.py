@@ -108,10 +108,15 @@ def _ask(trace: Any, own: FunctionType | None, name: str, x: Any, y: Any) -> Any
 
 def items(trace: Any, x: Any) -> Any:
     """Return what `*x` and `**x` take the items from: a container from outside as the trace left it."""
-    if not isinstance(x, CONTAINERS) or id(x) not in trace.external:
+    if not isinstance(x, CONTAINERS):
         return x
     content = trace.content(x)
-    return [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
+    is_open = isinstance(content, (SymbolicList, Variant))
+    if is_open and isinstance(x, dict):
+        raise needs_value("a dict of which only the run will tell the keys was handed over key by key (`**d`)")
+    if id(x) not in trace.external:
+        return x
+    return [Spliced(content)] if is_open else content
 
 
 def compared(trace: Any, sign: str, a: Any, b: Any) -> Any:

@@ -145,15 +145,19 @@ class Container:
         if not isinstance(content, CONTAINERS) or any(type(i) is Spliced for i in items):
             raise needs_value(f"code that is not converted reads a {type(x).__name__} that only the run will tell")
         self.real, self.shown = items_of(x), items_of(content)
+        self.hides = False
         self.outside = id(x) in trace.external
 
     def show(self) -> None:
         """Let the real object hold what the trace wrote."""
         if not same(self.real, self.shown):
             put(self.x, self.shown)
+            self.hides = self.trace.beneath.setdefault(id(self.x), self.real) is self.real
 
     def take_back(self) -> Callable[[], None] | None:
         """Put back what stood there; return what notes what a call changed."""
+        if self.hides:
+            del self.trace.beneath[id(self.x)]
         now = items_of(self.x)
         changed = not same(now, self.shown)
         if self.outside and not same(now, self.real):

@@ -226,7 +226,8 @@ def _of_value(value: Value) -> Template:
     """Return the template of a value in a text: a tensor or a number."""
     if isinstance(value.type, TensorType):
         return TensorLike(value.type, True)
-    assert isinstance(value.type, ScalarType)
+    if not isinstance(value.type, ScalarType):
+        raise StructureError("a text names something that is one of several things, and is itself one of several texts")
     return Number(value.type.kind)
 
 

@@ -55,6 +55,8 @@ class Tracer(HeldByOthers):
         """What stands for containers with one of several things in them in calls, by id, and its items."""
         self.natively = 0
         """How many calls of code that is not converted run now, inside of each other."""
+        self.beneath: dict[int, Any] = {}
+        """What containers from outside hold that show what the trace wrote, by id."""
         self.born: dict[int, tuple[Any, Builder]] = {}
         """Arrays and library objects that the trace made, by id, and the block in which it did."""
         self.constructing: set[int] = set()
