@@ -200,10 +200,9 @@ def _refuse_alternative(trace: Any, a: Variant, t: Template, b: Any) -> None:
     others = b.alternatives if isinstance(b, Variant) else (template_of(trace, b),)
     kind = t.kind if isinstance(t, NewObject) else kind_of_content(t) if isinstance(t, NewList) else None
     for other in others:
-        is_constant = isinstance(other, Const) and type(other.object) is kind
         if alike(t, other) and (holds_objects(t) or isinstance(t, TensorLike)):
             _refuse_unknown(trace, a, b)
-        elif is_constant:
+        elif isinstance(other, Const) and type(other.object) is kind:
             _refuse_unknown(trace, a, other.object)
 
 
