@@ -44,10 +44,8 @@ def _extreme_place(g: Given) -> Sequence[Type]:
 def _along(g: Given) -> Sequence[Type]:
     name = g.name
     kinds = {"softmax": "f", "log_softmax": "f", "fft": "c", "linear_scan": "fc"}
-    x = g.tensor(0, kinds.get(name, "biufc"))
-    g.require(x.rank > 0 or g.attribute("axis") in (0, -1) or g.axis("axis", x.rank) < 0, "axis")
-    if x.rank:
-        g.axis("axis", x.rank)
+    x = g.tensor(0, kinds.get(name, "biufc"), least=1)
+    g.axis("axis", x.rank)
     for flag in ("reverse", "exclusive", "descending", "inverse"):
         if flag in g.attributes:
             g.flag(flag)

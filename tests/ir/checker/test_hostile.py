@@ -73,6 +73,11 @@ def test_ints_do_not_become_the_address_of_a_tensor() -> None:
         ("%n: float64[N] = sum(%x) {axis=(7,), keepdim=false}\nreturn %n", r"sum: axis is 7"),
         ("%n: float64[1] = sum(%x) {axis=(0,), keepdim=1}\nreturn %n", r"sum: keepdim is 1"),
         ("%n: float64[N] = flip(%x) {axes=(0, 0)}\nreturn %n", "flip: axes has an axis twice"),
+        (
+            "%m: float64[] = max(%x) {axis=(0,), keepdim=false}\n"
+            "%n: float64[] = cumprod(%m) {axis=0, exclusive=false, reverse=false}\nreturn %n",
+            "operand 0 has rank 0",
+        ),
         ('%n: float64[N] = softplus(%x) {beta="x", threshold=1.0}\nreturn %n', "softplus: beta is 'x'"),
     ],
 )

@@ -41,7 +41,7 @@ def products(b, x):
     return x
 
 
-@pytest.mark.parametrize(("f", "rows"), [(sorts, 800), (sums, 3000), (products, 800)])
+@pytest.mark.parametrize(("f", "rows"), [(sorts, 800), (sums, 2000), (products, 800)])
 def test_a_signal_ends_a_straight_line(f, rows, rng, monkeypatch):
     b = Builder()
     x = b.argument(b.named(TensorType(paddle.float32, (None, None))))
@@ -49,7 +49,7 @@ def test_a_signal_ends_a_straight_line(f, rows, rng, monkeypatch):
     native = NativePlan(Program({"main": b.block}))
     given = [rng.normal(size=(rows, rows)).astype("float32")]
     wanted, whole = native.run(given)[0], []
-    for _ in range(4):
+    for _ in range(2):
         began = time.perf_counter()
         native.run(given)
         whole.append(time.perf_counter() - began)
