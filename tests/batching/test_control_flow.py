@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dy2st.batching.programs import vmap
-from dy2st.dtypes import float64
+from dy2st.dtypes import bool_, float64
 from dy2st.ir.types import BOOL, INT, ListType, TensorType, optional
 from dy2st.runtime.interpreter import evaluate
 from tests.autodiff.building import LIST, POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
@@ -38,6 +38,13 @@ def test_lanes_take_different_branches(takes):
     body = lambda b, x, p: cond(b, p, lambda b: [b.exp(x), x], lambda b: [b.neg(x), b.tanh(x)])
     made = check(program([VECTOR, BOOL], body), lanes(takes), [True, True])
     assert "counted_while" not in names(made)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_predicate_of_one_element_may_have_axes(shape):
+    body = lambda b, x, p: cond(b, p, lambda b: [b.exp(x)], lambda b: [b.neg(x)])
+    given = [np.full(shape, one) for one in (True, False, True)]
+    check(program([VECTOR, TensorType(bool_, shape)], body), lanes(given), [True, True])
 
 
 def test_what_would_raise_in_a_branch_that_is_not_taken_does_not():
