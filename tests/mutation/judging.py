@@ -41,7 +41,7 @@ CASES = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", f"faulthand
 MOST_CASES = 200
 IMPORTING = 15.0
 """Seconds that a new process takes to import the package and the tests."""
-PROGRAMS = ["-m", "tests.generator", "--count", "100", "--shrink", "0", "--jobs", "1"]
+PROGRAMS = ["-m", "tests.generator", "--count", "25", "--shrink", "0", "--jobs", "1"]
 NONE = ["-c", ""]
 Code = list[tuple[FunctionType, CodeType]]
 

@@ -52,7 +52,12 @@ def plans(function, *inputs):
 def test_every_op(op, sample, symbolic, guarded):
     program = Program({"main": built(op, sample, symbolic)})
     operands = [x.copy() if isinstance(x, np.ndarray) else x for x in sample.operands]
-    compare(NativePlan(program).run(operands), compile_plan(program).run(operands))
+    native = NativePlan(program)
+    compare(native.run(operands), compile_plan(program).run(operands))
+    held = native.peak
+    for _ in range(2):
+        native.run(operands)
+    assert native.peak == held, "blocks of memory are not given back"
 
 
 def chain(x, y, b):

@@ -55,6 +55,10 @@ def test_reads_of_what_has_gaps(name):
     same_natively(f, *inputs())
 
 
+def test_places_with_gaps_beside_places_without():
+    same_natively(lambda x, i, j, m, k: x[i.transpose([1, 0]), i * 0 + 1], *inputs())
+
+
 @pytest.mark.parametrize("name", BRACKETS)
 def test_writes_of_a_number(name):
     def f(x, i, j, m, k):
