@@ -53,6 +53,8 @@ class Map:
         told = json.loads(path.read_text())
         self._tests: list[tuple[str, float]] = [(name, seconds) for name, seconds in told["tests"]]
         self._lines, self._sums = told["lines"], told["sums"]
+        self.known = {name.partition("[")[0] for name, _ in self._tests}
+        """The tests that there were when it was made."""
 
     def tests(self, path: Path, lines: tuple[int, int]) -> list[str]:
         """Return the tests that run any of these lines, nearest and shortest first.
@@ -117,11 +119,16 @@ class Judge:
         return self._in_new_process(path, mutant, {"cases": [*CASES, *tests] if tests else NONE, "programs": PROGRAMS})
 
     def _cases(self, path: Path, tests: Sequence[str]) -> list[str]:
-        """Return all cases of the tests that run a line, or the file where none does, and of those nearest to it."""
+        """Return all cases of the tests that run a line, or the file where none does, and of those nearest to it.
+
+        Before them come those of its folder that are younger than the map, which does not say what they run.
+        """
         of = {test.partition("[")[0] for test in tests or self.where.tests(path, (0, sys.maxsize))}
-        beside = near(path)
-        found = [test for test in self._items if test.partition("[")[0] in of or test.partition("::")[0] in beside]
-        return sorted(found, key=lambda test: (-_nearness(test, path, beside), zlib.crc32(test.encode())))
+        beside, folder = near(path), Path("tests", *path.parts[1:-1]).as_posix()
+        made = {test: test.partition("[")[0] for test in self._items}
+        young = {t for t, name in made.items() if name not in self.where.known and t.startswith(f"{folder}/")}
+        found = [t for t, name in made.items() if t in young or name in of or name.partition("::")[0] in beside]
+        return sorted(found, key=lambda t: (t not in young, -_nearness(t, path, beside), zlib.crc32(t.encode())))
 
     def _failing(self, tests: Sequence[str], code: Code) -> str:
         """Return the test that fails with a change, and does not without; empty where none does."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.mutation.__main__ import ESTIMATES, choose, place, still_open
 from tests.mutation.exchanging import exchanged, functions
-from tests.mutation.judging import Map, near
+from tests.mutation.judging import Judge, Map, near
 from tests.mutation.mutants import Mutant, named, one_of
 from tests.mutation.watching import ROOT, checksum
 
@@ -146,3 +146,17 @@ def test_tests_that_run_the_line_are_run_the_nearest_and_the_shortest_first(tmp_
     told["sums"][str(path)] = "another"
     (tmp_path / "map").write_text(json.dumps(told))
     assert len(Map(tmp_path / "map").tests(path, (6, 7))) == 4
+
+
+def test_tests_that_are_younger_than_the_map_come_first(tmp_path: Path) -> None:
+    path = Path("dy2st/passes/licm.py")
+    old, young, far = (
+        "tests/passes/test_licm.py::old",
+        "tests/passes/test_new.py::young[1]",
+        "tests/nn/test_new.py::far",
+    )
+    told = {"tests": [[old, 0.1]], "sums": {str(path): checksum(ROOT / path)}, "lines": {str(path): {"7": [0]}}}
+    (tmp_path / "map").write_text(json.dumps(told))
+    judge = Judge(Map(tmp_path / "map"), [], lambda *_: None)
+    judge._items = dict.fromkeys(("tests/nn/test_new.py::far", old, young))
+    assert judge._cases(path, [old]) == [young, old]
