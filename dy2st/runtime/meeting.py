@@ -183,7 +183,7 @@ def place(a: Template, t: OneOf) -> int:
 def _fits(wanted: Template, found: Template) -> bool:
     if isinstance(wanted, NewList) and isinstance(found, Const):
         return type(found.object) is kind_of_content(wanted)
-    return wanted == found or alike(wanted, found) or isinstance(wanted, OneOf)
+    return wanted == found or alike(wanted, found) or isinstance(wanted, OneOf) or _fits_items(wanted, found)
 
 
 def _fits_items(alternative: Template, a: Template) -> bool:
