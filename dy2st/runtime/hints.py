@@ -43,6 +43,7 @@ HINTS: tuple[tuple[str, str], ...] = (
     ("the trace also reads a view", "keep one of the two, and take the view in the function"),
     ("that is an argument leaves the function", "return what is in it"),
     ("its source is not kept", "write the function in a file, or mark it with paddle.jit.not_to_static"),
+    ("is itself one of several texts", "write the text in the branch that chooses what it names"),
     ("cannot be joined", "give it a value of the same kind on both ways, assigned before the branch"),
     ("cannot be carried", "give it a value of the same kind in every turn, assigned before the loop"),
 )
