@@ -16,9 +16,11 @@ from dy2st.runtime.container_classes import own_method
 from dy2st.runtime.contents import CONTAINERS
 from dy2st.runtime.convert_access import users_method
 from dy2st.runtime.convert_if import if_, switch_statements
+from dy2st.runtime.operators import users_dunder
 from dy2st.runtime.pushed import Pushed, loop_over
 from dy2st.runtime.rebinding import carrying_more
 from dy2st.runtime.symbolic_range import ChangedList, SymbolicIterable, iterable_of, live_items, sequence_of
+from dy2st.runtime.tensor import needs_value
 from dy2st.runtime.traced_iterator import ENDLESS, MovedInside, PulledIterator, TracedIterator, next_item, spoil
 from dy2st.runtime.traced_loop import Loop, Thunk
 from dy2st.runtime.variant import Variant
@@ -172,6 +174,8 @@ def unrolled(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body:
             )
         if trace.is_symbolic(go):
             spoil(trace, iterable)
+            if users_dunder(type(iterable), "__next__") is not None:
+                raise needs_value(f"only the run will tell how far a {type(iterable).__name__} has come")
             if_(trace, go, lambda take=take: body(take()), lambda: None, get, set, names)
             counted = isinstance(iterable, TracedIterator)
             turns = trace.if_exp(go, lambda n=turns: n + 1, lambda n=turns: n) if counted else None
