@@ -39,6 +39,23 @@ def located(error: E, location: Location | None, calling: bool = False) -> E:
     return error.with_traceback(_linked(frames, linked))
 
 
+def let_go(error: BaseException) -> None:
+    """Clear what ended frames of this package hold, which synthetic ones keep: the arrays of a run, up to a collection.
+
+    A frame keeps those that called it.
+    """
+    traceback = error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame.f_back if _SYNTHETIC in traceback.tb_frame.f_globals else None
+        while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == _HOUSE:
+            try:
+                frame.clear()
+            except RuntimeError:  # it runs, and so do those that called it
+                break
+            frame = frame.f_back
+        traceback = traceback.tb_next
+
+
 def too_deep(error: RecursionError, name: str) -> RecursionError:
     """Return Python's bare RecursionError as one that names the function; any other stays."""
     if not str(error).startswith(_DEEP):

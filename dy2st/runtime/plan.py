@@ -25,6 +25,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.block_compiler import Functions
 from dy2st.runtime.budget import Meter, here
+from dy2st.runtime.errors import let_go
 from dy2st.runtime.results import keeps_memory, released
 
 
@@ -51,6 +52,9 @@ class Plan:
         try:
             with np.errstate(all="ignore"):
                 results = self._entry.run(inputs)
+        except Exception as error:
+            let_go(error)
+            raise
         finally:
             here.meter = outer
         return [r if free else released(r, self._constants) for r, free in zip(results, self._free, strict=True)]

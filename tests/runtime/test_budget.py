@@ -1,8 +1,11 @@
 """What a run may hold: MemoryError past it, in native code and in a plan, and all is given back."""
 
+import gc
+import mmap
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +73,22 @@ def test_a_run_past_its_budget_is_a_memory_error_at_the_users_line(made, name):
             ready.run([X, np.array(many)])
         assert caught.traceback[-1].path.name == "test_budget.py"
         np.testing.assert_array_equal(ready.run(small)[0], wanted)
+
+
+def test_a_refused_run_holds_nothing():
+    plan, before = compile_plan(program_of(grows, X, np.array(2))), None
+    paddle.set_flags({budget.FLAG: 64})
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(6):
+            with pytest.raises(MemoryError):
+                plan.run([np.ones(MIB, "float32"), np.array(1000)])
+            here = int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+            before = before or here
+        assert here < before + 64 * MIB
+    finally:
+        gc.enable()
 
 
 def test_what_waits_in_free_lists_goes_before_a_run_is_refused():
