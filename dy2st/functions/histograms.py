@@ -141,7 +141,7 @@ def nanquantile(x: Any, q: Any, axis: Any = None, keepdim: bool = False, interpo
     x = ordered_floating(x, "nanquantile")
     axes = all_axes(axis, x.ndim, "nanquantile")
     rest = [i for i in range(x.ndim) if i not in axes]
-    line = reshape(transpose(x, [*rest, *axes]), [*(x.shape[i] for i in rest), -1])
+    line = transpose(x, [*rest, *axes]).flatten(len(rest))
     found = _of_last_axis(line, q, _BETWEEN[interpolation])
     return reshape(found, [1 if i in axes else e for i, e in enumerate(x.shape)]) if keepdim else found
 

@@ -280,6 +280,11 @@ def _middle(x: Tensor, axis: int, mode: str) -> tuple[Tensor, Tensor]:
         nothing = _of_nothing(x, axis)
         return apply(op("expand_dims"), nothing, axes=(axis,)), nothing
     ordered = apply(op("sort"), x, axis=axis, descending=False)
+    if not isinstance(count, int) and (mode == "avg" or x.dtype.is_floating):  # the run may find no element: NaN then
+        ordered = cast_to(ordered, quotient_dtype(x.dtype))
+        row = [1 if i == axis else e for i, e in enumerate(x.shape)]
+        missing = apply(op("expand"), number(float("nan"), ordered.dtype, ordered), shape=tuple(row))
+        ordered = apply(op("concat"), ordered, missing, axis=axis)
     found = lower = _pick(ordered, axis, (count - 1) // 2)
     if mode == "avg":
         other = _pick(ordered, axis, count // 2)
@@ -314,7 +319,7 @@ def quantile(
         axes = all_axes(axis, x.ndim, "quantile")
         rest = [i for i in range(x.ndim) if i not in axes]
         moved = apply(op("transpose"), x, perm=(*rest, *axes))
-        found = quantile(moved.reshape([*(x.shape[i] for i in rest), -1]), q, -1, False, interpolation)
+        found = quantile(moved.flatten(len(rest)), q, -1, False, interpolation)
         return found.reshape([1 if i in axes else e for i, e in enumerate(x.shape)]) if keepdim else found
     shape = [1] * x.ndim if axis is None else None
     along, axis_of = _along(x, axis, "quantile")

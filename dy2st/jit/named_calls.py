@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
+
+from dy2st.runtime.collecting import while_it_lives
 
 _SAME_LINE = 0x80 | 13 << 3
 """An entry of CPython's line table (Objects/locations.md) that goes on with the line before it, without columns."""
@@ -38,7 +39,7 @@ def _call(run: Callable[..., Any], *arguments: Any) -> Any:
     return run(*arguments)
 
 
-@lru_cache(maxsize=4096)
+@while_it_lives
 def _call_as(code: types.CodeType) -> Callable[..., Any]:
     return types.FunctionType(_renamed(_call.__code__, code), globals())
 

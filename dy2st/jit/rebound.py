@@ -7,11 +7,11 @@ What they hold in the end is written back by each run; what they held at first i
 from __future__ import annotations
 
 import types
-from functools import lru_cache
 from typing import Any
 
 from dy2st.jit.guards import GlobalGuard, GlobalSlot, Guard, StateSlot
 from dy2st.runtime.bytecode import names_of
+from dy2st.runtime.collecting import while_it_lives
 from dy2st.runtime.log import MISSING
 
 PLAIN = (type, types.ModuleType, types.BuiltinFunctionType)
@@ -122,7 +122,7 @@ class Rebound:
                     self.trace.log.set(("global", id(real), name), real, now)
 
 
-@lru_cache(maxsize=1024)
+@while_it_lives
 def _globals_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the global names that a function and the functions inside of it read, and those that they assign."""
     read = dict.fromkeys(names_of(code, "LOAD_GLOBAL", "LOAD_NAME"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dis
 import functools
 import types
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dy2st import dtypes
 from dy2st.late import types_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.bytecode import does
+from dy2st.runtime.collecting import while_it_lives
 from dy2st.runtime.made_in_branch import is_plain_object
 
 VALUES = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
@@ -79,7 +79,7 @@ def _function_key(f: Any) -> Any:
     return "function", Same(f.__code__), Same(f.__globals__), tuple(map(key_of, more))
 
 
-@lru_cache(maxsize=1024)
+@while_it_lives
 def _assigns_captured(code: types.CodeType) -> bool:
     """Say whether a function may assign a variable that it captured."""
     free, ways = set(code.co_freevars), ("STORE_DEREF", "DELETE_DEREF")

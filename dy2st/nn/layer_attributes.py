@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.naming import is_plain_module
+from dy2st.runtime.collecting import while_it_lives
 from dy2st.runtime.parameter import Parameter
 from dy2st.runtime.settings import changes
 from dy2st.runtime.tensor import Tensor
@@ -22,7 +22,7 @@ def is_read_here(layer: Any, name: str) -> bool:
     return is_plain_module(kind.__module__) or name in _names(kind)
 
 
-@lru_cache(maxsize=1024)
+@while_it_lives
 def _names(kind: type) -> frozenset[str]:
     """Return the names in the methods that a class of the user's has of layers of this package."""
     classes = [c for c in kind.__mro__ if is_plain_module(c.__module__) and c.__module__ not in _BASES]

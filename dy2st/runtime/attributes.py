@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
+from dy2st.runtime.collecting import while_it_lives
 
-@cache
+
+@while_it_lives
 def slots_of(kind: type) -> tuple[str, ...]:
     """Return the names of the slots of a class, as its instances know them."""
     found: list[str] = []

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import TypeVar
 
 from dy2st.forks import Locked
+
+K, T = TypeVar("K"), TypeVar("T")
 
 RARE = 1_000_000
 """After how many objects more the collector looks at young ones meanwhile: what a trace leaves in cycles is no leak."""
@@ -101,3 +106,30 @@ def _make_old() -> bool:
     gc.freeze()
     gc.unfreeze()
     return True
+
+
+def while_it_lives(function: Callable[[K], T]) -> Callable[[K], T]:
+    """Keep what a function gives for a class or for code, told apart by identity, as long as that lives.
+
+    A cache that holds them would hold what hangs on them too: with a class its static methods, whose Programs hold
+    parameters. No callback of a weak reference forgets them: Python drops what a signal's handler raises in there.
+    """
+    found: dict[int, tuple[weakref.ref[K], T]] = {}
+    most = 64
+
+    @wraps(function)
+    def of(x: K) -> T:
+        nonlocal most
+        known = found.get(id(x))
+        if known is not None and known[0]() is x:
+            return known[1]
+        value = function(x)
+        if len(found) >= most:
+            for number, (living, _) in list(found.items()):
+                if living() is None:
+                    found.pop(number, None)
+            most = 2 * len(found) + 64
+        found[id(x)] = weakref.ref(x), value
+        return value
+
+    return of

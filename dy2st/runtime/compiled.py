@@ -21,6 +21,7 @@ from dy2st.passes.silence import silenced
 from dy2st.records import record
 from dy2st.runtime.automatic import Automatic, Runnable
 from dy2st.runtime.backend import ready
+from dy2st.runtime.interruptions import delivered
 from dy2st.runtime.kept_programs import Derived, answered, derivation, derived
 from dy2st.runtime.plan import compile_plan
 from dy2st.runtime.report import Report
@@ -81,7 +82,7 @@ class Compiled(Locked):
         plan = self._plans.get(xp)
         if plan is None:
             with self._lock:
-                plan = self._plans.setdefault(xp, self._ready(xp))
+                plan = self._plans.setdefault(xp, delivered(self._ready, xp))
         return plan
 
     def reports(self) -> Iterator[tuple[str, Report]]:
@@ -106,7 +107,7 @@ class Compiled(Locked):
         if found is None:
             with self._lock:
                 if (wrt, seeded) not in self._pullbacks:
-                    self._pullbacks[wrt, seeded] = self._derive(wrt, seeded)
+                    self._pullbacks[wrt, seeded] = delivered(self._derive, wrt, seeded)
                 found = self._pullbacks[wrt, seeded]
         return found
 

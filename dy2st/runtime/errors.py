@@ -15,6 +15,7 @@ from typing import NoReturn, TypeVar
 
 from dy2st.ir.location import Location
 from dy2st.records import record
+from dy2st.runtime.collecting import while_it_lives
 
 E = TypeVar("E", bound=BaseException)
 
@@ -104,7 +105,7 @@ def is_part(inner: CodeType, outer: CodeType) -> bool:
     return inner.co_qualname == outer.co_qualname and inner in _inside(outer)
 
 
-@lru_cache(maxsize=1024)
+@while_it_lives
 def _inside(code: CodeType) -> frozenset[CodeType]:
     found = [c for c in code.co_consts if isinstance(c, CodeType)]
     return frozenset(found).union(*map(_inside, found))

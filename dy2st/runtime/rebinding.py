@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from dy2st.errors import TraceError
 from dy2st.ir.location import user_location
 from dy2st.records import record
 from dy2st.runtime.bytecode import does
+from dy2st.runtime.collecting import while_it_lives
 from dy2st.runtime.undefined import Undefined
 
 T = TypeVar("T")
@@ -146,7 +146,7 @@ def _is_function(cell: CellType) -> bool:
         return False
 
 
-@lru_cache(maxsize=4096)
+@while_it_lives
 def _stored(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the free variables and the globals that a function, or a branch of it, assigns."""
     free: dict[str, None] = {}

@@ -81,3 +81,21 @@ def test_mode_is_scipys(axis):
 def test_what_cannot_be_done_is_said(call, text):
     with pytest.raises(ValueError, match=text):
         call(paddle.to_tensor(X))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+@pytest.mark.parametrize("how", [{}, {"axis": 0}, {"axis": -1, "keepdim": True}])
+def test_the_median_of_what_may_be_empty_is_that_of_eager_mode(how, dtype):
+    static = paddle.jit.to_static(lambda x: paddle.median(x, **how), full_graph=True)
+    for shape in ((3, 4), (0, 4), (4, 0), (1, 5), (0, 0)):
+        x = paddle.to_tensor(np.resize(X, shape).astype(dtype))
+        got, want = static(x), paddle.median(x, **how)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_quantiles_where_another_axis_is_empty():
+    x = paddle.zeros([0, 3, 4])
+    assert paddle.nanmedian(x, axis=-1).shape == [0, 3]
+    assert paddle.nanquantile(x, 0.5, axis=[1, 2]).shape == [0]
+    assert paddle.quantile(x, 0.5, axis=[1, 2]).shape == [0]

@@ -1,14 +1,18 @@
 """The collector works rarely while Programs are made, and as before afterwards."""
 
 import gc
+import linecache
 import os
 import subprocess
 import sys
 import threading
+import weakref
+from typing import Any
 
 import pytest
 
-from dy2st.runtime.collecting import RARE, rarely
+import dy2st as paddle
+from dy2st.runtime.collecting import RARE, rarely, while_it_lives
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +91,7 @@ def test_a_new_process_is_not_bound_by_threads_that_it_has_not():
 
 _MANY_OBJECTS = """
 import gc
+import linecache
 from dy2st.runtime.collecting import rarely
 passes = []
 gc.callbacks.append(lambda phase, found: passes.append(found["generation"]) if phase == "start" else None)
@@ -142,3 +147,52 @@ def test_what_is_frozen_is_counted_once_between_two_full_passes(monkeypatch):
             with rarely():
                 made += [[number] for number in range(20_000)]
         assert len(asked) == passes
+
+
+def test_what_is_kept_of_a_class_is_kept_as_long_as_that_lives():
+    asked = []
+
+    @while_it_lives
+    def name_of(kind):
+        asked.append(kind.__name__)
+        return kind.__name__
+
+    held = type("held", (), {})
+    for _ in range(3):
+        for i in range(200):
+            assert name_of(type(f"k{i}", (), {})) == f"k{i}"
+        gc.collect()
+        assert name_of(held) == "held"
+    assert (asked.count("held"), len(asked)) == (1, 601)
+    assert sum(len(cell.cell_contents) for cell in name_of.__closure__ if type(cell.cell_contents) is dict) < 500
+
+
+def called_once() -> list[weakref.ref[Any]]:
+    """Make a class with a static method and a function, call them, and return what should die with them."""
+
+    class Net(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.calls = paddle.nn.Linear(2, 2), 0
+
+        @paddle.jit.to_static
+        def forward(self, x):
+            self.calls += 1
+            return self.linear(x) if x.sum() > 0 else x * self.calls
+
+    text, name, scope = "def g(x):\n    return x - 1 if x.sum() > 0 else x\n", "<made of a text>", dict[str, Any]()
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), scope)
+    g = scope.pop("g")
+    net, x = Net(), paddle.ones([2, 2])
+    for _ in range(3):
+        net(x).sum().backward()
+        paddle.jit.to_static(g)(x)
+    return [weakref.ref(x) for x in (Net, net, net.linear.weight, g)]
+
+
+def test_classes_and_code_end_with_what_was_made_of_them():
+    found = called_once()
+    gc.collect()
+    gc.collect()
+    assert not [x() for x in found if x() is not None]

@@ -148,8 +148,12 @@ def _is_nan(v: Lanes, dtype: DType, a: str) -> str:
 
 @_rule("maximum", "minimum", "fmax", "fmin")
 def _extremum(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
-    """NumPy gives the second operand where the two are equal, and a NaN that is there (or skips it: fmax, fmin)."""
-    first = _compared(v, "gt" if o.name in ("maximum", "fmax") else "lt", dtype, a, b)
+    """NumPy gives the second operand where the two are equal, the first one of float16: zeros may differ in sign.
+
+    It gives a NaN that is there (or skips it: fmax, fmin).
+    """
+    test = "g" if o.name in ("maximum", "fmax") else "l"
+    first = _compared(v, f"{test}{'e' if dtype is float16 else 't'}", dtype, a, b)
     if dtype.is_floating:
         missing = _is_nan(v, dtype, b if o.name in ("fmax", "fmin") else a)
         first = v.f.value(f"or {v.kind('i1')} {first}, {missing}")
@@ -159,7 +163,7 @@ def _extremum(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
 @_rule("relu")
 def _positive_part(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     zero = v.constant(0, dtype)
-    return v.select(_compared(v, "le", dtype, a, zero), zero, a, dtype)
+    return v.select(_compared(v, "lt" if dtype is float16 else "le", dtype, a, zero), zero, a, dtype)  # as `maximum`
 
 
 @_rule("abs")
@@ -294,7 +298,7 @@ def _next_half(v: Lanes, a: str, b: str) -> str:
     moved = v.from_half(f.value(f"add {short} {v.to_half(a)}, {step}"))
     least = v.intrinsic("copysign", dtype, v.constant(2.0**-24, dtype), b)
     moved = v.select(_compared(v, "eq", dtype, a, zero), least, moved, dtype)
-    moved = v.select(_compared(v, "eq", dtype, a, b), b, moved, dtype)
+    moved = v.select(_compared(v, "eq", dtype, a, b), a, moved, dtype)
     missing = f.value(f"fcmp uno {kind} {a}, {b}")
     return v.select(missing, f.value(f"fadd {kind} {a}, {b}"), moved, dtype)
 

@@ -108,6 +108,16 @@ def test_overflow_and_special_numbers():
     same_natively(lambda x: (x + x, x * x, x / 3, x - x, x > 1, x.isnan()), np.tile(x, 5))
 
 
+def test_the_signs_of_zeros():
+    x, y = np.meshgrid(np.array([0.0, -0.0, 1, -1, np.nan], np.float16), np.array([0.0, -0.0], np.float16))
+
+    def f(x, y):
+        choices = paddle.maximum(x, y), paddle.minimum(x, y), paddle.fmax(x, y), paddle.fmin(x, y)
+        return *(1 / z for z in choices), 1 / paddle.nn.functional.relu(x), 1 / paddle.nextafter(x, y)
+
+    same_natively(f, np.tile(x, 9), np.tile(y, 9), calls=None)
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, [0, 2]])
 def test_reductions(axis, rng):
     x = rng.normal(size=(3, 4, 50)).astype("float16")
