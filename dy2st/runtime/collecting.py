@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from dy2st.forks import Locked
 
-K, T = TypeVar("K"), TypeVar("T")
+K = TypeVar("K")
+T = TypeVar("T")
 
 RARE = 1_000_000
 """After how many objects more the collector looks at young ones meanwhile: what a trace leaves in cycles is no leak."""
