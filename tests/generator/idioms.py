@@ -275,8 +275,11 @@ LISTS = (
     "if len(out) > 0:\n    {a} = paddle.concat(out)[:len(x)] * 0.5",
     "counts.append(len(out))\n{a} = {a} + paddle.to_tensor(counts).sum() * 0.125",
     "if bool({a}.sum() > 0.3) ^ bool(n > 1) or bool(n > 2) | (len(out) > 1):\n    {a} = {a} * 0.5",
+    "{a} = {a} + (abs(int(n) - 3) + round(float({a}.sum())) + int({a}.sum() * 2) + float(n)) * 0.125",
+    "{a} = {a} + (int(n) ** 2 / 8 + int(n) % 3 + int(n) // 2) * 0.125",
+    "if (int(n) >= 2) != (len(out) > 1) or int(n) <= len(out):\n    {a} = {a} * 0.5",
 )
-"""What changes a list that a loop has made."""
+"""What changes a list that a loop has made, and what computes with numbers that only the run knows."""
 
 EVERY_WAY = (
     "if hasattr(p, 'note'):\n    del p.note",
