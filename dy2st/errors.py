@@ -49,6 +49,10 @@ class NeedsPythonValue(TraceError):
     """The extents of inputs, as their symbols, that would tell the value; None where it is not known which."""
 
 
+class NotDerivable(TraceError):
+    """A Program whose derivative cannot be made; found before it runs."""
+
+
 class DebuggerCall(TraceError):
     """A call of a debugger, which stops in the function as it was written."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.assigning import into as _into
+from dy2st.functions.broadcasting import expand
 from dy2st.functions.operands import (
     all_axes,
     cast_to,
@@ -283,7 +284,7 @@ def _middle(x: Tensor, axis: int, mode: str) -> tuple[Tensor, Tensor]:
     if not isinstance(count, int) and (mode == "avg" or x.dtype.is_floating):  # the run may find no element: NaN then
         ordered = cast_to(ordered, quotient_dtype(x.dtype))
         row = [1 if i == axis else e for i, e in enumerate(x.shape)]
-        missing = apply(op("expand"), number(float("nan"), ordered.dtype, ordered), shape=tuple(row))
+        missing = expand(number(float("nan"), ordered.dtype, ordered), row)
         ordered = apply(op("concat"), ordered, missing, axis=axis)
     found = lower = _pick(ordered, axis, (count - 1) // 2)
     if mode == "avg":

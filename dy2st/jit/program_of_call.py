@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, TraceError
+from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, NotDerivable, TraceError
 from dy2st.forks import Locked
 from dy2st.ir.context import current
 from dy2st.jit.arbiter import Undecided
@@ -113,6 +113,8 @@ class ProgramOfCall(Locked):
         self, key: Any, program: ConcreteProgram, made: Flattened
     ) -> tuple[ConcreteProgram | None, Flattened]:
         """Return the Program, None for a call that falls back because of what it writes, and the arguments."""
+        if program.refused:
+            return None, made
         if program.meets_objects(made.containers):
             if made.opened:
                 self._open.close_arguments(made)
@@ -125,6 +127,15 @@ class ProgramOfCall(Locked):
         reason = "an argument shares memory with a tensor that the function also reads from outside, and one is written"
         self._fall_back(key, TraceError(f"{reason}, which a Program takes for two tensors: give it a clone"))
         return None, made
+
+    def _refuse(self, program: ConcreteProgram, made: Flattened, error: NotDerivable) -> None:
+        """Let calls that a Program would serve run eagerly, because its derivative cannot be made."""
+        context = current()
+        program.refused = True
+        self._forget(program)
+        reason = f"the derivative of its Program cannot be made: {error.reason}"
+        key = made.key, context.grad, modes_of(context)
+        self._fall_back(key, TraceError(reason, file=error.file, line=error.line, hint=error.hint))
 
     def _again(self, made: Flattened) -> tuple[ConcreteProgram | None, Flattened]:
         """Return the Program for a call of which other arguments are open now."""

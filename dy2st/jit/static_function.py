@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.errors import NotDerivable
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
 from dy2st.jit.arbiter import Outcome, Undecided, decide
@@ -143,7 +144,11 @@ class StaticFunction(ProgramOfCall):
             if not verified(self.dygraph_function, program.calls, args, keywords) and program.pays():
                 self._remember(kind_of_call(context, args, keywords), program, args, keywords, made)
             program.calls += 1
-            result = self._named(program.run, made.leaves, made.containers)
+            try:
+                result = self._named(program.run, made.leaves, made.containers)
+            except NotDerivable as error:  # nothing has run
+                self._refuse(program, made, error)
+                return None, made, None
             if (memory := self._memory) is not None and memory.is_settled():
                 self._memory = None
             return result, None, None

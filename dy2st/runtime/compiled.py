@@ -13,6 +13,7 @@ from dy2st.autodiff.jet import Given, jet
 from dy2st.autodiff.programs import fresh_names, jvp, vjp
 from dy2st.autodiff.unwinding import has_attempts, unwound
 from dy2st.batching.programs import stacked_vmap
+from dy2st.errors import NotDerivable, TraceError
 from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
@@ -102,12 +103,15 @@ class Compiled(Locked):
         return Compiled(program, optimised, whole=self._whole, strict=self._strict)
 
     def pullback(self, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> CompiledPullback:
-        """Return the reverse derivative of results `seeded` with respect to arguments `wrt`."""
+        """Return the derivative of results `seeded` with respect to `wrt`; NotDerivable where none can be made."""
         found = self._pullbacks.get((wrt, seeded))
         if found is None:
             with self._lock:
                 if (wrt, seeded) not in self._pullbacks:
-                    self._pullbacks[wrt, seeded] = delivered(self._derive, wrt, seeded)
+                    try:
+                        self._pullbacks[wrt, seeded] = delivered(self._derive, wrt, seeded)
+                    except TraceError as error:
+                        raise NotDerivable(error.reason, file=error.file, line=error.line, hint=error.hint) from error
                 found = self._pullbacks[wrt, seeded]
         return found
 

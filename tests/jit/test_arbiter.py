@@ -93,3 +93,34 @@ def test_a_class_method_is_converted_for_each_class(name: str) -> None:
         assert getattr(Scaled, name)(x).tolist() == [3.0 * i]
         assert getattr(Halved(), name)(x).tolist() == [0.5 * i]
     assert len(getattr(Scaled, name).program_cache) == 1
+
+
+def two_dtypes(x, t, n):
+    a, b = x * 1.0, x * 2.0
+    while t < 1:
+        if t > 0:
+            return b
+        a = a.astype("float64") + b
+        t = t + 1
+    for _ in range(n):
+        a = paddle.concat([a[1:], b[:1]])
+    return a
+
+
+def test_a_program_whose_derivative_cannot_be_made_gives_way_to_eager_mode():
+    f = paddle.jit.to_static(two_dtypes)
+    with pytest.warns(FallbackWarning, match="the derivative of its Program cannot be made"):
+        assert gradient(f, -1.0) == gradient(two_dtypes, -1.0)
+    for t in (0.5, 2.0, -1.0):
+        assert gradient(f, t) == gradient(two_dtypes, t)
+    with pytest.raises(TraceError, match="the derivative of its Program cannot be made"):
+        gradient(paddle.jit.to_static(two_dtypes, full_graph=True), -1.0)
+    x = paddle.to_tensor([1.0, 2.0])
+    assert paddle.jit.to_static(two_dtypes, full_graph=True)(x, paddle.to_tensor(2.0), 1).tolist() == [2.0, 2.0]
+
+
+def gradient(f, t):
+    x = paddle.to_tensor([1.0, -2.0, 3.0], stop_gradient=False)
+    result = f(x, paddle.to_tensor(t), 3)
+    result.sum().backward()
+    return result.tolist(), x.grad.tolist()

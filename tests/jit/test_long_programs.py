@@ -74,7 +74,7 @@ def test_code_of_a_long_program_is_cut_into_blocks(monkeypatch):
 
     monkeypatch.setattr(emit.Function, "text", measured)
     np.testing.assert_array_equal(NativePlan(program).run([X])[0], compile_plan(program).run([X])[0])
-    assert 200 < max(longest) < 400
+    assert 50 < max(longest) < 400
 
 
 @pytest.mark.slow
