@@ -124,7 +124,7 @@ class Judge:
         Before them come those of its folder that are younger than the map, which does not say what they run.
         """
         of = {test.partition("[")[0] for test in tests or self.where.tests(path, (0, sys.maxsize))}
-        beside, folder = near(path), Path("tests", *path.parts[1:-1]).as_posix()
+        beside, folder = near(path), _folder_of_tests(path).as_posix()
         made = {test: test.partition("[")[0] for test in self._items}
         young = {t for t, name in made.items() if name not in self.where.known and t.startswith(f"{folder}/")}
         found = [t for t, name in made.items() if t in young or name in of or name.partition("::")[0] in beside]
@@ -226,6 +226,12 @@ def near(changed: Path) -> list[str]:
     imports = re.compile(rf"\b(from|import) {re.escape(module)}\b|\bfrom {package} import [^\n(]*\b{name}\b")
     named = f"test_{changed.stem}.py"
     return sorted(p for p, text in _texts().items() if p.endswith("/" + named) or imports.search(text))[:6]
+
+
+def _folder_of_tests(changed: Path) -> Path:
+    """Return the folder of tests that has the name of the changed file's folder, or of the next one above that has one."""
+    folders = (Path("tests", *changed.parts[1:k]) for k in range(len(changed.parts) - 1, 0, -1))
+    return next(folder for folder in folders if (ROOT / folder).is_dir())
 
 
 def _nearness(test: str, changed: Path, beside: Sequence[str]) -> int:
