@@ -229,7 +229,7 @@ def near(changed: Path) -> list[str]:
 
 
 def _folder_of_tests(changed: Path) -> Path:
-    """Return the folder of tests that has the name of the changed file's folder, or of the next one above that has one."""
+    """Return the folder of tests named as the folder of a changed file, or as the next one above that has one."""
     folders = (Path("tests", *changed.parts[1:k]) for k in range(len(changed.parts) - 1, 0, -1))
     return next(folder for folder in folders if (ROOT / folder).is_dir())
 
