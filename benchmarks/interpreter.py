@@ -15,8 +15,8 @@ from dy2st.dtypes import float32
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TensorType
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 
 ADDS = 200
 TURNS = 1000

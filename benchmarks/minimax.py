@@ -1,6 +1,6 @@
-"""Compute the polynomials of dy2st/runtime/cpu/math and print them as `coefficients.py`.
+"""Compute the polynomials of dy2st/runtime/backends/cpu/libm and print them as `coefficients.py`.
 
-    python benchmarks/minimax.py > dy2st/runtime/cpu/math/coefficients.py
+    python benchmarks/minimax.py > dy2st/runtime/backends/cpu/libm/core/coefficients.py
 
 Each is the minimax polynomial of a weighted error, by the exchange algorithm of E. Remez ("Sur le calcul effectif des
 polynomes d'approximation de Tchebichef", 1934) in 60 digits, with coefficients rounded to the dtype. The weight is what

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.cpu.attention.row import FIELDS as ATTENTION_FIELDS
-from dy2st.runtime.cpu.conv import shape_row
-from dy2st.runtime.cpu.library_addresses import address
-from dy2st.runtime.cpu.machine_code.target import current_target
+from dy2st.runtime.backends.cpu.attention.shape_row import FIELDS as ATTENTION_FIELDS
+from dy2st.runtime.backends.cpu.compile_link.target import current_target
+from dy2st.runtime.backends.cpu.conv import shape_row
+from dy2st.runtime.backends.cpu.runtime_library_symbols import address
 
 try:
     import torch
@@ -39,32 +39,34 @@ HEADS = ((8, 8, 128, 32), (1, 8, 1024, 64), (8, 8, 1, 64))
 """Batch, heads, queries (keys where more than 1, else 1024 keys), features."""
 HEAD = """# Convolutions and attention in the native tier
 
-`dy2st/runtime/cpu/conv/` and `attention/` beside torch ({torch}), one thread each, vectors of {bytes} bytes, float32;
-least processor time of many runs, taken by turns. GFLOP/s count two for each element of the kernel and place of the
-result, so what takes fewer multiplications may be above what the CPU can multiply. The tables are what
+`dy2st/runtime/backends/cpu/conv/` and `attention/` beside torch ({torch}), one thread each, vectors of {bytes} bytes,
+float32; least processor time of many runs, taken by turns. GFLOP/s count two for each element of the kernel and place
+of the result, so what takes fewer multiplications may be above what the CPU can multiply. The tables are what
 `PYTHONPATH=. python benchmarks/native_conv.py` printed.
 
-Which way a convolution goes is told by its extents when it runs (`convolution.py`):
+Which way a convolution goes is told by its extents when it runs (`select_algorithm.py`):
 
 - **A kernel of 1 x 1** that takes every element is a product of matrices, of the image as it lies.
-- **Vectors of places** (`direct.py`): the image is copied with its padding, cut by the stride into planes in which
-  windows move by 1; a vector has 16 places of the result across the ends of rows, read by two loads and a permutation
-  (AVX-512). Nothing is multiplied in vain but the last vector of an image. The gradient by the filters reads the same
-  vectors (`direct_weights.py`), that by the image is a convolution with the filters turned (`turned.py`).
+- **Vectors of places** (`direct/forward.py`): the image is copied with its padding, cut by the stride into planes in
+  which windows move by 1; a vector has 16 places of the result across the ends of rows, read by two loads and a
+  permutation (AVX-512). Nothing is multiplied in vain but the last vector of an image. The gradient by the filters
+  reads the same vectors (`direct/wgrad.py`), that by the image is a convolution with the filters turned
+  (`direct/dgrad.py`).
 - **Tiles** (`winograd.py`): 3 x 3 with stride 1, 32 channels and filters and 16 tiles or more; 16 multiplications for 4
   results where there were 36. Errors against float64 are those of NumPy's float32. A result that is not finite makes
   the convolution run again without tiles, so that infinities stay in their windows.
-- **Several images of few places or tiles** (`mixed.py`): eight images' elements are mixed, and fill vectors together.
-- **Few places** (`few.py`): vectors lie along the windows, and filters are read once, asked for ahead.
-- **Groups of one or two filters** (`alone.py`, and gradients beside it): each thread runs a filter over the padded
-  planes of its group as one line.
-- **Else**, and on lesser CPUs, windows are laid out in blocks (`columns.py`, `together.py`), or slid over
-  (`sliding.py`).
+- **Several images of few places or tiles** (`batch_interleaved.py`): eight images' elements are mixed, and fill vectors
+  together.
+- **Few places** (`small_output.py`): vectors lie along the windows, and filters are read once, asked for ahead.
+- **Groups of one or two filters** (`depthwise/forward.py`, and gradients beside it): each thread runs a filter over the
+  padded planes of its group as one line.
+- **Else**, and on lesser CPUs, windows are laid out in blocks (`im2col.py`, `im2col_batched.py`), or slid over
+  (`shifted_gemm.py`).
 
-Attention (product, mask, softmax, product, where nobody reads the weights; `passes/attend.py`) keeps the scores of up
-to 64 queries in cache, and reads heads that are views of a projection as they lie. Reverse mode does the same before
-it derives: a head's weights are computed again, a block of queries at a time (`attention/gradient.py`), so a step of
-training holds no more than its inputs and results. A causal mask is not made; keys that no query of a block sees are
+Attention (product, mask, softmax, product, where nobody reads the weights; `passes/simplify/fuse_attention.py`) keeps
+the scores of up to 64 queries in cache, and reads heads that are views of a projection as they lie. Reverse mode does
+the same before it derives: a head's weights are computed again, a block of queries at a time (`gradient.py`), so a step
+of training holds no more than its inputs and results. A causal mask is not made; keys that no query of a block sees are
 left out.
 """
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dy2st.runtime.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
-from dy2st.runtime.cpu.machine_code.engine import compile_object, compile_text
-from dy2st.runtime.cpu.machine_code.target import current_target
-from dy2st.runtime.cpu.text.definition import Definition, gathered
+from dy2st.runtime.backends.cpu.compile_link.code_loader import compile_object, compile_text
+from dy2st.runtime.backends.cpu.compile_link.target import current_target
+from dy2st.runtime.backends.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
+from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, gathered
 
 KINDS = {"f32": np.float32, "f64": np.float64}
 SQUARE = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -32,10 +32,10 @@ ROWS = (
 )  # fmt: skip
 HEAD = """# Products of matrices in the native tier
 
-`dy2st/runtime/cpu/gemm/` beside NumPy's `matmul` (OpenBLAS), one thread each, vectors of {bytes} bytes; least processor
-time of many runs, taken by turns. C is m x n, the sum runs over k; `t` marks a transposed operand, `p` a right one that
-was packed before. Ours is called from machine code, as a Program calls it; NumPy from Python, with `out=`, so small
-sizes measure the call. The table is what `PYTHONPATH=. python benchmarks/native_gemm.py` printed.
+`dy2st/runtime/backends/cpu/gemm/` beside NumPy's `matmul` (OpenBLAS), one thread each, vectors of {bytes} bytes; least
+processor time of many runs, taken by turns. C is m x n, the sum runs over k; `t` marks a transposed operand, `p` a
+right one that was packed before. Ours is called from machine code, as a Program calls it; NumPy from Python, with
+`out=`, so small sizes measure the call. The table is what `PYTHONPATH=. python benchmarks/native_gemm.py` printed.
 
 Nothing goes to OpenBLAS: where ours was slower, it was by a few parts in a hundred, and a call into a library that has
 threads of its own would take the CPUs from the pool.
@@ -43,10 +43,11 @@ threads of its own would take the CPUs from the pool.
 - **A right operand that lies in rows** is read as it lies up to a megabyte, and for up to 128 rows of A beyond; else it
   is packed in blocks. One that is transposed is packed from 9 rows on; below, and for a vector, dot products read it.
 - **Matrices that a loop multiplies by** are packed once, by all threads, at the first turn that needs them
-  (`rules/weights.py`).
-- **`x[i] @ w` in a loop that counts i up** is made for many turns together, up to 128 rows (`rules/ahead.py`); where
-  that is all turns, w is read as it lies.
-- **`dw + x.T @ dy`**, as gradients of weights are in a loop, adds to the memory of `dw` (`passes/accumulate.py`).
+  (`prepacked_weights.py`).
+- **`x[i] @ w` in a loop that counts i up** is made for many turns together, up to 128 rows
+  (`input_projection_batching.py`); where that is all turns, w is read as it lies.
+- **`dw + x.T @ dy`**, as gradients of weights are in a loop, adds to the memory of `dw`
+  (`passes/lowering/matmul_accumulate.py`).
 - **One matrix for a batch** is not repeated: the rows of all matrices are one product.
 - **Threads** take whole kernels' rows, or, where there are few rows, whole panels of columns: the same bits for any
   number of threads.

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.cpu.machine_code.target import Target, current_target
-from dy2st.runtime.cpu.math import FORMULAS, function, strict_function
-from dy2st.runtime.cpu.math.better import better_definitions
-from dy2st.runtime.cpu.text.definition import Definition
-from tests.runtime.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs, within
-from tests.runtime.cpu.native import DTYPES, mapped, ulps
+from dy2st.runtime.backends.cpu.compile_link.target import Target, current_target
+from dy2st.runtime.backends.cpu.libm import FORMULAS, function, strict_function
+from dy2st.runtime.backends.cpu.libm.target_overrides import better_definitions
+from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
+from tests.runtime.backends.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs, within
+from tests.runtime.backends.cpu.native import DTYPES, mapped, ulps
 
 Make = Callable[[str, str, int], Definition]
 COUNTS = {"f32": 8_000_000, "f64": 1_000_000}
@@ -26,10 +26,10 @@ CHUNK = 1 << 20
 TIMED = 1 << 14
 HEAD = """# Elementary functions of the native tier
 
-`dy2st/runtime/cpu/math/` computes these in vectors of any width, without a call into a library. The polynomials are
-minimax fits of our own (`benchmarks/minimax.py`), the methods those that each file names. In vectors of 64 bytes `exp`,
-`gelu`, `gelu_tanh`, `silu`, `sigmoid`, `softplus`, `log_sigmoid`, `tanh` and `erf` of float32 are taken by pieces
-(`pieces.py`, decision 0031), in a quarter to three quarters of the time.
+`dy2st/runtime/backends/cpu/libm/` computes these in vectors of any width, without a call into a library. The
+polynomials are minimax fits of our own (`benchmarks/minimax.py`), the methods those that each file names. In vectors of
+64 bytes `exp`, `gelu`, `gelu_tanh`, `silu`, `sigmoid`, `softplus`, `log_sigmoid`, `tanh` and `erf` of float32 are taken
+by pieces (`piecewise_polynomials.py`, decision 0031), in a quarter to three quarters of the time.
 
 Worst error in units in the last place (ULP) of the exact result, special values included, which are NumPy's. float32:
 {f32:,} numbers spread evenly over all bit patterns, as many again in [-1, 1], [-10, 10], [-100, 100], [-1000, 1000] and
@@ -39,7 +39,7 @@ Functions of two operands: {two:,} pairs. 0 for exact functions.
 
 Time: nanoseconds an element, {timed:,} numbers in [0.1, 0.9] in cache, one thread, least of many runs, with vectors of
 {bytes} bytes. The table is what `PYTHONPATH=. python benchmarks/native_math.py` printed; a test,
-`tests/runtime/cpu/math/test_math.py`, holds every function to 4 ULP.
+`tests/runtime/backends/cpu/libm/test_math.py`, holds every function to 4 ULP.
 
 {table}"""
 TABLE = """| function | float32 ULP | at | ns | float64 ULP | at | ns |
@@ -49,10 +49,11 @@ STRICT = """
 
 `to_static(..., strict=True)` or `DY2ST_STRICT=1` asks for the same bits on every CPU (AVX-512, AVX2, SSE, scalar
 code) and for any number of threads, and for functions right to 1 ULP. float32 is computed in float64 and rounded once;
-float64 by the same formulas on sums of two numbers each (`math/wide.py`). Products and sums are never fused, vectors
-have 32 bytes everywhere, and sums are taken in an order that the extents alone decide. Such code is native from the
-first run on and has one version for all extents. What is a call of NumPy or SciPy (linear algebra, FFT) is as they give
-it. Held by `tests/runtime/cpu/math/test_strict.py`. The same numbers as above, with vectors of 32 bytes.
+float64 by the same formulas on sums of two numbers each (`double_double_emitter.py`). Products and sums are never
+fused, vectors have 32 bytes everywhere, and sums are taken in an order that the extents alone decide. Such code is
+native from the first run on and has one version for all extents. What is a call of NumPy or SciPy (linear algebra, FFT)
+is as they give it. Held by `tests/runtime/backends/cpu/libm/test_strict.py`. The same numbers as above, with vectors of
+32 bytes.
 
 {table}"""
 TWO_OPERANDS = 1_000_000

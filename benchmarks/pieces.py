@@ -1,6 +1,7 @@
-"""Compute the tables of dy2st/runtime/cpu/math/pieces.py and print them as `piece_coefficients.py`.
+"""Compute the tables of dy2st/runtime/backends/cpu/libm/piecewise_polynomials.py and print them as
+`piecewise_coefficients.py`.
 
-    python benchmarks/pieces.py > dy2st/runtime/cpu/math/piece_coefficients.py
+    python benchmarks/pieces.py > dy2st/runtime/backends/cpu/libm/core/piecewise_coefficients.py
 
 Each piece has the polynomial of least relative error (minimax.py), in the distance from its middle. The first one of a
 function that is 0 at 0 has no constant, and its middle is 0. Where pieces have one width and that is a power of 2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dy2st.ops  # noqa: F401  (fills the registry)
 from dy2st.ir.opdef import EVERY_KIND, REGISTRY
-from dy2st.ops.base import Op
+from dy2st.ops.core.base import Op
 
 KINDS = {"b": "bool", "i": "integers", "f": "floats", "c": "complex"}
 HEAD = """# Which op is defined on what

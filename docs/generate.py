@@ -19,7 +19,7 @@ from typing import Any
 import dtypes_of_ops
 from docstrings import to_markdown
 
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 from tests.surface import Name, is_here, lacking_arguments, surface
 from tests.surface_gaps import MISSING, OTHER_ARGUMENTS
 from tests.values.unlike_paddle import REASONS

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any as _Any
 
-from dy2st.runtime.collecting import kept as _kept
+from dy2st.runtime.gc_pause import kept as _kept
 
 with _kept():  # what modules are made of
     from dy2st.dtypes import DType as _DType
@@ -30,23 +30,23 @@ with _kept():  # what modules are made of
     from dy2st.ir.context import current as _current
     from dy2st.ir.program import Program as _Program
     from dy2st.jit.api import to_static as _to_static
-    from dy2st.jit.kept_conversions import look_around as _look_around
+    from dy2st.jit.tracing.conversion_cache import look_around as _look_around
     from dy2st.missing import no_attribute as _no_attribute
-    from dy2st.runtime.backward import grad as grad
-    from dy2st.runtime.cpu import versions as _versions
-    from dy2st.runtime.generator import get_rng_state as get_rng_state
-    from dy2st.runtime.generator import seed as seed
-    from dy2st.runtime.generator import set_rng_state as set_rng_state
-    from dy2st.runtime.grad_mode import enable_grad as enable_grad
-    from dy2st.runtime.grad_mode import is_grad_enabled as is_grad_enabled
-    from dy2st.runtime.grad_mode import no_grad as no_grad
-    from dy2st.runtime.grad_mode import set_grad_enabled as set_grad_enabled
-    from dy2st.runtime.places import CPUPlace as CPUPlace
-    from dy2st.runtime.places import CUDAPlace as CUDAPlace
-    from dy2st.runtime.places import get_device as get_device
-    from dy2st.runtime.places import is_compiled_with_cuda as is_compiled_with_cuda
-    from dy2st.runtime.places import set_device as set_device
-    from dy2st.runtime.tensor import Tensor as Tensor
+    from dy2st.runtime.autograd_engine.backward import grad as grad
+    from dy2st.runtime.backends.cpu import shape_specialization as _versions
+    from dy2st.runtime.eager.device import CPUPlace as CPUPlace
+    from dy2st.runtime.eager.device import CUDAPlace as CUDAPlace
+    from dy2st.runtime.eager.device import get_device as get_device
+    from dy2st.runtime.eager.device import is_compiled_with_cuda as is_compiled_with_cuda
+    from dy2st.runtime.eager.device import set_device as set_device
+    from dy2st.runtime.eager.rng import get_rng_state as get_rng_state
+    from dy2st.runtime.eager.rng import seed as seed
+    from dy2st.runtime.eager.rng import set_rng_state as set_rng_state
+    from dy2st.runtime.eager.tape.grad_mode import enable_grad as enable_grad
+    from dy2st.runtime.eager.tape.grad_mode import is_grad_enabled as is_grad_enabled
+    from dy2st.runtime.eager.tape.grad_mode import no_grad as no_grad
+    from dy2st.runtime.eager.tape.grad_mode import set_grad_enabled as set_grad_enabled
+    from dy2st.runtime.eager.tensor import Tensor as Tensor
 
     _look_around()
 
@@ -63,26 +63,26 @@ manual_seed = seed
 _NOT_HERE = ("cinn", "custom_device", "distribute", "ipu", "rocm", "xpu")
 _BY_MODULE = {
     "functions.aliases": "as_tensor asarray broadcast_shapes softmax",
-    "functions.arrays": "tolist",
-    "functions.complex_numbers": """
+    "functions.shape.tensor_arrays": "tolist",
+    "functions.math.complex_numbers": """
         angle as_complex as_real complex conj imag isreal polar real view_as_complex view_as_real
     """,
-    "functions.differences": """
+    "functions.linalg.numerics": """
         cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter pdist reduce_as renorm shard_index sinc
         trapezoid vander
     """,
-    "functions.einsum": "einsum",
-    "functions.histograms": "histogram histogram_bin_edges histogramdd mode nanmedian nanquantile",
-    "functions.matrices": "inverse",
-    "functions.stacking": """
+    "functions.linalg.einsum": "einsum",
+    "functions.math.histograms": "histogram histogram_bin_edges histogramdd mode nanmedian nanquantile",
+    "functions.linalg.matrix_functions": "inverse",
+    "functions.shape.stacking": """
         as_strided atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack
         hsplit hstack row_stack unfold vsplit vstack
     """,
-    "functions.written_parts": "diagonal_scatter select_scatter slice_scatter",
+    "functions.math.scatter_views": "diagonal_scatter select_scatter slice_scatter",
     "hapi.flops": "flops",
     "hapi.model": "Model",
-    "nn.summary": "summary",
-    "runtime.cpu.threads.pool": "get_num_threads set_num_threads",
+    "hapi.summary": "summary",
+    "runtime.backends.cpu.thread_pool.pool": "get_num_threads set_num_threads",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
     "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
 }

@@ -21,10 +21,10 @@ from dy2st.files import program_file
 from dy2st.ir.printer import to_text
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.nn.layer import Layer
-from dy2st.runtime import cpu
-from dy2st.runtime.cpu import STAGES
-from dy2st.runtime.grad_mode import no_grad
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.cpu import STAGES
+from dy2st.runtime.eager.tape.grad_mode import no_grad
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.viz import draw
 
 

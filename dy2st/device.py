@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.missing import missing_in
-from dy2st.runtime.places import (
-    CPUPlace,
-    CUDAPlace,
-    cuda,
-    get_device,
-    is_compiled_with_cuda,
-    parse,
-    set_device,
-)
+from dy2st.runtime.eager.device import CPUPlace, CUDAPlace, cuda, get_device, is_compiled_with_cuda, parse, set_device
 
 __getattr__ = missing_in(__name__)
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.functions.complex_numbers import conj, real, whole
-from dy2st.functions.creation import arange
-from dy2st.functions.joining import concat
-from dy2st.functions.manipulation import flip, roll
-from dy2st.functions.operands import all_axes, floating, one_axis, op
+from dy2st.functions.core.operands import all_axes, floating, one_axis, op
+from dy2st.functions.math.complex_numbers import conj, real, whole
+from dy2st.functions.shape.concat_split import concat
+from dy2st.functions.shape.creation import arange
+from dy2st.functions.shape.manipulation import flip, roll
 from dy2st.missing import missing_in
 from dy2st.nn.functional.padding import pad
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _NORMS = ("backward", "forward", "ortho")
 _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}

@@ -1,6 +1,6 @@
 """`paddle.linalg`: products, norms, inverses, factors, eigenvalues."""
 
-from dy2st.functions.decompositions import (
+from dy2st.functions.linalg.decompositions import (
     householder_product,
     lu,
     lu_solve,
@@ -10,8 +10,7 @@ from dy2st.functions.decompositions import (
     pca_lowrank,
     svd_lowrank,
 )
-from dy2st.functions.diagonals import diagonal
-from dy2st.functions.linear_algebra import (
+from dy2st.functions.linalg.linalg import (
     cross,
     matmul,
     matrix_norm,
@@ -22,7 +21,7 @@ from dy2st.functions.linear_algebra import (
     vecdot,
     vector_norm,
 )
-from dy2st.functions.matrices import (
+from dy2st.functions.linalg.matrix_functions import (
     cholesky,
     cholesky_inverse,
     cholesky_solve,
@@ -45,6 +44,7 @@ from dy2st.functions.matrices import (
     svdvals,
     triangular_solve,
 )
+from dy2st.functions.shape.diagonals import diagonal
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.runtime.settings import Settable
+from dy2st.runtime.eager.tracked_settings import Settable
 
 
 class WeightDecayRegularizer(Settable):

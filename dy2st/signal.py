@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import fft
-from dy2st.functions.complex_numbers import real, whole
-from dy2st.functions.creation import arange, ones, zeros
-from dy2st.functions.gathering import index_add
-from dy2st.functions.manipulation import moveaxis, reshape, transpose
-from dy2st.functions.operands import floating, tensor
-from dy2st.functions.stacking import unfold
+from dy2st.functions.core.operands import floating, tensor
+from dy2st.functions.math.complex_numbers import real, whole
+from dy2st.functions.shape.creation import arange, ones, zeros
+from dy2st.functions.shape.gather_scatter import index_add
+from dy2st.functions.shape.manipulation import moveaxis, reshape, transpose
+from dy2st.functions.shape.stacking import unfold
 from dy2st.missing import missing_in
 from dy2st.nn.functional.padding import pad
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def frame(x: Any, frame_length: int, hop_length: int, axis: int = -1, name: str | None = None) -> Tensor:

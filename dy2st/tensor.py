@@ -11,31 +11,25 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from dy2st.functions import (
-    arithmetic,
-    arrays,
-    assigning,
+from dy2st.functions import inplace
+from dy2st.functions.core import assigning
+from dy2st.functions.linalg import linalg, matrix_functions
+from dy2st.functions.math import arithmetic, comparison, math, random, reduction, search
+from dy2st.functions.shape import (
     broadcasting,
-    comparison,
+    concat_split,
     creation,
     diagonals,
     from_data,
-    gathering,
-    inplace,
-    joining,
-    linear_algebra,
+    gather_scatter,
     manipulation,
-    math,
-    matrices,
-    random,
-    reduction,
-    search,
+    tensor_arrays,
 )
 from dy2st.missing import no_attribute
 
 _MODULES = (
-    arithmetic, math, manipulation, joining, broadcasting, diagonals, creation, from_data, linear_algebra, comparison,
-    reduction, search, gathering, random, assigning, arrays, matrices,
+    arithmetic, math, manipulation, concat_split, broadcasting, diagonals, creation, from_data, linalg, comparison,
+    reduction, search, gather_scatter, random, assigning, tensor_arrays, matrix_functions,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.program import Program
-from dy2st.ops.bundle import Bundle
+from dy2st.ops.core.bundle import Bundle
 
 TOLERANCES = {
     "float16": 4e-3, "float32": 2e-5, "float64": 1e-10, "complex64": 2e-5, "complex128": 1e-10, "bfloat16": 2e-2,

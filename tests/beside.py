@@ -22,12 +22,12 @@ import pytest
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
-from dy2st.ops.bundle import Bundle
-from dy2st.passes.silence import runs_twice_unseen, silenced
-from dy2st.runtime import cpu
-from dy2st.runtime.automatic import Automatic, Runnable
-from dy2st.runtime.llvm import has_llvm
-from dy2st.runtime.plan import Plan
+from dy2st.ops.core.bundle import Bundle
+from dy2st.passes.remove_prints import runs_twice_unseen, silenced
+from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.llvm_availability import has_llvm
+from dy2st.runtime.executor.tiering import Automatic, Runnable
+from dy2st.runtime.interpreter.planned import Plan
 from tests.agreement import difference, is_exact
 
 FEW = 2

@@ -38,7 +38,7 @@ if "DY2ST_CACHE_DIR" not in os.environ:  # processes that this one starts share 
     os.environ["DY2ST_CACHE_DIR"] = tempfile.mkdtemp(prefix="dy2st-tests-")
     atexit.register(shutil.rmtree, os.environ["DY2ST_CACHE_DIR"], ignore_errors=True)
 
-os.environ.setdefault("DY2ST_BACKEND", "interpreter")  # tests/runtime/cpu/ and tests/examples/ run native code
+os.environ.setdefault("DY2ST_BACKEND", "interpreter")  # tests/runtime/backends/cpu/ and tests/examples/ run native code
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -14,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dy2st.runtime.cpu.kept.cache import shrink
-from dy2st.runtime.cpu.machine_code import compiler, engine
-from dy2st.runtime.cpu.machine_code.compiler import Machine
+from dy2st.runtime.aot_cache.disk_cache import shrink
+from dy2st.runtime.backends.cpu.compile_link import code_loader, compiler
+from dy2st.runtime.backends.cpu.compile_link.compiler import Machine
 
 MOST_BYTES = 2**29
 
@@ -51,8 +51,8 @@ def llvm() -> tuple[Any, ...]:
 
 def keep(folder: Path) -> Objects:
     """Have all code of this process compiled through a folder."""
-    objects = Objects(folder, engine.compiled)
-    engine.compiled = objects.compiled
+    objects = Objects(folder, code_loader.compiled)
+    code_loader.compiled = objects.compiled
     return objects
 
 

@@ -17,8 +17,8 @@ from dy2st.ir.parser import parse
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
 from dy2st.ir.serialize import from_json, to_json
-from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.plan import Plan
+from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.interpreter.planned import Plan
 
 
 class RoundTrips:

@@ -52,4 +52,4 @@ def test_every_test_checks_something() -> None:
 def test_a_test_that_checks_nothing_is_named() -> None:
     helper = "def agree(x):\n    assert x\n\ndef run(x):\n    agree(x)\n"
     some = "def test_one():\n    run(1)\n\ndef test_two():\n    print(2)\n\ndef test_three(golden):\n    golden('a')\n"
-    assert unchecked({"native.py": helper, "a/test_some.py": some}) == ["a/test_some.py::test_two"]
+    assert unchecked({"native_executable.py": helper, "a/test_some.py": some}) == ["a/test_some.py::test_two"]

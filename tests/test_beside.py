@@ -11,10 +11,10 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
-from dy2st.ops.exponential import Exp
-from dy2st.ops.host_call import Host
-from dy2st.runtime import cpu
-from dy2st.runtime.plan import compile_plan
+from dy2st.ops.control.host_call import Host
+from dy2st.ops.elementwise.exponential import Exp
+from dy2st.runtime.backends import cpu
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.agreement import difference, is_exact
 from tests.beside import Beside
 

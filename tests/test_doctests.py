@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dy2st as paddle
-from dy2st.jit.first_calls import count_at_import
+from dy2st.jit.dispatch.first_calls import count_at_import
 
 PACKAGE = Path(__file__).parents[1] / "dy2st"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -58,7 +58,7 @@ def test_an_import_loads_no_more_than_every_call_needs():
         "dy2st.static",
         "dy2st.optimizer",
         "dy2st.files",
-        "dy2st.jit.saving",
+        "dy2st.jit.serialization.export",
         "dy2st.jit.verifying",
         "dataclasses",
         "dy2st.transformers.pipeline",

@@ -37,26 +37,29 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     )
 )
 # The folders of native code, in the same way; the modules beside them stand on top of all.
-NATIVE = "dy2st.runtime.cpu"
+NATIVE = "dy2st.runtime.backends.cpu"
 NATIVE_LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "text",
-        "memory",
-        "kept",
-        "machine_code",
-        "threads math",
-        "gemm registers",
-        "fusing",
-        "nests",
+        "llvm_ir",
+        "allocator",
+        "compile_link",
+        "thread_pool libm",
+        "gemm vector_ops",
+        "fusion",
+        "loop_nests",
         "conv attention",
-        "calls spmd",
-        "fast_calls",
-        "glue",
-        "rules",
-        "runs",
+        "python_abi loop_parallel",
+        "trampolines",
+        "emitter",
+        "ops",
+        "kernel_calls",
     )
 )
+# Packages whose folders import each other without a circle; in `ir`, what reads files stands on top of the checker.
+WITHOUT_CIRCLES = ("runtime", "jit", "ops", "passes", "functions", "transformers", "autodiff", "batching")
+MOST_FILES = 20
+"""Of a folder of those packages."""
 # The second tower: what each may import. It meets the first in jit alone.
 TOWER = {
     "pysrc": frozenset({"errors", "naming", "records", "pysrc"}),
@@ -185,8 +188,33 @@ def test_folders_of_native_code_import_what_is_below() -> None:
 
 
 def test_every_folder_of_native_code_has_a_layer() -> None:
-    folders = {path.parent.name for path in (ROOT / "dy2st/runtime/cpu").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (ROOT / "dy2st/runtime/backends/cpu").glob("*/__init__.py")}
     assert folders == frozenset().union(*NATIVE_LAYERS)
+
+
+def folder(module: str) -> str:
+    """Return the folder that a module stands in; the `__init__` of a folder, which collects, stands by itself."""
+    return module if modules()[module].name == "__init__.py" else module.rpartition(".")[0] + "/"
+
+
+def test_folders_make_no_circles() -> None:
+    graph: dict[str, set[str]] = {}
+    for found in imports():
+        if part(found.importer) in WITHOUT_CIRCLES and found.target in modules():
+            if folder(found.importer) != folder(found.target):
+                graph.setdefault(folder(found.importer), set()).add(folder(found.target))
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as circle:
+        pytest.fail("folders in a circle: " + " <- ".join(circle.args[1]), pytrace=False)
+
+
+@pytest.mark.parametrize("package", WITHOUT_CIRCLES)
+def test_every_folder_says_what_lives_in_it_and_has_few_files(package: str) -> None:
+    folders = {path.parent for path in (ROOT / "dy2st" / package).rglob("*.py")}
+    said = {one: ast.get_docstring(ast.parse((one / "__init__.py").read_text(encoding="utf-8"))) for one in folders}
+    assert not [str(one) for one, text in said.items() if not text]
+    assert not [str(one) for one in folders if len(list(one.glob("[!_]*.py"))) > MOST_FILES]
 
 
 def test_no_import_circles() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dy2st.runtime.cpu.machine_code.compiler import compiled
-from dy2st.runtime.cpu.machine_code.target import host_target
+from dy2st.runtime.backends.cpu.compile_link.compiler import compiled
+from dy2st.runtime.backends.cpu.compile_link.target import host_target
 from tests.in_threads import in_threads
 from tests.objects import Objects
 

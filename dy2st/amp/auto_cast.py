@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dy2st import dtypes
+from dy2st.amp.autocast_policy import HIGH, LOW, AutoCast
 from dy2st.dtypes import DType
 from dy2st.ir.context import current, replaced
 from dy2st.ir.opdef import REGISTRY
@@ -22,7 +23,6 @@ from dy2st.nn.layers.norm import (
     InstanceNorm3D,
 )
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime.autocast import HIGH, LOW, AutoCast
 
 _KEPT = (BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D, InstanceNorm1D, InstanceNorm2D, InstanceNorm3D)
 _PADDLES = {

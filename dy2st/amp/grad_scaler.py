@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dy2st.dtypes import float16
-from dy2st.functions.comparison import isfinite
+from dy2st.functions.math.comparison import isfinite
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class GradScaler:

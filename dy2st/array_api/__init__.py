@@ -86,7 +86,9 @@ from dy2st.array_api.reducing import (
 )  # fmt: skip
 from dy2st.dtypes import bool_ as bool
 from dy2st.dtypes import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8
-from dy2st.functions.arithmetic import (
+from dy2st.functions.linalg.linalg import matmul, matrix_transpose, tensordot
+from dy2st.functions.linalg.numerics import nextafter
+from dy2st.functions.math.arithmetic import (  # fmt: skip
     add,
     divide,
     floor_divide,
@@ -97,8 +99,8 @@ from dy2st.functions.arithmetic import (
     remainder,
     subtract,
     trunc,
-)  # fmt: skip
-from dy2st.functions.comparison import (
+)
+from dy2st.functions.math.comparison import (  # fmt: skip
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -120,11 +122,9 @@ from dy2st.functions.comparison import (
     not_equal,
     signbit,
     where,
-)  # fmt: skip
-from dy2st.functions.complex_numbers import conj, imag, real
-from dy2st.functions.differences import nextafter
-from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot
-from dy2st.functions.math import (
+)
+from dy2st.functions.math.complex_numbers import conj, imag, real
+from dy2st.functions.math.math import (  # fmt: skip
     abs,
     acos,
     acosh,
@@ -157,7 +157,7 @@ from dy2st.functions.math import (
     square,
     tan,
     tanh,
-)  # fmt: skip
+)
 
 __array_api_version__ = "2024.12"
 

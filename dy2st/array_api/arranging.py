@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import broadcasting, gathering, joining, manipulation
-from dy2st.functions.assigning import clone
-from dy2st.functions.creation import arange
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.assigning import clone
+from dy2st.functions.shape import broadcasting, concat_split, gather_scatter, manipulation
+from dy2st.functions.shape.creation import arange
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
@@ -23,18 +23,18 @@ def broadcast_to(x: Any, /, shape: Any) -> Tensor:
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis; flattened where there is none."""
     if axis is None:
-        return joining.concat([x.reshape([-1]) for x in arrays], 0)
-    return joining.concat(list(arrays), axis)
+        return concat_split.concat([x.reshape([-1]) for x in arrays], 0)
+    return concat_split.concat(list(arrays), axis)
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis."""
-    return joining.stack(list(arrays), axis)
+    return concat_split.stack(list(arrays), axis)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return the parts of x along an axis."""
-    return tuple(joining.unbind(x, axis))
+    return tuple(concat_split.unbind(x, axis))
 
 
 def expand_dims(x: Any, /, axis: int | tuple[int, ...] = 0) -> Tensor:
@@ -108,7 +108,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     shape.insert(axis % x.ndim, places[axis])
     wide = broadcasting.broadcast_to(indices, shape)
     shape[axis] = x.shape[axis]
-    return gathering.take_along_axis(broadcasting.broadcast_to(x, shape), wide, axis, False)
+    return gather_scatter.take_along_axis(broadcasting.broadcast_to(x, shape), wide, axis, False)
 
 
 def _without(shape: list[Any], axis: int) -> list[Any]:

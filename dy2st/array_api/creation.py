@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import creation, diagonals, from_data
 from dy2st.functions.aliases import asarray as _asarray
-from dy2st.functions.assigning import clone
-from dy2st.functions.broadcasting import meshgrid as _meshgrid
-from dy2st.functions.placement import to
-from dy2st.runtime.extents import as_tuples
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.assigning import clone
+from dy2st.functions.device_transfer import to
+from dy2st.functions.shape import creation, diagonals, from_data
+from dy2st.functions.shape.broadcasting import meshgrid as _meshgrid
+from dy2st.runtime.eager.shape_list import as_tuples
+from dy2st.runtime.eager.tensor import Tensor
 
 as_tuples()  # the standard has shapes that are tuples
 

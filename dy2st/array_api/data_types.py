@@ -8,13 +8,13 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.dtypes import DType
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import defaults
-from dy2st.functions.assigning import clone
-from dy2st.functions.operands import cast_to, default_dtype
-from dy2st.functions.placement import to
+from dy2st.functions.core import defaults
+from dy2st.functions.core.assigning import clone
+from dy2st.functions.core.operands import cast_to, default_dtype
+from dy2st.functions.device_transfer import to
 from dy2st.records import record
-from dy2st.runtime import places
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import device as places
+from dy2st.runtime.eager.tensor import Tensor
 
 _KINDS = {
     "bool": "b",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import math
-from dy2st.functions.comparison import where
-from dy2st.functions.complex_numbers import conj, imag, real
-from dy2st.functions.manipulation import moveaxis
-from dy2st.functions.operands import cast_to
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import cast_to
+from dy2st.functions.math import math
+from dy2st.functions.math.comparison import where
+from dy2st.functions.math.complex_numbers import conj, imag, real
+from dy2st.functions.shape.manipulation import moveaxis
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def round(x: Any, /) -> Tensor:

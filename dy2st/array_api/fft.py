@@ -6,8 +6,8 @@ from typing import Any
 
 from dy2st import fft as _fft
 from dy2st.fft import fft, fftn, fftshift, hfft, ifft, ifftn, ifftshift, ihfft, irfft, irfftn, rfft, rfftn
-from dy2st.functions.placement import to
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.device_transfer import to
+from dy2st.runtime.eager.tensor import Tensor
 
 __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",

@@ -8,10 +8,10 @@ from dy2st import linalg
 from dy2st.array_api.arranging import broadcast_arrays, diagonal_of
 from dy2st.array_api.elementwise import vecdot
 from dy2st.array_api.reducing import sum
-from dy2st.functions import linear_algebra
-from dy2st.functions.linear_algebra import matmul, matrix_transpose, tensordot
-from dy2st.functions.matrices import det, inv, svdvals
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.linalg import linalg as linear_algebra
+from dy2st.functions.linalg.linalg import matmul, matrix_transpose, tensordot
+from dy2st.functions.linalg.matrix_functions import det, inv, svdvals
+from dy2st.runtime.eager.tensor import Tensor
 
 __all__ = [
     "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh",

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from dy2st.array_api.data_types import astype
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.dtypes import int64
-from dy2st.functions import differences, reduction, search
-from dy2st.functions.creation import ones, zeros
-from dy2st.functions.joining import concat
-from dy2st.functions.manipulation import unsqueeze
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.linalg import numerics
+from dy2st.functions.math import reduction, search
+from dy2st.functions.shape.concat_split import concat
+from dy2st.functions.shape.creation import ones, zeros
+from dy2st.functions.shape.manipulation import unsqueeze
+from dy2st.runtime.eager.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
 
@@ -121,7 +122,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
     """Return the n-th differences of neighbours along an axis."""
-    return differences.diff(x, n, axis, prepend, append)
+    return numerics.diff(x, n, axis, prepend, append)
 
 
 class UniqueAll(NamedTuple):

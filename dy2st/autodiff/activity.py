@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import is_differentiable
-from dy2st.ops.base import Op
+from dy2st.ops.core.base import Op
 
 
 def active_values(block: Block, roots: Iterable[Value]) -> set[Value]:

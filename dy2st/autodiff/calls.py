@@ -20,7 +20,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType, Type, optional, tangent_type
-from dy2st.passes.silence import silence
+from dy2st.passes.remove_prints import silence
 
 
 def pull_call(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:

@@ -22,7 +22,7 @@ from dy2st.ir.types import (
     optional,
     tangent_type,
 )
-from dy2st.ops.cotangent import zeros_of
+from dy2st.ops.core.transpose_helpers import zeros_of
 
 Cotangents = dict[Value, Value]
 KNOWN = "a cotangent that is known to be there was not"

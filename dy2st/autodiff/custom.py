@@ -13,8 +13,8 @@ from dy2st.autodiff.reverse import CONTROL, Frontier, pull_back
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.ops.cotangent import zeros_of
-from dy2st.ops.with_gradient import in_place
+from dy2st.ops.control.custom_vjp import in_place
+from dy2st.ops.core.transpose_helpers import zeros_of
 from dy2st.passes import optimise
 
 

@@ -16,8 +16,8 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import is_differentiable, tangent_type
-from dy2st.ops.base import Op
-from dy2st.passes.silence import silence
+from dy2st.ops.core.base import Op
+from dy2st.passes.remove_prints import silence
 
 Tangents = dict[Value, Value]
 Mapping = dict[Value, Value]

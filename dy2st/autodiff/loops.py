@@ -31,7 +31,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import INT, ListType, TensorType, Type, optional, tangent_type
-from dy2st.ops.cotangent import zeros_of
+from dy2st.ops.core.transpose_helpers import zeros_of
 from dy2st.records import record
 
 

@@ -12,7 +12,7 @@ from dy2st.autodiff.cotangents import as_optional, close_cond
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import NONE, TupleType, Type, VariantType, optional
-from dy2st.ops.control import outward
+from dy2st.ops.control.control_flow import outward
 from dy2st.records import record
 
 Mapping = dict[Value, Value]

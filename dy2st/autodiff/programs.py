@@ -21,7 +21,7 @@ from dy2st.ir.builder import Builder, Names
 from dy2st.ir.clone import clone_block, clone_program
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import Type, optional, tangent_type
-from dy2st.ops.control import visible_symbols
+from dy2st.ops.control.control_flow import visible_symbols
 from dy2st.records import record
 
 assert dy2st.autodiff.calls

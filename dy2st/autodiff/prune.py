@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value
-from dy2st.passes.dce import RemoveDeadCode
-from dy2st.passes.effects import Effects
-from dy2st.passes.licm import LOOPS, hoist_out_of_loops
+from dy2st.passes.core.effects import Effects
+from dy2st.passes.loops.licm import LOOPS, hoist_out_of_loops
+from dy2st.passes.simplify.dce import RemoveDeadCode
 
 READS = ("variant_get", "list_get")
 

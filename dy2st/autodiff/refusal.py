@@ -8,7 +8,7 @@ from dy2st.autodiff.activity import active_results
 from dy2st.errors import StructureError
 from dy2st.ir.location import error_at
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.ops.base import Op
+from dy2st.ops.core.base import Op
 
 
 def no_rule(operation: Operation) -> StructureError:

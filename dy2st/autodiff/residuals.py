@@ -20,7 +20,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
-from dy2st.ops.control import outward, visible_symbols
+from dy2st.ops.control.control_flow import outward, visible_symbols
 from dy2st.shapes import Dim, Extent, symbol
 
 CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))

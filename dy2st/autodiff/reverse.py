@@ -35,10 +35,10 @@ from dy2st.autodiff.unwinding import unwind_here
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
-from dy2st.ops.base import Op
-from dy2st.ops.list_slots import ListTake
-from dy2st.passes.attend import bring_together
-from dy2st.passes.base import innermost_first
+from dy2st.ops.control.list_cotangents import ListTake
+from dy2st.ops.core.base import Op
+from dy2st.passes.core.base import innermost_first
+from dy2st.passes.simplify.fuse_attention import bring_together
 
 __all__ = ["CONTROL", "Cotangents", "Frontier", "accumulate", "close_cond", "pull_back", "set_flag"]
 

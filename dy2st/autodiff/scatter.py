@@ -19,7 +19,7 @@ from dy2st.autodiff.cotangents import branch_on, may_miss, payload_of, set_flag
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType, VariantType
-from dy2st.ops.cotangent import zeros_of
+from dy2st.ops.core.transpose_helpers import zeros_of
 
 SCATTERS = ("index_add", "take_add", "scatter_nd_add")
 """The cotangents of ops that read part of a tensor; those name theirs as `adds`."""

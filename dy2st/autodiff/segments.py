@@ -26,9 +26,9 @@ from dy2st.ir.checkpoint import KEEP_ALL, SQRT
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import BOOL, INT, ScalarType, Type
-from dy2st.ops.control import outward, visible_symbols
-from dy2st.passes.rewrite import renamed_type
-from dy2st.passes.silence import runs_twice_unseen
+from dy2st.ops.control.control_flow import outward, visible_symbols
+from dy2st.passes.core.rewrite import renamed_type
+from dy2st.passes.remove_prints import runs_twice_unseen
 from dy2st.shapes import Extent
 
 

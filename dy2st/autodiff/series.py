@@ -27,7 +27,7 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable, tangent_type
-from dy2st.ops.base import Op
+from dy2st.ops.core.base import Op
 from dy2st.shapes import Dim, symbol
 
 Coefficients = list[Value | None]

@@ -3,10 +3,10 @@
 from dy2st.autograd.jacobian import hessian, jacobian
 from dy2st.autograd.py_layer import PyLayer, PyLayerContext
 from dy2st.missing import missing_in
-from dy2st.runtime.backward import backward, grad
-from dy2st.runtime.checkpointing import checkpoint_policy
-from dy2st.runtime.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from dy2st.runtime.saved_tensors import saved_tensors_hooks
+from dy2st.runtime.autograd_engine.backward import backward, grad
+from dy2st.runtime.eager.saved_tensor_hooks import saved_tensors_hooks
+from dy2st.runtime.eager.tape.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from dy2st.runtime.tracer.recording.loop_checkpointing import checkpoint_policy
 
 Function = PyLayer
 

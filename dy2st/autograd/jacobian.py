@@ -6,7 +6,7 @@ from typing import Any
 
 from dy2st.autograd.lazy_matrix import LazyMatrix
 from dy2st.autograd.rules import as_tensors
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:

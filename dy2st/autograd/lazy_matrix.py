@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from dy2st.autograd.rules import dense, pull
-from dy2st.functions.creation import eye, zeros
-from dy2st.functions.from_data import to_tensor
-from dy2st.functions.joining import concat, stack
-from dy2st.functions.manipulation import moveaxis, reshape
+from dy2st.functions.shape.concat_split import concat, stack
+from dy2st.functions.shape.creation import eye, zeros
+from dy2st.functions.shape.from_data import to_tensor
+from dy2st.functions.shape.manipulation import moveaxis, reshape
 from dy2st.ir.context import current
-from dy2st.runtime.lane_backward import NeedsRows, pull_lanes
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.autograd_engine.batched_backward import NeedsRows, pull_lanes
+from dy2st.runtime.eager.tensor import Tensor
 
 TOGETHER, ELEMENTS = 256, 2**24
 """So many rows are computed in one pass at most, and no more than have so many elements."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from dy2st.autograd.rules import tensors_among
 from dy2st.autograd.traced_py_layer import apply_in_trace, has_jvp
-from dy2st.functions.assigning import clone
-from dy2st.functions.creation import zeros_like
+from dy2st.functions.core.assigning import clone
+from dy2st.functions.shape.creation import zeros_like
 from dy2st.ir.context import current, replaced
-from dy2st.runtime.backward import grad
-from dy2st.runtime.saved_tensors import saved_tensors_hooks
-from dy2st.runtime.tape import Node, edges_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.autograd_engine.backward import grad
+from dy2st.runtime.eager.saved_tensor_hooks import saved_tensors_hooks
+from dy2st.runtime.eager.tape.node import Node, edges_of
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class PyLayerContext:

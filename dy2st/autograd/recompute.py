@@ -13,9 +13,9 @@ from typing import Any
 from dy2st.autograd.rules import callable_here
 from dy2st.errors import AutodiffError
 from dy2st.ir.context import current, replaced
-from dy2st.runtime.generator import default_generator
-from dy2st.runtime.saved_tensors import saved_tensors_hooks
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.rng import default_generator
+from dy2st.runtime.eager.saved_tensor_hooks import saved_tensors_hooks
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def recompute(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.functions.assigning import assign
-from dy2st.functions.creation import ones_like, zeros_like
+from dy2st.functions.core.assigning import assign
+from dy2st.functions.shape.creation import ones_like, zeros_like
 from dy2st.ir.context import current, replaced
-from dy2st.runtime import tangents
-from dy2st.runtime.backward import grad
-from dy2st.runtime.convert_call import callable_for
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.autograd_engine import forward_mode
+from dy2st.runtime.autograd_engine.backward import grad
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.builtins.calls import callable_for
 
 
 def tensors_among(given: Sequence[Any]) -> list[Tensor]:
@@ -93,7 +93,7 @@ def dense(ct: Tensor | None, like: Tensor) -> Tensor:
 def tangents_or_zeros(outs: Sequence[Tensor], ins: Sequence[Tensor], given: Sequence[Tensor | None]) -> list[Tensor]:
     """Return the tangents of `outs` when `ins` have those `given` (ones where None)."""
     seeds = [ones_like(x) if t is None else t for x, t in zip(ins, given, strict=True)]
-    return [dense(t, out) for t, out in zip(tangents.push(outs, ins, seeds), outs, strict=True)]
+    return [dense(t, out) for t, out in zip(forward_mode.push(outs, ins, seeds), outs, strict=True)]
 
 
 def _shown(shape: list[Any]) -> list[int]:

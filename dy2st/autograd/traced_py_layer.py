@@ -14,15 +14,15 @@ from typing import Any
 from dy2st.autodiff.custom import transposed
 from dy2st.autograd.rules import callable_here, tensors_among
 from dy2st.errors import Dy2stError, NeedsPythonValue, TraceError
-from dy2st.functions.creation import zeros_like
+from dy2st.functions.shape.creation import zeros_like
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import error_here
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Block, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.ops.with_gradient import is_arithmetic
-from dy2st.runtime.tensor import Tensor
+from dy2st.ops.control.custom_vjp import is_arithmetic
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def apply_in_trace(layer: Any, ctx: Any, args: Any, kwargs: dict[str, Any]) -> Any:

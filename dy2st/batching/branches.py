@@ -19,7 +19,7 @@ from dy2st.batching.pushing import Batcher, NotStackable, rule
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, VariantType, is_optional, payload
-from dy2st.ops.cotangent import zeros
+from dy2st.ops.core.transpose_helpers import zeros
 
 
 @rule("cond")

@@ -9,7 +9,7 @@ from dy2st.batching.pushing import Batcher, pushed, rule
 from dy2st.batching.rules import Lanes, again
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Operation, Program
-from dy2st.ops.with_gradient import is_arithmetic, program_of
+from dy2st.ops.control.custom_vjp import is_arithmetic, program_of
 
 
 @rule("with_gradient")

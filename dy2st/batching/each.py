@@ -25,7 +25,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
-from dy2st.ops.cotangent import zeros
+from dy2st.ops.core.transpose_helpers import zeros
 from dy2st.shapes import Extent
 
 

@@ -14,7 +14,7 @@ from dy2st.batching.pushing import Batcher, rule
 from dy2st.batching.rules import Lanes, again, stacked
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.ops.index_spec import Item, Spec, indexed_shape
+from dy2st.ops.core.index_spec import Item, Spec, indexed_shape
 
 WHOLE: Item = ("slice", None, None, None)
 ADVANCED = ("int", "tensor", "mask")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType
-from dy2st.passes.fold import constant_of
+from dy2st.passes.simplify.constant_fold import constant_of
 
 
 def is_written_tape(block: Block, operation: Operation, i: int) -> bool:

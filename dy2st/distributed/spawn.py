@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.runtime.places import get_device
+from dy2st.runtime.eager.device import get_device
 
 METHODS = ("spawn", "fork", "forkserver")
 

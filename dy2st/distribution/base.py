@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from dy2st.functions import math
-from dy2st.functions.broadcasting import broadcast_tensors
-from dy2st.functions.from_data import to_tensor
-from dy2st.functions.operands import cast_to, floating
-from dy2st.functions.random import rand
+from dy2st.functions.core.operands import cast_to, floating
+from dy2st.functions.math import math
+from dy2st.functions.math.random import rand
+from dy2st.functions.shape.broadcasting import broadcast_tensors
+from dy2st.functions.shape.from_data import to_tensor
 from dy2st.ir.context import replaced
 from dy2st.naming import is_plain_module
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def parameters(*values: Any, name: str) -> list[Tensor]:

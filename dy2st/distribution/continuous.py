@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.distribution.base import Distribution, parameters
-from dy2st.functions import math
-from dy2st.functions.comparison import where
-from dy2st.functions.random import rand, standard_normal
+from dy2st.functions.math import math
+from dy2st.functions.math.comparison import where
+from dy2st.functions.math.random import rand, standard_normal
 from dy2st.ir.context import replaced
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 _EULER = 0.5772156649015329
 

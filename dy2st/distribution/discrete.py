@@ -7,16 +7,16 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.distribution.base import Distribution, parameters
-from dy2st.functions import math, reduction
-from dy2st.functions.broadcasting import broadcast_to
-from dy2st.functions.comparison import where
-from dy2st.functions.gathering import gather, take_along_axis
-from dy2st.functions.manipulation import moveaxis, reshape
-from dy2st.functions.operands import cast_to, floating, tensor
-from dy2st.functions.random import bernoulli, multinomial
+from dy2st.functions.core.operands import cast_to, floating, tensor
+from dy2st.functions.math import math, reduction
+from dy2st.functions.math.comparison import where
+from dy2st.functions.math.random import bernoulli, multinomial
+from dy2st.functions.shape.broadcasting import broadcast_to
+from dy2st.functions.shape.gather_scatter import gather, take_along_axis
+from dy2st.functions.shape.manipulation import moveaxis, reshape
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.softmax_family import log_softmax
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 _LEAST = 1e-7
 """Probabilities are kept this far from 0 and 1, where their logarithms are taken."""

@@ -8,10 +8,10 @@ from typing import Any
 from dy2st.distribution.base import register_kl
 from dy2st.distribution.continuous import Cauchy, Exponential, Laplace, LogNormal, Normal, Uniform
 from dy2st.distribution.discrete import Bernoulli, Categorical, Geometric
-from dy2st.functions import math, reduction
-from dy2st.functions.comparison import where
+from dy2st.functions.math import math, reduction
+from dy2st.functions.math.comparison import where
 from dy2st.nn.functional.softmax_family import log_softmax
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 @register_kl(Normal, Normal)

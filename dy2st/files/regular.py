@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from dy2st.errors import FileFormatError
-from dy2st.runtime.budget import memory_of_machine
+from dy2st.runtime.memory_budget import memory_of_machine
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from dy2st.fluid.dygraph.base import (
 from dy2st.fluid.dygraph.checkpoint import load_dygraph, save_dygraph
 from dy2st.fluid.inputs import embedding, one_hot
 from dy2st.nn.param_attr import ParamAttr
-from dy2st.runtime.places import CPUPlace, CUDAPlace, is_compiled_with_cuda
+from dy2st.runtime.eager.device import CPUPlace, CUDAPlace, is_compiled_with_cuda
 from dy2st.static import (
     Executor,
     Program,

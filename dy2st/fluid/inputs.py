@@ -7,7 +7,7 @@ from typing import Any
 from dy2st.nn.create_parameter import create_parameter
 from dy2st.nn.functional.lookup import embedding as lookup
 from dy2st.nn.functional.lookup import one_hot as modern_one_hot
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def embedding(

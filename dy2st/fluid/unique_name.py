@@ -1,5 +1,5 @@
 """Names that nothing else has."""
 
-from dy2st.runtime.unique_name import generate, guard, switch
+from dy2st.runtime.eager.unique_name import generate, guard, switch
 
 __all__ = ["generate", "guard", "switch"]

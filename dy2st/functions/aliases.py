@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.dtypes import dtype as as_dtype
-from dy2st.functions import creation, joining, operands
-from dy2st.functions.assigning import clone
-from dy2st.functions.broadcasting import tile
-from dy2st.functions.from_data import to_tensor
-from dy2st.functions.operands import cast_to, floating, one_axis, op
-from dy2st.runtime import places
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core import operands
+from dy2st.functions.core.assigning import clone
+from dy2st.functions.core.operands import cast_to, floating, one_axis, op
+from dy2st.functions.shape import concat_split, creation
+from dy2st.functions.shape.broadcasting import tile
+from dy2st.functions.shape.from_data import to_tensor
+from dy2st.runtime.eager import device as places
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def as_tensor(data: Any, dtype: Any = None) -> Tensor:
@@ -63,7 +64,7 @@ def repeat(input: Any, *repeats: Any) -> Tensor:
 
 def split_with_sizes(x: Tensor, split_sizes: Any, dim: int = 0) -> list[Tensor]:
     """Return pieces of these sizes along an axis."""
-    return joining.split(x, list(split_sizes), dim)
+    return concat_split.split(x, list(split_sizes), dim)
 
 
 def new_empty(x: Tensor, size: Any, *, dtype: Any = None) -> Tensor:

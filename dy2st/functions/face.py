@@ -5,7 +5,41 @@ Functions of files that are seldom needed load on first use; the table of `dy2st
 
 # ruff: noqa: F401 (the names are there to be imported)
 
-from dy2st.functions.arithmetic import (
+from dy2st.functions.core.assigning import assign, clone
+from dy2st.functions.core.defaults import (
+    finfo,
+    get_default_dtype,
+    get_flags,
+    iinfo,
+    in_dynamic_mode,
+    in_dynamic_or_pir_mode,
+    set_default_dtype,
+    set_flags,
+    set_printoptions,
+)
+from dy2st.functions.inplace import INPLACE as _INPLACE
+from dy2st.functions.linalg.linalg import (
+    addmm,
+    baddbmm,
+    bmm,
+    cross,
+    dist,
+    dot,
+    ger,
+    inner,
+    kron,
+    matmul,
+    matrix_transpose,
+    mm,
+    mv,
+    norm,
+    outer,
+    t,
+    tensordot,
+    trace,
+    vecdot,
+)
+from dy2st.functions.math.arithmetic import (
     add,
     add_n,
     divide,
@@ -23,18 +57,7 @@ from dy2st.functions.arithmetic import (
     true_divide,
     trunc,
 )
-from dy2st.functions.assigning import assign, clone
-from dy2st.functions.broadcasting import (
-    broadcast_shape,
-    broadcast_tensors,
-    broadcast_to,
-    expand,
-    expand_as,
-    meshgrid,
-    repeat_interleave,
-    tile,
-)
-from dy2st.functions.comparison import (
+from dy2st.functions.math.comparison import (
     allclose,
     bitwise_and,
     bitwise_invert,
@@ -76,124 +99,7 @@ from dy2st.functions.comparison import (
     signbit,
     where,
 )
-from dy2st.functions.creation import (
-    arange,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    numel,
-    ones,
-    ones_like,
-    range,
-    rank,
-    shape,
-    tril_indices,
-    triu_indices,
-    zeros,
-    zeros_like,
-)
-from dy2st.functions.defaults import (
-    finfo,
-    get_default_dtype,
-    get_flags,
-    iinfo,
-    in_dynamic_mode,
-    in_dynamic_or_pir_mode,
-    set_default_dtype,
-    set_flags,
-    set_printoptions,
-)
-from dy2st.functions.diagonals import (
-    diag,
-    diag_embed,
-    diagflat,
-    diagonal,
-    tril,
-    triu,
-)
-from dy2st.functions.from_data import from_dlpack, from_numpy, to_dlpack, to_tensor
-from dy2st.functions.gathering import (
-    gather,
-    gather_nd,
-    index_add,
-    index_fill,
-    index_put,
-    index_sample,
-    index_select,
-    masked_fill,
-    masked_scatter,
-    masked_select,
-    multiplex,
-    put_along_axis,
-    scatter,
-    scatter_add,
-    scatter_nd,
-    scatter_nd_add,
-    scatter_reduce,
-    take,
-    take_along_axis,
-    take_along_dim,
-)
-from dy2st.functions.inplace import INPLACE as _INPLACE
-from dy2st.functions.joining import (
-    chunk,
-    concat,
-    crop,
-    narrow,
-    slice,
-    split,
-    stack,
-    strided_slice,
-    tensor_split,
-    unbind,
-    unstack,
-)
-from dy2st.functions.linear_algebra import (
-    addmm,
-    baddbmm,
-    bmm,
-    cross,
-    dist,
-    dot,
-    ger,
-    inner,
-    kron,
-    matmul,
-    matrix_transpose,
-    mm,
-    mv,
-    norm,
-    outer,
-    t,
-    tensordot,
-    trace,
-    vecdot,
-)
-from dy2st.functions.manipulation import (
-    cast,
-    flatten,
-    flip,
-    moveaxis,
-    permute,
-    ravel,
-    reshape,
-    reverse,
-    roll,
-    rot90,
-    squeeze,
-    swapaxes,
-    swapdims,
-    transpose,
-    unflatten,
-    unsqueeze,
-    view,
-    view_as,
-)
-from dy2st.functions.math import (
+from dy2st.functions.math.math import (
     abs,
     acos,
     acosh,
@@ -256,7 +162,7 @@ from dy2st.functions.math import (
     tan,
     tanh,
 )
-from dy2st.functions.random import (
+from dy2st.functions.math.random import (
     bernoulli,
     gaussian,
     log_normal,
@@ -272,7 +178,7 @@ from dy2st.functions.random import (
     standard_normal,
     uniform,
 )
-from dy2st.functions.reduction import (
+from dy2st.functions.math.reduction import (
     all,
     amax,
     amin,
@@ -298,7 +204,7 @@ from dy2st.functions.reduction import (
     sum,
     var,
 )
-from dy2st.functions.search import (
+from dy2st.functions.math.search import (
     argsort,
     argwhere,
     bincount,
@@ -312,8 +218,95 @@ from dy2st.functions.search import (
     unique,
     unique_consecutive,
 )
+from dy2st.functions.shape.broadcasting import (
+    broadcast_shape,
+    broadcast_tensors,
+    broadcast_to,
+    expand,
+    expand_as,
+    meshgrid,
+    repeat_interleave,
+    tile,
+)
+from dy2st.functions.shape.concat_split import (
+    chunk,
+    concat,
+    crop,
+    narrow,
+    slice,
+    split,
+    stack,
+    strided_slice,
+    tensor_split,
+    unbind,
+    unstack,
+)
+from dy2st.functions.shape.creation import (
+    arange,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    logspace,
+    numel,
+    ones,
+    ones_like,
+    range,
+    rank,
+    shape,
+    tril_indices,
+    triu_indices,
+    zeros,
+    zeros_like,
+)
+from dy2st.functions.shape.diagonals import diag, diag_embed, diagflat, diagonal, tril, triu
+from dy2st.functions.shape.from_data import from_dlpack, from_numpy, to_dlpack, to_tensor
+from dy2st.functions.shape.gather_scatter import (
+    gather,
+    gather_nd,
+    index_add,
+    index_fill,
+    index_put,
+    index_sample,
+    index_select,
+    masked_fill,
+    masked_scatter,
+    masked_select,
+    multiplex,
+    put_along_axis,
+    scatter,
+    scatter_add,
+    scatter_nd,
+    scatter_nd_add,
+    scatter_reduce,
+    take,
+    take_along_axis,
+    take_along_dim,
+)
+from dy2st.functions.shape.manipulation import (
+    cast,
+    flatten,
+    flip,
+    moveaxis,
+    permute,
+    ravel,
+    reshape,
+    reverse,
+    roll,
+    rot90,
+    squeeze,
+    swapaxes,
+    swapdims,
+    transpose,
+    unflatten,
+    unsqueeze,
+    view,
+    view_as,
+)
 
 cat = concatenate = concat
 mul, sub, div = multiply, subtract, divide
 div_, mul_, sub_ = _INPLACE["divide_"], _INPLACE["multiply_"], _INPLACE["subtract_"]
-globals().update(_INPLACE)  # add_, exp_, ...: the table in functions/inplace.py
+globals().update(_INPLACE)  # add_, exp_, ...: the table in inplace.py

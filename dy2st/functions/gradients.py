@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
-from dy2st.functions import assigning, creation
+from dy2st.functions.core import assigning
+from dy2st.functions.shape import creation
 from dy2st.ir.context import current, replaced
-from dy2st.runtime import backward as tape_walk
-from dy2st.runtime.convert_if import switch
-from dy2st.runtime.tensor import Tensor, needs_value
-from dy2st.runtime.variant import Variant
+from dy2st.runtime.autograd_engine import backward as tape_walk
+from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.control_flow.conditional import switch
+from dy2st.runtime.tracer.values.union import Variant
 
 _hook_numbers = itertools.count()
 

@@ -12,25 +12,14 @@ from math import pi
 from types import ModuleType
 from typing import Any
 
-from dy2st.functions import (
-    arithmetic,
-    comparison,
-    creation,
-    diagonals,
-    differences,
-    gathering,
-    linear_algebra,
-    manipulation,
-    math,
-    random,
-    reduction,
-    written_parts,
-)
-from dy2st.functions.assigning import write
-from dy2st.functions.operands import cast_to, number, tensor
+from dy2st.functions.core.assigning import write
+from dy2st.functions.core.operands import cast_to, number, tensor
+from dy2st.functions.linalg import linalg, numerics
+from dy2st.functions.math import arithmetic, comparison, math, random, reduction, scatter_views
+from dy2st.functions.shape import creation, diagonals, gather_scatter, manipulation
 from dy2st.ir.context import current
-from dy2st.runtime import inplace as writing
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.eager import inplace as writing
+from dy2st.runtime.eager.tensor import Tensor, needs_value
 
 # The functions that have an in-place form, by the module that has them.
 _NAMES: tuple[tuple[ModuleType, str], ...] = (
@@ -47,11 +36,11 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     """),
     (reduction, "cumsum cumprod"),
     (diagonals, "tril triu"),
-    (differences, "gcd lcm multigammaln renorm sinc"),
-    (linear_algebra, "addmm baddbmm"),
-    (gathering, "masked_fill masked_scatter index_add index_fill index_put put_along_axis scatter scatter_add"),
+    (numerics, "gcd lcm multigammaln renorm sinc"),
+    (linalg, "addmm baddbmm"),
+    (gather_scatter, "masked_fill masked_scatter index_add index_fill index_put put_along_axis scatter scatter_add"),
 )  # fmt: skip
-_SHAPES = ((manipulation, "reshape squeeze unsqueeze flatten transpose"), (linear_algebra, "t"))
+_SHAPES = ((manipulation, "reshape squeeze unsqueeze flatten transpose"), (linalg, "t"))
 
 
 def in_place_form(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
@@ -199,7 +188,7 @@ def fill_diagonal_tensor_(
 ) -> Tensor:
     """Write y into a diagonal of the planes of two axes of x; return it."""
     refuse(x)
-    return write(x, written_parts.diagonal_scatter(before(x), y, offset, dim1, dim2))
+    return write(x, scatter_views.diagonal_scatter(before(x), y, offset, dim1, dim2))
 
 
 def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
@@ -209,7 +198,7 @@ def fill_diagonal_(x: Tensor, value: Any, offset: int = 0, wrap: bool = False, n
         raise ValueError(f"fill_diagonal_ needs a matrix and wrap=False, not a tensor of shape {x.shape}, wrap={wrap}")
     ones = creation.ones(x.shape, "int32")
     mask = diagonals.tril(diagonals.triu(ones, offset), offset) != 0
-    return write(x, gathering.masked_fill(before(x), mask, value))
+    return write(x, gather_scatter.masked_fill(before(x), mask, value))
 
 
 INPLACE: dict[str, Callable[..., Tensor]] = {}

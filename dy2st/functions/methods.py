@@ -7,40 +7,37 @@ from types import ModuleType
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions import (
-    aliases,
+from dy2st.functions import aliases, device_transfer, gradients
+from dy2st.functions.core import assigning
+from dy2st.functions.core.operands import cast_to, op
+from dy2st.functions.inplace import INPLACE
+from dy2st.functions.linalg import decompositions, linalg, matrix_functions, numerics
+from dy2st.functions.math import (
     arithmetic,
-    assigning,
-    broadcasting,
     comparison,
     complex_numbers,
-    creation,
-    decompositions,
-    diagonals,
-    differences,
-    gathering,
-    gradients,
     histograms,
-    indexing,
-    joining,
-    linear_algebra,
-    manipulation,
     math,
-    matrices,
-    placement,
     random,
     reduction,
+    scatter_views,
     search,
-    stacking,
-    written_parts,
 )
-from dy2st.functions.inplace import INPLACE
-from dy2st.functions.operands import cast_to, op
 from dy2st.functions.operators import OPERATORS
+from dy2st.functions.shape import (
+    broadcasting,
+    concat_split,
+    creation,
+    diagonals,
+    gather_scatter,
+    indexing,
+    manipulation,
+    stacking,
+)
 from dy2st.missing import no_tensor_attribute
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.late_values import payload_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.lazy_init import payload_of
+from dy2st.runtime.eager.tensor import Tensor
 
 # The functions that are methods as they are, by the module that has them.
 _NAMES: tuple[tuple[ModuleType, str], ...] = (
@@ -65,7 +62,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         all amax amin any argmax argmin count_nonzero cummax cummin cumprod cumsum logcumsumexp logsumexp max mean
         median min nanmean nansum prod quantile std sum var
     """),
-    (linear_algebra, """
+    (linalg, """
         addmm baddbmm bmm cross dist dot inner kron matmul matrix_power matrix_transpose mm mv norm outer t
         tensordot trace vecdot
     """),
@@ -73,11 +70,11 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         cast flatten flip moveaxis permute ravel reshape roll rot90 squeeze swapaxes swapdims transpose unflatten
         unsqueeze view view_as
     """),
-    (joining, "chunk concat narrow slice split stack strided_slice tensor_split unbind unstack"),
+    (concat_split, "chunk concat narrow slice split stack strided_slice tensor_split unbind unstack"),
     (broadcasting, "broadcast_to expand expand_as repeat_interleave tile"),
     (diagonals, "diag diag_embed diagflat diagonal tril triu"),
     (search, "argsort argwhere bincount bucketize kthvalue msort nonzero sort topk unique unique_consecutive"),
-    (gathering, """
+    (gather_scatter, """
         gather gather_nd index_add index_fill index_put index_sample index_select masked_fill masked_scatter
         masked_select multiplex put_along_axis scatter scatter_add scatter_nd_add scatter_reduce take
         take_along_axis
@@ -86,14 +83,14 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     (stacking, """
         as_strided atleast_1d atleast_2d atleast_3d block_diag cartesian_prod combinations dsplit hsplit unfold vsplit
     """),
-    (differences, """
+    (numerics, """
         cdist cumulative_trapezoid diff gcd isin lcm multigammaln nextafter reduce_as renorm shard_index sinc
         trapezoid vander
     """),
     (histograms, "histogram histogram_bin_edges histogramdd mode nanmedian nanquantile"),
-    (written_parts, "diagonal_scatter fill_diagonal_tensor select_scatter slice_scatter"),
+    (scatter_views, "diagonal_scatter fill_diagonal_tensor select_scatter slice_scatter"),
     (decompositions, "householder_product lu lu_unpack ormqr pca_lowrank svd_lowrank"),
-    (matrices, """
+    (matrix_functions, """
         cholesky cholesky_inverse cholesky_solve cond corrcoef cov eig eigvals eigvalsh inverse lstsq pinv qr slogdet
         solve
     """),
@@ -105,8 +102,8 @@ _TWINS = {
     "div": arithmetic.divide, "div_": INPLACE["divide_"], "sub": arithmetic.subtract, "sub_": INPLACE["subtract_"],
     "mul": arithmetic.multiply, "mul_": INPLACE["multiply_"], "true_divide": arithmetic.true_divide,
     "broadcast_shape": broadcasting.broadcast_shape, "broadcast_tensors": broadcasting.broadcast_tensors,
-    "multi_dot": linear_algebra.multi_dot, "reverse": manipulation.reverse, "scatter_nd": gathering.scatter_nd,
-    "take_along_dim": gathering.take_along_dim, "where": comparison.where,
+    "multi_dot": linalg.multi_dot, "reverse": manipulation.reverse, "scatter_nd": gather_scatter.scatter_nd,
+    "take_along_dim": gather_scatter.take_along_dim, "where": comparison.where,
 }  # fmt: skip
 
 
@@ -206,7 +203,7 @@ METHODS: dict[str, Any] = {
     "__getitem__": indexing.getitem,
     "__setitem__": indexing.setitem,
     "T": property(transposed),
-    "mT": property(linear_algebra.matrix_transpose),
+    "mT": property(linalg.matrix_transpose),
     "apply": apply_to,
     "apply_": apply_,
     "astype": astype,
@@ -214,24 +211,24 @@ METHODS: dict[str, Any] = {
     "clear_grad": gradients.clear_grad,
     "clear_gradient": gradients.clear_gradient,
     "clone": assigning.clone,
-    "contiguous": placement.contiguous,
-    "cpu": placement.cpu,
-    "cuda": placement.cuda,
+    "contiguous": device_transfer.contiguous,
+    "cpu": device_transfer.cpu,
+    "cuda": device_transfer.cuda,
     "data": property(_get_data, _set_data),
-    "data_ptr": placement.data_ptr,
+    "data_ptr": device_transfer.data_ptr,
     "detach": assigning.detach,
     "detach_": gradients.detach_,
-    "element_size": placement.element_size,
-    "get_strides": placement.get_strides,
+    "element_size": device_transfer.element_size,
+    "get_strides": device_transfer.get_strides,
     "get_tensor": _get_tensor,
-    "is_contiguous": placement.is_contiguous,
-    "itemsize": property(placement.element_size),
+    "is_contiguous": device_transfer.is_contiguous,
+    "itemsize": property(device_transfer.element_size),
     "new_full": new_full,
     "new_ones": new_ones,
     "new_zeros": new_zeros,
     "numel": creation.numel,
     "rank": creation.rank,
-    "pin_memory": placement.pin_memory,
+    "pin_memory": device_transfer.pin_memory,
     "device": property(aliases.device),
     "is_dense": _yes,
     **dict.fromkeys(("is_sparse", "is_sparse_coo", "is_sparse_csr", "is_dist"), _no),
@@ -240,10 +237,10 @@ METHODS: dict[str, Any] = {
     "register_hook": gradients.register_hook,
     "retain_grads": gradients.retain_grads,
     "set_value": assigning.set_value,
-    "strides": property(placement.get_strides),
-    "to": placement.to,
+    "strides": property(device_transfer.get_strides),
+    "to": device_transfer.to,
     "to_dense": _get_tensor,
-    "to_device": placement.to_device,
+    "to_device": device_transfer.to_device,
     "type_as": lambda self, other: cast_to(self, other.dtype),
     "value": _get_tensor,
 }

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import arithmetic, comparison, linear_algebra, math
-from dy2st.functions.operands import op, pair, understood
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.pairs import ELSEWHERE, short_way
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import op, pair, understood
+from dy2st.functions.linalg import linalg
+from dy2st.functions.math import arithmetic, comparison, math
+from dy2st.runtime.eager.binary_fast_path import ELSEWHERE, short_way
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def _same_dtype(name: str, op_name: str) -> Callable[[Tensor, Any], Any]:
@@ -76,7 +77,7 @@ def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def _product(x: Any, y: Any) -> Tensor:
-    return linear_algebra.matmul(x, y)
+    return linalg.matmul(x, y)
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {}

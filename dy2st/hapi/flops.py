@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions.creation import ones
+from dy2st.functions.shape.creation import ones
 from dy2st.ir.context import replaced
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers import activation, conv, linear, norm, pooling

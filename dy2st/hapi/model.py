@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from dy2st.amp import GradScaler, auto_cast
-from dy2st.functions.arithmetic import add_n
-from dy2st.functions.from_data import to_tensor
+from dy2st.functions.math.arithmetic import add_n
+from dy2st.functions.shape.from_data import to_tensor
 from dy2st.hapi.callback import Callback, CallbackList
 from dy2st.hapi.progress import ProgBarLogger
+from dy2st.hapi.summary import summary
 from dy2st.hapi.watching import LRScheduler, ModelCheckpoint
 from dy2st.io import DataLoader, Dataset
 from dy2st.ir.context import replaced
-from dy2st.jit.saved_files import load_pair, save, save_pair, save_state
+from dy2st.jit.serialization.io import load_pair, save, save_pair, save_state
 from dy2st.metric import Metric
 from dy2st.nn.layer import Layer
-from dy2st.nn.summary import summary
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Model:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.operands import constant
-from dy2st.runtime.places import Place
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import constant
+from dy2st.runtime.eager.device import Place
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Dataset:

@@ -10,7 +10,7 @@ from dy2st.io import workers
 from dy2st.io.collate import default_collate_fn, default_convert_fn, to_tensors
 from dy2st.io.dataset import IterableDataset
 from dy2st.io.sampler import BatchSampler, SequenceSampler
-from dy2st.runtime.places import parse
+from dy2st.runtime.eager.device import parse
 
 
 class DataLoader:

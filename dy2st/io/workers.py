@@ -17,7 +17,7 @@ import numpy as np
 from dy2st.forks import handlers_wait
 from dy2st.ir.context import current
 from dy2st.records import record
-from dy2st.runtime.interruptions import comes_from_handler
+from dy2st.runtime.signal_delivery import comes_from_handler
 
 Fetch = Callable[[Any, Any], Any]
 

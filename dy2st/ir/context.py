@@ -37,7 +37,7 @@ class Process:
     flags: Any = None
     """What `set_flags` remembers by name."""
     verified_calls: int = 0
-    """How many first calls of each Program run eagerly as well, to be compared (jit/first_calls.py)."""
+    """How many first calls of each Program run eagerly as well, to be compared (first_calls.py)."""
 
 
 class Context:
@@ -46,7 +46,7 @@ class Context:
     `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
     to_static trace or a hand-built Program. `static` is the pair (main, startup) of hand-built Programs, `layer` the
     innermost running nn.Layer, `saved` the hooks on what the tape keeps, `checkpoint` what gradients keep of the turns
-    of loops (`ir/checkpoint.py`).
+    of loops (`checkpoint.py`).
     """
 
     __slots__ = ("amp", "checkpoint", "grad", "layer", "process", "saved", "static", "switched", "trace")

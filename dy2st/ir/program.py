@@ -107,10 +107,10 @@ class Program:
         self.entry = entry
         self.renewed: tuple[tuple[int, int], ...] = ()
         """Results, by number, each with the argument whose tensor holds it after a run: a caller who says that nobody
-        else holds that may get the result in its memory (runtime/cpu/glue/overwriting.py)."""
+        else holds that may get the result in its memory (buffer_donation.py)."""
         self.made_as: str | None = None
         """What stands for it in place of its fingerprint where all of it follows from another Program that has one
-        (runtime/kept_programs.py); None for one that is changed."""
+        (program_artifacts.py); None for one that is changed."""
 
     @property
     def block(self) -> Block:

@@ -9,7 +9,7 @@ from typing import Any
 from dy2st.ir.context import current
 from dy2st.jit.static_function import StaticFunction
 from dy2st.nn.layer import Layer
-from dy2st.runtime.checkpointing import Policy, valid_policy
+from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, valid_policy
 
 
 def to_static(

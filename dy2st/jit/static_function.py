@@ -11,26 +11,26 @@ from typing import Any
 from dy2st.errors import NotDerivable
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
-from dy2st.jit.arbiter import Outcome, Undecided, decide
-from dy2st.jit.as_eager import Failed, leave_as_eager
-from dy2st.jit.bound_functions import bound_function
-from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.jit.declared import bind_specs, sample_of
-from dy2st.jit.explaining import Explanation, rebuild_values
-from dy2st.jit.fallback import FallbackWarning as FallbackWarning
-from dy2st.jit.fast_call import UNSEEN, Recogniser, recogniser
-from dy2st.jit.first_calls import verified
-from dy2st.jit.kept_conversions import convert
-from dy2st.jit.known_run import kind_of_call, modes_of, note_like
-from dy2st.jit.named_calls import named_after, named_call
-from dy2st.jit.program_cache import ProgramCache
-from dy2st.jit.program_of_call import ProgramOfCall
-from dy2st.jit.signature import Flattened, bind, call_arguments, flatten, signature_of
-from dy2st.runtime.checkpointing import Policy
-from dy2st.runtime.collecting import rarely
-from dy2st.runtime.errors import user_traceback
-from dy2st.runtime.input_spec import InputSpec
-from dy2st.runtime.interruptions import delivered
+from dy2st.jit.bound_methods import bound_function
+from dy2st.jit.dispatch.concrete_program import ConcreteProgram
+from dy2st.jit.dispatch.eager_arbiter import Outcome, Undecided, decide
+from dy2st.jit.dispatch.eager_replay import Failed, leave_as_eager
+from dy2st.jit.dispatch.explain import Explanation, rebuild_values
+from dy2st.jit.dispatch.fallback_warning import FallbackWarning as FallbackWarning
+from dy2st.jit.dispatch.first_calls import verified
+from dy2st.jit.dispatch.inline_cache import UNSEEN, Recogniser, recogniser
+from dy2st.jit.dispatch.inline_cache_run import kind_of_call, modes_of, note_like
+from dy2st.jit.dispatch.profiler_names import named_after, named_call
+from dy2st.jit.dispatch.program_cache import ProgramCache
+from dy2st.jit.dispatch.program_of_call import ProgramOfCall
+from dy2st.jit.guards.call_signature import Flattened, bind, call_arguments, flatten, signature_of
+from dy2st.jit.tracing.conversion_cache import convert
+from dy2st.jit.tracing.input_spec_binding import bind_specs, sample_of
+from dy2st.runtime.gc_pause import rarely
+from dy2st.runtime.interpreter.error_locations import user_traceback
+from dy2st.runtime.signal_delivery import delivered
+from dy2st.runtime.tracer.input_spec import InputSpec
+from dy2st.runtime.tracer.recording.loop_checkpointing import Policy
 
 MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""
@@ -47,7 +47,7 @@ class StaticFunction(ProgramOfCall):
     __slots__ = ("_last", "_like")
     __name__: str
     _like: tuple[Any, ...] | None
-    """What the last call was recognised by, for machine code (runtime/cpu/fast_calls/static_calls.py)."""
+    """What the last call was recognised by, for machine code (trampolines/static_function.py)."""
 
     def __init__(
         self,

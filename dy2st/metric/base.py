@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.settings import Settable
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import Settable
 
 
 class Metric(Settable):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.assigning import write
-from dy2st.functions.creation import numel
-from dy2st.functions.manipulation import cast
-from dy2st.functions.operands import cast_to, tensor
-from dy2st.functions.reduction import any as any_of
-from dy2st.functions.reduction import argmax, mean
-from dy2st.functions.reduction import sum as sum_of
-from dy2st.functions.search import topk
+from dy2st.functions.core.assigning import write
+from dy2st.functions.core.operands import cast_to, tensor
+from dy2st.functions.math.reduction import any as any_of
+from dy2st.functions.math.reduction import argmax, mean
+from dy2st.functions.math.reduction import sum as sum_of
+from dy2st.functions.math.search import topk
+from dy2st.functions.shape.creation import numel
+from dy2st.functions.shape.manipulation import cast
 from dy2st.metric.base import Metric, as_array
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Accuracy(Metric):

@@ -142,7 +142,7 @@ from dy2st.nn.layers.transformer import (
 )
 from dy2st.nn.param_attr import ParamAttr
 from dy2st.nn.reparametrize import SpectralNorm
-from dy2st.runtime.parameter import Parameter
+from dy2st.runtime.eager.parameter import Parameter
 
 Module, ModuleList, ModuleDict = Layer, LayerList, LayerDict
 for _stem in ("AdaptiveMaxPool", "CircularPad", "ConstantPad", "Conv", "ReflectionPad", "ReplicationPad"):

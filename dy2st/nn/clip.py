@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from dy2st.ir.context import current, replaced
 from dy2st.nn.maths import TENSORS
-from dy2st.runtime.settings import Settable
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import Settable
 
 Pairs = Sequence[tuple[Tensor, Any]]
 

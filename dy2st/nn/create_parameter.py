@@ -15,19 +15,19 @@ import numpy as np
 
 from dy2st import dtypes
 from dy2st.dtypes import DType
-from dy2st.functions.operands import default_dtype
+from dy2st.functions.core.operands import default_dtype
 from dy2st.ir.context import current, replaced
 from dy2st.nn.initializer.base import Initializer
 from dy2st.nn.initializer.constant import Constant
 from dy2st.nn.initializer.defaults import global_initializer
 from dy2st.nn.initializer.xavier import XavierUniform
 from dy2st.nn.param_attr import as_attr
-from dy2st.runtime import unique_name
-from dy2st.runtime.generator import default_generator
-from dy2st.runtime.impure import in_trace
-from dy2st.runtime.late_values import postpone
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.places import namespace
+from dy2st.runtime.eager import unique_name
+from dy2st.runtime.eager.device import namespace
+from dy2st.runtime.eager.lazy_init import postpone
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.rng import default_generator
+from dy2st.runtime.eager.side_effect_check import in_trace
 
 LATE_FROM = 1 << 15
 """Parameters of so many elements get their initial values when somebody first asks for them."""

@@ -17,12 +17,12 @@ from dy2st.nn import layer_state, layer_to
 from dy2st.nn.create_parameter import default_dtype, make_parameter
 from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
 from dy2st.nn.layer_attributes import RegisteredAttributes
-from dy2st.runtime import unique_name
-from dy2st.runtime.errors import user_traceback
-from dy2st.runtime.impure import in_trace, refusal
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.places import namespace
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import unique_name
+from dy2st.runtime.eager.device import namespace
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.side_effect_check import in_trace, refusal
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.interpreter.error_locations import user_traceback
 
 
 class Layer(RegisteredAttributes):

@@ -7,10 +7,10 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.naming import is_plain_module
-from dy2st.runtime.collecting import while_it_lives
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.settings import changes
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import changes
+from dy2st.runtime.gc_pause import while_it_lives
 
 _REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
 _BASES = (__name__, "dy2st.nn.layer", "builtins")

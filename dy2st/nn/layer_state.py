@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dy2st.ir.context import replaced
-from dy2st.runtime.late_values import dtype_of, shape_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.lazy_init import dtype_of, shape_of
+from dy2st.runtime.eager.tensor import Tensor
 
 if TYPE_CHECKING:
     from dy2st.nn.layer import Layer

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from dy2st import dtypes
 from dy2st.dtypes import DType
-from dy2st.runtime import places
-from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.version import Version
+from dy2st.runtime.eager import device as places
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.version_counter import Version
 
 if TYPE_CHECKING:
     from dy2st.nn.layer import Layer

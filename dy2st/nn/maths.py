@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.dtypes import float64
-from dy2st.functions import math
-from dy2st.functions.creation import zeros_like
-from dy2st.functions.joining import concat
-from dy2st.functions.operands import cast_to, op, pair
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import cast_to, op, pair
+from dy2st.functions.math import math
+from dy2st.functions.shape.concat_split import concat
+from dy2st.functions.shape.creation import zeros_like
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class ArrayMaths:

@@ -6,7 +6,7 @@ from typing import Any
 
 from dy2st.nn.initializer.base import Initializer
 from dy2st.regularizer import WeightDecayRegularizer
-from dy2st.runtime.settings import Settable
+from dy2st.runtime.eager.tracked_settings import Settable
 
 
 class ParamAttr(Settable):

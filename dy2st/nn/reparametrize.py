@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import linear_algebra, math, reduction
-from dy2st.functions.manipulation import reshape, transpose
-from dy2st.functions.random import standard_normal
+from dy2st.functions.linalg import linalg
+from dy2st.functions.math import math, reduction
+from dy2st.functions.math.random import standard_normal
+from dy2st.functions.shape.manipulation import reshape, transpose
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.norm import normalize
 from dy2st.nn.layer import Layer
 from dy2st.nn.layer_attributes import set_anew
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Layer:
@@ -102,7 +103,7 @@ class SpectralNorm(Layer):
     def forward(self, x: Tensor) -> Tensor:
         matrix = _matrix(x, self._axis)
         u, v = _improved(matrix, self.weight_u, self.weight_v, self._iterations, self._eps)
-        return x / linear_algebra.dot(u, linear_algebra.mv(matrix, v))
+        return x / linalg.dot(u, linalg.mv(matrix, v))
 
 
 class _WeightNorm:
@@ -135,7 +136,7 @@ class _SpectralNorm:
             u.set_value(new_u)
             v.set_value(new_v)
             u, v = new_u, new_v
-        return weight / linear_algebra.dot(u, linear_algebra.mv(matrix, v))
+        return weight / linalg.dot(u, linalg.mv(matrix, v))
 
     def __call__(self, layer: Layer, inputs: Any) -> None:
         set_anew(layer, self.name, self.weight(layer))
@@ -145,8 +146,8 @@ def _improved(matrix: Tensor, u: Tensor, v: Tensor, iterations: int, eps: float)
     """Return the singular vectors after some power iterations; no gradient flows through them."""
     with replaced(grad=False):
         for _ in range(iterations):
-            v = normalize(linear_algebra.matmul(matrix, u, transpose_x=True), axis=0, epsilon=eps)
-            u = normalize(linear_algebra.mv(matrix, v), axis=0, epsilon=eps)
+            v = normalize(linalg.matmul(matrix, u, transpose_x=True), axis=0, epsilon=eps)
+            u = normalize(linalg.mv(matrix, v), axis=0, epsilon=eps)
     return u, v
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions import arithmetic, math, reduction
-from dy2st.functions.joining import concat
-from dy2st.functions.manipulation import reshape
+from dy2st.functions.math import arithmetic, math, reduction
+from dy2st.functions.shape.concat_split import concat
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.ir.context import replaced
 from dy2st.missing import missing_in
 from dy2st.nn.reparametrize import remove_weight_norm, spectral_norm, weight_norm
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def clip_grad_norm_(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from dy2st.optimizer.optimizer import Optimizer, Slot
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 Updated = tuple[Any, dict[str, Any]]
 

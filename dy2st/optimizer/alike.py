@@ -13,7 +13,7 @@ from typing import Any
 from dy2st.ir.again import Segment, again, repeatable
 from dy2st.ir.program import Value, tensor_type
 from dy2st.records import record
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.shapes import Shape
 
 Updated = tuple[Tensor, dict[str, Tensor]]

@@ -7,8 +7,8 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.regularizer import L2Decay, WeightDecayRegularizer
-from dy2st.runtime.settings import Settings
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import Settings
 
 
 def groups_of(parameters: Any) -> list[dict[str, Any]]:

@@ -14,10 +14,10 @@ from dy2st.ir.context import replaced
 from dy2st.nn.maths import ArrayMaths
 from dy2st.optimizer.line_search import Point, strong_wolfe
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime import inplace
-from dy2st.runtime.impure import refuse_in_trace
-from dy2st.runtime.places import namespace_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import inplace
+from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.side_effect_check import refuse_in_trace
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class LBFGS(Optimizer):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dy2st.functions.creation import full
+from dy2st.functions.shape.creation import full
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import user_location
@@ -27,16 +27,16 @@ from dy2st.optimizer.groups import group_of, groups_of, regularizer_of
 from dy2st.optimizer.lr import LRScheduler
 from dy2st.records import record
 from dy2st.regularizer import WeightDecayRegularizer
-from dy2st.runtime import inplace
-from dy2st.runtime.convert_if import if_exp
-from dy2st.runtime.cpu.calls import memory_ahead
-from dy2st.runtime.impure import in_trace, refusal
-from dy2st.runtime.log import MISSING
-from dy2st.runtime.places import namespace_of
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.settings import Settable, Settings, changes
-from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.traced_gradients import gradient_parts
+from dy2st.runtime.backends.cpu.python_abi import prefault
+from dy2st.runtime.eager import inplace
+from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.side_effect_check import in_trace, refusal
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import Settable, Settings, changes
+from dy2st.runtime.tracer.control_flow.conditional import if_exp
+from dy2st.runtime.tracer.recording.leaf_gradients import gradient_parts
+from dy2st.runtime.tracer.values.sentinels import MISSING
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
 @record(frozen=True)
@@ -235,7 +235,7 @@ class Optimizer(Settable):
         options = {**self._options, **group.get("options", {})}
         new = [p for p in parameters if id(p) not in self._accumulators]
         arrays = [t._payload for p in new for t in self.state_of(p, options).values()]
-        memory_ahead.bring_in([array for array in arrays if isinstance(array, np.ndarray)])
+        prefault.bring_in([array for array in arrays if isinstance(array, np.ndarray)])
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""

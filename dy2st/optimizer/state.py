@@ -13,8 +13,8 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.ir.context import current, replaced
 from dy2st.optimizer.lr import LRScheduler
-from dy2st.runtime.places import move, namespace, place_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.device import move, namespace, place_of
+from dy2st.runtime.eager.tensor import Tensor
 
 if TYPE_CHECKING:
     from dy2st.optimizer.optimizer import Optimizer, Slot

@@ -2,8 +2,8 @@
 
 from dy2st.metric import accuracy
 from dy2st.missing import missing_in
-from dy2st.runtime.input_spec import InputSpec
-from dy2st.runtime.places import CPUPlace, CUDAPlace
+from dy2st.runtime.eager.device import CPUPlace, CUDAPlace
+from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.static import io, nn
 from dy2st.static.compiled_program import BuildStrategy, CompiledProgram, ExecutionStrategy
 from dy2st.static.derivatives import append_backward, gradients

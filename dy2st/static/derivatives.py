@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.static.gradients import Pairs, recorder_now
 from dy2st.static.gradients import append_backward as append_rule
 from dy2st.static.gradients import gradients as gradients_rule

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime import places
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import device
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.static.compiled_program import CompiledProgram
 from dy2st.static.feeding import check_names, fetched_values
 from dy2st.static.prepared import Prepared
@@ -34,7 +34,7 @@ class Executor:
     """Run Programs on a place, the current one where none is given."""
 
     def __init__(self, place: Any = None):
-        self.place = None if place is None else places.parse(place)
+        self.place = None if place is None else device.parse(place)
         self._closed = False
 
     def run(
@@ -83,7 +83,7 @@ class Executor:
             raise TypeError(f"scope must be a paddle.static.Scope, not {type(scope).__name__}")
         prepared = prepare(program, fetch_list)
         feed = check_names(program.recorder, feed, prepared.needed)
-        place = self.place or places.current_place()
+        place = self.place or device.current_place()
         found = prepared.run(feed, scope or global_scope(), program.generator, place)
         return [_numpy(v) if return_numpy else _tensor(v) for v in found]
 

@@ -11,8 +11,8 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.shapes import Dim
 from dy2st.static.recorder import ProgramRecorder
 

@@ -9,8 +9,8 @@ from dy2st.autodiff.reverse import Cotangents, accumulate
 from dy2st.ir.context import current
 from dy2st.ir.program import Value
 from dy2st.ir.types import is_optional
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 
 if TYPE_CHECKING:
     from dy2st.static.recorder import ProgramRecorder

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from dy2st.autodiff.reverse import set_flag
 from dy2st.ir.context import current, replaced
-from dy2st.runtime.convert_if import if_exp
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.control_flow.conditional import if_exp
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.static.operator import Operator
 
 if TYPE_CHECKING:

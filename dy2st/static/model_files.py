@@ -23,12 +23,12 @@ from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.program import Program as IrProgram
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.ir.types import INT, TensorType, matches
-from dy2st.passes.dce import RemoveDeadCode
-from dy2st.runtime import places
-from dy2st.runtime.interruptions import delivering
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
+from dy2st.passes.simplify.dce import RemoveDeadCode
+from dy2st.runtime.eager import device
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.signal_delivery import delivering
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.static.program import Program, default_main_program
 from dy2st.static.recorder import ProgramRecorder, State
 from dy2st.static.scope import Scope, global_scope
@@ -63,7 +63,7 @@ def save_inference_model(
     data, tensors = to_json(made)
     for role, name in arguments:
         if role in ("parameter", "state"):
-            tensors[name] = places.move(whole.recorder.holder(name).array, places.CPU)
+            tensors[name] = device.move(whole.recorder.holder(name).array, device.CPU)
     target = Path(path_prefix)
     target.parent.mkdir(parents=True, exist_ok=True)
     metadata = {"kind": KIND, "arguments": [list(a) for a in arguments], "results": [t.name for t in fetches]}
@@ -98,7 +98,7 @@ def load_inference_model(
         else:
             kind = StaticParameter(value, recorder, name=name) if role == "parameter" else _named(recorder, value, name)
             recorder.keep_state(State(name, value, kind))
-            recorder.holder(name, scope, fresh=True).put(places.move(arrays[name], places.current_place()))
+            recorder.holder(name, scope, fresh=True).put(device.move(arrays[name], device.current_place()))
     found = [_named(recorder, v, name) for v, name in zip(block.results, results, strict=False)]
     if len(block.results) > len(results):
         recorder.log.set(("rng",), None, Scalar(block.results[-1]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dy2st.ir.context import current
-from dy2st.runtime.places import CPUPlace, CUDAPlace, cuda, parse
+from dy2st.runtime.eager.device import CPUPlace, CUDAPlace, cuda, parse
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

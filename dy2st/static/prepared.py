@@ -14,9 +14,9 @@ from dy2st.ir import program as ir
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.passes import optimise
-from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.generator import Generator, default_generator
-from dy2st.runtime.places import Place, move, namespace
+from dy2st.runtime.eager.device import Place, move, namespace
+from dy2st.runtime.eager.rng import Generator, default_generator
+from dy2st.runtime.executor.executable import Compiled
 from dy2st.static.feeding import feed_array
 from dy2st.static.recorder import ProgramRecorder, State
 from dy2st.static.scope import Holder

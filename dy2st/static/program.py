@@ -10,9 +10,9 @@ from dy2st.ir import program as ir
 from dy2st.ir.context import current, replaced, switch
 from dy2st.ir.printer import block_to_text
 from dy2st.ir.program import Value
-from dy2st.runtime import generator
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import rng
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.static.clone import clone_recorder
 from dy2st.static.operator import Operator
 from dy2st.static.recorder import ProgramRecorder
@@ -64,7 +64,7 @@ class Program:
         self.recorder = recorder or ProgramRecorder()
         self.recorder.face_of = self._face_of
         self._seed = 0
-        self.generator: generator.Generator | None = None
+        self.generator: rng.Generator | None = None
         """The Program's own random numbers, where it has a seed."""
         self.prepared: dict[Any, Any] = {}
         self.last: Any = None
@@ -82,7 +82,7 @@ class Program:
         if not isinstance(seed, int):
             raise ValueError(f"random_seed must be an int, not {seed!r}")
         self._seed = seed
-        self.generator = generator.Generator(seed) if seed else None
+        self.generator = rng.Generator(seed) if seed else None
 
     # ---- what it has -----------------------------------------------------------------------------------------------
     @property

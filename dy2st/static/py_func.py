@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.operands import op
+from dy2st.functions.core.operands import op
 from dy2st.ir.types import TensorType
-from dy2st.ops.host_call import Host
-from dy2st.runtime import inplace
-from dy2st.runtime.input_spec import InputSpec
-from dy2st.runtime.tensor import Tensor
+from dy2st.ops.control.host_call import Host
+from dy2st.runtime.eager import inplace
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.static.gradients import recorder_now
 
 

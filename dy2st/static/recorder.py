@@ -24,9 +24,10 @@ from dy2st.ir.location import Location, user_location
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.records import record
-from dy2st.runtime.log import Key, WriteLog
-from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.tracing import Tracer
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.tracer import Tracer
+from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.shapes import Extent, symbol
 from dy2st.static import minimize
 from dy2st.static.gradients import append_backward

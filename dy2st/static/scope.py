@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.context import current
-from dy2st.runtime import inplace, places
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import device, inplace
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Holder:
@@ -74,8 +74,8 @@ class ScopeTensor:
                     f"the value for it {list(array.shape)}"
                 )
             array = array.astype(old.dtype, copy=False)
-        where = places.parse(place) if place is not None else places.current_place()
-        self._holder.put(places.move(np.array(array), where))
+        where = device.parse(place) if place is not None else device.current_place()
+        self._holder.put(device.move(np.array(array), where))
 
     def shape(self) -> list[int]:
         """Return the extents."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.assigning import assign
-from dy2st.functions.operands import tensor
+from dy2st.functions.core.assigning import assign
+from dy2st.functions.core.operands import tensor
 from dy2st.ir.context import current
-from dy2st.runtime.builtins_table import print_
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.builtins.builtins import print_
 
 
 def Print(

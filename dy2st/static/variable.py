@@ -11,9 +11,9 @@ from dy2st.errors import NeedsPythonValue
 from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
-from dy2st.runtime import unique_name
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import unique_name
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 
 _HOW = "; run the Program with paddle.static.Executor and fetch the variable"
 _FLOW = " of a hand-built Program; write paddle.static.nn.cond or while_loop instead of `if` or `while`"

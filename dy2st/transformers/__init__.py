@@ -7,7 +7,7 @@ pipeline (the passes and their reasons), one file a construct, rules (what the l
 from typing import TYPE_CHECKING
 
 from dy2st.late import late_names
-from dy2st.transformers.converted import Converted, convert, is_converted_code
+from dy2st.transformers.convert import Converted, convert, is_converted_code
 
 if TYPE_CHECKING:
     from dy2st.transformers.conversion import conversion_of

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from dy2st.pysrc import templates, tree, unparse
-from dy2st.transformers.context import Context
-from dy2st.transformers.operators import as_written, routed
+from dy2st.transformers.core.context import Context
+from dy2st.transformers.lowering.operators import as_written, routed
 
 
 class LazyText:

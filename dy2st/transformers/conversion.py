@@ -9,9 +9,9 @@ from typing import Any
 
 from dy2st.errors import ConversionError
 from dy2st.pysrc import origin, source, templates, tree
-from dy2st.transformers import private_names
+from dy2st.transformers.canonicalize import private_names
 from dy2st.transformers.codegen import compile_function
-from dy2st.transformers.converted import Conversion, Converted, modules_among, remember
+from dy2st.transformers.convert import Conversion, Converted, modules_among, remember
 from dy2st.transformers.pipeline import PASSES
 from dy2st.transformers.preview import new_context
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.transformers import (
+from dy2st.transformers.canonicalize import (
+    break_continue,
+    carried_variables,
     comprehensions,
     generators,
-    jumps,
-    matches,
-    pinned,
+    keep_native,
+    match_to_if,
     private_names,
     returns,
-    rules,
-    supers,
-    unbound,
-    variables,
-    withs,
+    super_calls,
+    unbound_reads,
 )
-from dy2st.transformers.context import Context
+from dy2st.transformers.core.context import Context
+from dy2st.transformers.lowering import rules, with_
 
 Pass = Callable[[Any, Context], None]
 
@@ -27,25 +26,25 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     # Names must be as the compiler sees them before anybody compares them.
     ("private_names", private_names.transform),
     # Reads `super()` where it stands in its own function; later passes may move it.
-    ("supers", supers.transform),
+    ("supers", super_calls.transform),
     # Makes functions, with the parameters under their own names.
     ("generators", generators.transform),
     # Every later pass then sees one manager at a time.
-    ("withs", withs.transform),
+    ("withs", with_.transform),
     # Makes `if`s, so it comes before everything that knows `if`.
-    ("matches", matches.transform),
+    ("matches", match_to_if.transform),
     # Looks for jumps that must stay, so it comes before jumps are lowered.
-    ("pinned", pinned.transform),
+    ("pinned", keep_native.transform),
     # Follows real jumps: the fewest reads are in doubt while they still are there.
-    ("unbound", unbound.transform),
+    ("unbound", unbound_reads.transform),
     # Makes loops; its functions have one return at their end.
     ("comprehensions", comprehensions.transform),
     # Makes `break`s.
     ("returns", returns.transform),
     # Makes flags: after this, control flow is structured, and all variables exist.
-    ("jumps", jumps.transform),
+    ("jumps", break_continue.transform),
     # Needs structured control flow, and the statements as the user wrote them.
-    ("variables", variables.transform),
+    ("variables", carried_variables.transform),
     # Puts in the calls of the helper; nothing can analyse the tree after this.
     ("rules", rules.transform),
 )

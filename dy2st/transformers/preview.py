@@ -7,8 +7,8 @@ from typing import Any
 
 from dy2st.naming import Names
 from dy2st.pysrc import tree, unparse
-from dy2st.transformers import private_names
-from dy2st.transformers.context import Context
+from dy2st.transformers.canonicalize import private_names
+from dy2st.transformers.core.context import Context
 from dy2st.transformers.pipeline import PASSES
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dy2st.runtime.tensor import needs_value
-from dy2st.runtime.variant import SymbolicList
+from dy2st.runtime.eager.tensor import needs_value
+from dy2st.runtime.tracer.values.union import SymbolicList
 
 
 def is_sequence(x: Any) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 from dy2st.files import program_file
 from dy2st.ir.program import Program
 from dy2st.jit import StaticFunction, TranslatedLayer, load, to_static
-from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.jit.guards import StateSlot
+from dy2st.jit.dispatch.concrete_program import ConcreteProgram
+from dy2st.jit.guards.guards import StateSlot
 from dy2st.nn.layer import Layer
-from dy2st.runtime.templates import types_of
+from dy2st.runtime.tracer.values.abstract import types_of
 from dy2st.static.program import Program as StaticProgram
 from dy2st.viz.graph import Names, panels_of
 from dy2st.viz.layers import arrange

@@ -12,8 +12,8 @@ from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, is_differentiable, is_optional, tangent_type
 from dy2st.ir.verifier import verify
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests import shares
 from tests.passes.checked import optimised
 

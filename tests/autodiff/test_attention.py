@@ -6,7 +6,7 @@ import pytest
 import dy2st as paddle
 from dy2st.autodiff.programs import vjp
 from dy2st.passes import optimise
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import program
 
 TEXT = """

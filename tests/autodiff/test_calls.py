@@ -8,7 +8,7 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import LIST, VECTOR, cond, empty_list, program
 from tests.autodiff.checking import check, gradient_program
 

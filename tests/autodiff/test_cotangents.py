@@ -13,7 +13,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT, ListType, TensorType, TupleType, optional
 from dy2st.ir.verifier import verify
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from dy2st.shapes import symbol
 from tests.autodiff.building import VECTOR, counted_while, program
 

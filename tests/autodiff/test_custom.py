@@ -9,7 +9,7 @@ from dy2st.errors import AutodiffError, InvalidProgram, ProgramSyntaxError
 from dy2st.ir.opdef import lookup
 from dy2st.ir.parser import parse
 from dy2st.ir.printer import to_text
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import POINT, VECTOR, cond, program
 
 

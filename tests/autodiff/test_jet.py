@@ -14,8 +14,8 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT
 from dy2st.ir.verifier import verify
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.autodiff.test_calls import call, descend, with_functions
 from tests.ops.evaluate import type_of

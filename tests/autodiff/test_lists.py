@@ -5,7 +5,7 @@ import pytest
 
 from dy2st.autodiff.programs import vjp
 from dy2st.ir.types import BOOL, INT, ListType, TupleType
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.autodiff.checking import check
 

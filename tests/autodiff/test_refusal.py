@@ -10,7 +10,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Block
-from dy2st.ops.base import Op
+from dy2st.ops.core.base import Op
 from tests.autodiff.building import VECTOR, counted_while, program
 
 

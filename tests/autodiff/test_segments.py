@@ -14,8 +14,8 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT, TensorType
-from dy2st.ops.host_call import Host
-from dy2st.runtime.plan import compile_plan
+from dy2st.ops.control.host_call import Host
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.autodiff.building import VECTOR, N, cond, counted_while, empty_list, program, while_loop
 from tests.autodiff.checking import check, dense, gradient_program, pulled, same
 from tests.autodiff.test_calls import call, with_functions

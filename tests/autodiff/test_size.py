@@ -5,7 +5,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.autodiff.programs import jvp, vjp
 from dy2st.ir.types import BOOL, INT, TensorType
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import MATRIX, POINT, VECTOR, N, cond, counted_while, empty_list, program
 from tests.autodiff.checking import check
 

@@ -6,7 +6,7 @@ import pytest
 from dy2st import dtypes
 from dy2st.autodiff.programs import vjp
 from dy2st.ir.types import BOOL, INT, NONE, UNSET, TensorType, TupleType, VariantType
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import POINT, VECTOR, N, cond, counted_while, maybe, program, variant, while_loop
 from tests.autodiff.checking import check, differences, pulled, pushed, tensors
 

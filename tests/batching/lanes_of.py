@@ -9,8 +9,8 @@ from dy2st.batching.lanes import Form
 from dy2st.batching.programs import vmap
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.checked import optimised
 
 

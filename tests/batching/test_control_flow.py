@@ -6,7 +6,7 @@ import pytest
 from dy2st.batching.programs import vmap
 from dy2st.dtypes import bool_, float64
 from dy2st.ir.types import BOOL, INT, ListType, TensorType, optional
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import LIST, POINT, VECTOR, cond, counted_while, empty_list, program, while_loop
 from tests.autodiff.test_calls import call, descend, with_functions
 from tests.batching.lanes_of import check

@@ -9,7 +9,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import BOOL, FLOAT, INT, UNSET, ListType, TupleType, VariantType, optional
 from dy2st.ir.verifier import verify
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.autodiff.building import POINT, VECTOR, program
 from tests.batching.lanes_of import check, outcomes
 

@@ -82,7 +82,7 @@ LONG_TO_COMPILE = (*HEAVY, "lenet", "tagger", "seq2seq", "translation", "bert", 
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name in HEAVY else ()) for name in CASES]
 of_one_tier = pytest.mark.one_tier("Adam makes whole steps of gradients that are nothing but rounding")
 """Keys have a bias that moves no weight, and so has a convolution in front of a batch norm: its gradient is zero. With
-float64 the tiers agree to 1e-10; losses are compared in tests/runtime/cpu/test_models_natively.py."""
+float64 the tiers agree to 1e-10; losses are compared in tests/runtime/backends/cpu/test_models_natively.py."""
 FEW = 2
 """Steps; the second one and those after it run as native code."""
 

@@ -9,7 +9,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import Dy2stError
-from dy2st.functions import defaults, from_data, operands
+from dy2st.functions.core import defaults, operands
+from dy2st.functions.shape import from_data
 
 V, M, C = paddle.arange(3.0), paddle.arange(6.0).reshape([2, 3]), paddle.arange(24.0).reshape([2, 3, 4])
 ZERO, INT = paddle.to_tensor(1.0), paddle.arange(3)

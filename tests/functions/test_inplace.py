@@ -15,9 +15,9 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.context import replaced
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
-from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.recorder import Recorder
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.tracer.recording.recorder import Recorder
 from dy2st.shapes import symbol
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {

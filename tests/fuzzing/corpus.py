@@ -132,7 +132,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], list[tuple[int, ...]]]] = [
 def operands(program: Program, rng: random.Random) -> list[Any] | None:
     """Return inputs of the types that a Program declares; None where it takes what no caller can make."""
     from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, VariantType
-    from dy2st.ops.bundle import Bundle
+    from dy2st.ops.core.bundle import Bundle
     from dy2st.shapes import Dim
 
     sizes: dict[str, int] = {}

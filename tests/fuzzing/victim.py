@@ -19,14 +19,14 @@ import numpy as np
 from dy2st.errors import Dy2stError, FileFormatError
 from dy2st.ir.serialize import _Writer, from_json
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.agreement import difference, is_exact
 from tests.fuzzing.corpus import Entry, entries, operands
 from tests.fuzzing.files import called, in_file, metadata_of
 from tests.fuzzing.mutations import mutated
 from tests.fuzzing.written import samples, written
-from tests.runtime.cpu.native import Guarded
+from tests.runtime.backends.cpu.native import Guarded
 
 EXPECTED = (Dy2stError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError, MemoryError, RecursionError,
             UnboundLocalError, KeyError, np.linalg.LinAlgError)  # fmt: skip

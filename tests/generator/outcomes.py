@@ -19,7 +19,7 @@ import numpy as np
 
 import dy2st as paddle
 from dy2st.errors import AutodiffError
-from dy2st.jit.fallback import FallbackWarning
+from dy2st.jit.dispatch.fallback_warning import FallbackWarning
 from tests.generator.statements import is_alone
 from tests.generator.world import Box, Point, T, namespace
 

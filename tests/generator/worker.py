@@ -17,7 +17,7 @@ from typing import Any
 
 import dy2st as paddle
 from dy2st.errors import Dy2stError
-from dy2st.jit.template_data import NotSaveable
+from dy2st.jit.serialization.output_schema import NotSaveable
 from tests.generator.coverage import Seen, positions
 from tests.generator.outcomes import Call, alike, calls_of, difference, function_of, shown
 from tests.generator.statement_kinds import kinds_of

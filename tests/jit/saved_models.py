@@ -8,7 +8,7 @@ import numpy as np
 import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.jit import TranslatedLayer
-from dy2st.runtime.input_spec import InputSpec
+from dy2st.runtime.tracer.input_spec import InputSpec
 
 
 class Refiner(paddle.nn.Layer):

@@ -6,7 +6,7 @@ import pytest
 import dy2st as paddle
 from dy2st.errors import StructureError, TraceError
 from dy2st.jit.static_function import FallbackWarning
-from dy2st.runtime import templates
+from dy2st.runtime.tracer.values import abstract
 
 T = paddle.to_tensor
 TENSOR = (
@@ -130,9 +130,9 @@ def test_a_fault_of_the_converter_is_not_the_users_exception(monkeypatch: pytest
     def broken(t: object) -> object:
         return {}["no such entry"]
 
-    monkeypatch.setattr("dy2st.runtime.convert_if.types_of", broken)
-    monkeypatch.setattr("dy2st.runtime.convert_if.encode", lambda trace, x, t: broken(t))
-    broken.__globals__["__name__"], name = templates.__name__, broken.__globals__["__name__"]
+    monkeypatch.setattr("dy2st.runtime.tracer.control_flow.conditional.types_of", broken)
+    monkeypatch.setattr("dy2st.runtime.tracer.control_flow.conditional.encode", lambda trace, x, t: broken(t))
+    broken.__globals__["__name__"], name = abstract.__name__, broken.__globals__["__name__"]
     try:
         with pytest.raises(TraceError, match="which is a fault of dy2st: KeyError: 'no such entry'"):
             function(T([1.0]))

@@ -8,8 +8,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import TraceError
-from dy2st.jit import trace as tracing
 from dy2st.jit.static_function import FallbackWarning
+from dy2st.jit.tracing import trace as tracing
 
 
 def _refuse(text: str) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.jit.program_cache import MOST_PROGRAMS
-from dy2st.jit.retracing import RetraceWarning
-from dy2st.runtime.cpu.machine_code.loading import loaded
+from dy2st.jit.dispatch.program_cache import MOST_PROGRAMS
+from dy2st.jit.dispatch.retrace_warning import RetraceWarning
+from dy2st.runtime.backends.cpu.compile_link.image_loader import loaded
 
 NUMBERS = (np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)
 

@@ -8,7 +8,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st import nn
-from dy2st.jit import concrete_program, fast_call
+from dy2st.jit.dispatch import concrete_program, inline_cache
 
 T = paddle.to_tensor
 
@@ -102,7 +102,7 @@ def test_what_changes_after_a_call_was_recognised_is_seen(change: Any, undo: Any
             assert model(x).tolist() == model.forward.dygraph_function(x).tolist()
 
 
-@pytest.mark.parametrize("others", [1, fast_call.MOST_COMPARED])
+@pytest.mark.parametrize("others", [1, inline_cache.MOST_COMPARED])
 def test_a_tensor_given_twice_is_not_taken_for_two(others: int) -> None:
     def write(x, *more):
         x[0] = 7.0
@@ -158,7 +158,7 @@ def test_an_error_of_a_recognised_call_is_as_the_first() -> None:
 
 
 def test_a_program_with_too_much_state_takes_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_call, "MOST_LINES", 3)
+    monkeypatch.setattr(inline_cache, "MOST_LINES", 3)
     static = paddle.jit.to_static(scaled, full_graph=True)
     assert [static(T([2.0]), 3.0).tolist() for _ in range(4)] == [[6.0]] * 4
     assert recognised(static) == 0

@@ -135,7 +135,7 @@ def test_random_changes_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     compare(0, 12, monkeypatch)
 
 
-@pytest.mark.filterwarnings("ignore::dy2st.jit.retracing.RetraceWarning")  # each call is unlike the last
+@pytest.mark.filterwarnings("ignore::dy2st.jit.dispatch.retrace_warning.RetraceWarning")  # each call is unlike the last
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_more_random_changes_between_calls(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

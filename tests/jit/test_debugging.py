@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.jit.fallback import FallbackWarning
+from dy2st.jit.dispatch.fallback_warning import FallbackWarning
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """\

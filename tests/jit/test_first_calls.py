@@ -11,8 +11,8 @@ import pytest
 import dy2st as paddle
 from dy2st.errors import Mismatch
 from dy2st.ir.context import current
-from dy2st.jit import first_calls
-from dy2st.runtime import compiled
+from dy2st.jit.dispatch import first_calls
+from dy2st.runtime.executor import executable
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,8 @@ def test_first_calls_that_agree_happen_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_first_call_that_differs_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = compiled.Compiled.run
-    monkeypatch.setattr(compiled.Compiled, "run", lambda self, *inputs: [r + 1 for r in run(self, *inputs)])
+    run = executable.Compiled.run
+    monkeypatch.setattr(executable.Compiled, "run", lambda self, *inputs: [r + 1 for r in run(self, *inputs)])
     f = paddle.jit.to_static(lambda x: x * 2)
     with paddle.no_grad(), pytest.raises(Mismatch):
         f(paddle.to_tensor([1.0]))

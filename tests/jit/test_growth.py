@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime import block_compiler, walk
+from dy2st.runtime.autograd_engine import backward_pass
+from dy2st.runtime.interpreter import plan_builder
 
 WIDTH = 8
 
@@ -18,14 +19,14 @@ class Counter:
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.count = 0
         monkeypatch.setenv("DY2ST_BACKEND", "interpreter")
-        compiler: Any = block_compiler._BlockCompiler
+        compiler: Any = plan_builder._BlockCompiler
         stored = compiler._stored
 
         def counting(this: Any, operation: Any, f: Callable[..., Any], slots: Any) -> Any:
             return stored(this, operation, f if operation.name.startswith("variant") else self.counted(f), slots)
 
         monkeypatch.setattr(compiler, "_stored", counting)
-        monkeypatch.setattr(block_compiler, "bare_ufunc", lambda *_: None)
+        monkeypatch.setattr(plan_builder, "bare_ufunc", lambda *_: None)
 
     def counted(self, f: Callable[..., Any]) -> Callable[..., Any]:
         def call(*operands: Any) -> Any:
@@ -161,13 +162,13 @@ def test_gradients_are_linear_in_the_turns(function, checkpoint, monkeypatch):
 def test_eager_rows_are_added_in_place(monkeypatch):
     """Each row's cotangent is added to one matrix; there is no sum of matrices."""
     sizes: list[int] = []
-    added = walk.add_values
+    added = backward_pass.add_values
 
     def counting(a: Any, b: Any) -> Any:
         sizes.append(np.size(b))
         return added(a, b)
 
-    monkeypatch.setattr(walk, "add_values", counting)
+    monkeypatch.setattr(backward_pass, "add_values", counting)
     x = paddle.to_tensor(np.ones((32, WIDTH)), stop_gradient=False)
     (number_first(x) + (x * x).sum()).backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.full((32, WIDTH), 3.0))

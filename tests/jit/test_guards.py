@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dy2st.jit.guards import same
+from dy2st.jit.guards.guards import same
 
 THING = object()
 

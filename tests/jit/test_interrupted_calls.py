@@ -13,11 +13,12 @@ import pytest
 import dy2st as paddle
 from dy2st.forks import Gate
 from dy2st.ir.context import current
-from dy2st.jit import saved_files
-from dy2st.jit import trace as tracing
-from dy2st.jit.known_run import UNSEEN, guarded, unseen
-from dy2st.runtime import interruptions, kept_programs
-from dy2st.runtime.interruptions import Interrupted, comes_from_handler, delivered, go_on
+from dy2st.jit.dispatch.inline_cache_run import UNSEEN, guarded, unseen
+from dy2st.jit.serialization import io
+from dy2st.jit.tracing import trace as tracing
+from dy2st.runtime import signal_delivery
+from dy2st.runtime.aot_cache import program_artifacts
+from dy2st.runtime.signal_delivery import Interrupted, comes_from_handler, delivered, go_on
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
 
@@ -128,7 +129,7 @@ def test_errors_of_the_work_itself_are_its_own(handler: Any) -> None:
     with pytest.raises(KeyError, match="its own") as found:
         delivered(lambda: {}["its own"])
     assert not comes_from_handler(found.value)
-    assert not interruptions._State.is_inside
+    assert not signal_delivery._State.is_inside
 
 
 def test_other_threads_leave_handlers_alone(handler: Any) -> None:
@@ -180,7 +181,7 @@ def test_a_signal_while_a_file_is_written_or_read_arrives(handler: Any, function
     handler(handle)
     layer, spec = paddle.nn.Linear(2, 2), [paddle.static.InputSpec([None, 2])]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saved_files, "to_metadata" if function == "save" else "called_functions", change)
+        patch.setattr(io, "to_metadata" if function == "save" else "called_functions", change)
         if function == "load":
             paddle.jit.save(paddle.nn.Linear(2, 2), tmp_path / "m", spec)
         with pytest.raises(KeyError, match="from the handler"):
@@ -195,7 +196,7 @@ def test_a_signal_while_an_answer_is_kept_arrives(handler: Any) -> None:
 
     handler(raising)
     with pytest.raises(TimeoutError, match="over time"):  # which is an OSError
-        kept_programs.answered(Made(), "a question", lambda: caught_here(signal.raise_signal, signal.SIGALRM))  # type: ignore[arg-type]
+        program_artifacts.answered(Made(), "a question", lambda: caught_here(signal.raise_signal, signal.SIGALRM))  # type: ignore[arg-type]
 
 
 def caught_here(function: Any, *args: Any) -> None:

@@ -5,9 +5,8 @@ import marshal
 
 import pytest
 
-from dy2st.jit import kept_code
-from dy2st.jit.kept_code import compiled
-from dy2st.runtime.cpu.kept import cache
+from dy2st.runtime.aot_cache import bytecode_cache, disk_cache
+from dy2st.runtime.aot_cache.bytecode_cache import compiled
 
 LONG = "def f(x):\n" + "".join(f"    x += {i}\n" for i in range(200)) + "    return x\n"
 
@@ -23,7 +22,7 @@ def compilations(monkeypatch):
     """The names of what is compiled."""
     found = []
     real = builtins.compile
-    monkeypatch.setattr(kept_code, "compile", lambda *args: (found.append(args[1]), real(*args))[1], raising=False)
+    monkeypatch.setattr(bytecode_cache, "compile", lambda *args: (found.append(args[1]), real(*args))[1], raising=False)
     return found
 
 
@@ -58,7 +57,7 @@ def test_without_a_folder_nothing_is_kept(monkeypatch, compilations):
 def test_what_is_no_code_is_made_again(content, folder, compilations):
     value(LONG)
     (file,) = folder.iterdir()
-    cache.write(file.name.removesuffix(".o"), content)
+    disk_cache.write(file.name.removesuffix(".o"), content)
     assert value(LONG) == 19901
     assert value(LONG) == 19901
     assert len(compilations) == 2

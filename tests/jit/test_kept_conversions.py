@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from dy2st.jit import kept_conversions
-from dy2st.jit.helper import HELPER
-from dy2st.jit.kept_conversions import convert, key_of
-from dy2st.runtime.cpu.kept import cache
-from dy2st.transformers.converted import conversion_from
+from dy2st.jit.tracing import conversion_cache
+from dy2st.jit.tracing.conversion_cache import convert, key_of
+from dy2st.runtime.aot_cache import disk_cache
+from dy2st.runtime.tracer.converted_code_api import HELPER
+from dy2st.transformers.convert import conversion_from
 
 TEXT = "def f(x, k=2):\n    if x > 0 and x in {'a', 'b', 1}:\n        return math.floor(x) * k\n    return -x\n"
 
@@ -76,7 +76,7 @@ def test_what_a_conversion_depends_on_is_in_its_key(changed):
 
 def test_another_converter_is_another_key(monkeypatch):
     before = key_of(defined())
-    monkeypatch.setattr(kept_conversions, "_converter", lambda: "another")
+    monkeypatch.setattr(conversion_cache, "_converter", lambda: "another")
     assert key_of(defined()) != before
 
 
@@ -98,7 +98,7 @@ def test_a_function_without_source_has_no_key():
 def test_damaged_content_is_made_again(folder, monkeypatch, content):
     text = TEXT.replace("k=2", f"k={len(content) + 7}")
     fn = defined(text)
-    cache.write(str(key_of(fn)), content)
+    disk_cache.write(str(key_of(fn)), content)
     seen = made_again(monkeypatch)
     assert convert(fn).make(HELPER)(-1.0) == 1.0
     assert seen == ["f"]
@@ -149,7 +149,9 @@ def test_a_second_process_neither_parses_nor_transforms(tmp_path, folder):
     assert found == ["3.0 True True\n", "3.0 False False\n"]
 
 
-_LOOKED = "import dy2st; from dy2st.runtime.cpu.kept import identity; print(identity._fixed.cache_info().currsize)"
+_LOOKED = (
+    "import dy2st; from dy2st.runtime.aot_cache import environment_key as k; print(k._fixed.cache_info().currsize)"
+)
 
 
 @pytest.mark.parametrize(("kept_in", "looked"), [("kept", "1"), ("", "0")])

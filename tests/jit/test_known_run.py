@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.jit import known_run
+from dy2st.jit.dispatch import inline_cache_run
 
 T = paddle.to_tensor
 
@@ -37,7 +37,7 @@ def takes(made: Any) -> list[bool]:
     for kinds in made._seen.values():
         for _, call in kinds:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__, strict=True))
-            found.append(cells["known"].cell_contents is not known_run.unknown)
+            found.append(cells["known"].cell_contents is not inline_cache_run.unknown)
     return found
 
 
@@ -153,8 +153,8 @@ def test_an_error_of_a_run_ends_at_the_users_line() -> None:
 
 
 def test_calls_work_without_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_run, "known_call", lambda *_, **__: None)
-    monkeypatch.setattr(known_run, "is_loaded", lambda: False)
+    monkeypatch.setattr(inline_cache_run, "known_call", lambda *_, **__: None)
+    monkeypatch.setattr(inline_cache_run, "is_loaded", lambda: False)
     made = static(branched, T([1.0]), calls=5)
     assert takes(made) == [False]
     assert made._like is None

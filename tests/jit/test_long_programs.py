@@ -8,9 +8,9 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.program import tensor_type
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.cpu.text import emit
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.backends.cpu.llvm_ir import function_builder
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 
 X = np.arange(700, dtype="float32")
 
@@ -66,13 +66,13 @@ def test_code_of_a_long_program_is_cut_into_blocks(monkeypatch):
     static, _ = traced(written(["x = x[1:]"] * 100), X)
     program = static.concrete_program.main_program
     longest = []
-    text = emit.Function.text
+    text = function_builder.Function.text
 
     def measured(self):
         longest.append(max(len(part.splitlines()) for part in text(self).split(":\n")))
         return text(self)
 
-    monkeypatch.setattr(emit.Function, "text", measured)
+    monkeypatch.setattr(function_builder.Function, "text", measured)
     np.testing.assert_array_equal(NativePlan(program).run([X])[0], compile_plan(program).run([X])[0])
     assert 50 < max(longest) < 400
 

@@ -9,7 +9,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import FileFormatError, TraceError
-from dy2st.runtime.input_spec import InputSpec
+from dy2st.runtime.tracer.input_spec import InputSpec
 from tests.jit.saved_models import Chooser, X, refiner
 
 

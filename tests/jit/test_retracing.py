@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.jit.retracing import MANY, RetraceWarning
+from dy2st.jit.dispatch.retrace_warning import MANY, RetraceWarning
 
 
 class Mode:

@@ -13,9 +13,9 @@ import pytest
 import dy2st as paddle
 from dy2st.errors import FileFormatError
 from dy2st.files import program_file
-from dy2st.jit.argument_data import signature_from_json, signature_to_json, tree_from_json, tree_to_json
-from dy2st.jit.signature import Branch, Fixed, Leaf
-from dy2st.jit.template_data import (
+from dy2st.jit.guards.call_signature import Branch, Fixed, Leaf
+from dy2st.jit.serialization.argument_schema import signature_from_json, signature_to_json, tree_from_json, tree_to_json
+from dy2st.jit.serialization.output_schema import (
     MAX_DEPTH,
     NotSaveable,
     constant_from_json,
@@ -23,7 +23,7 @@ from dy2st.jit.template_data import (
     template_from_json,
     template_to_json,
 )
-from dy2st.runtime.templates import Const, Items, ListOf, NewList, Number, OneOf, Unset
+from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, NewList, Number, OneOf, Unset
 from tests.jit.saved_models import X, refiner
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.input_spec import InputSpec
+from dy2st.runtime.tracer.input_spec import InputSpec
 from tests.jit.saved_models import Chooser, Refiner, X, refiner, same
 
 

@@ -7,7 +7,7 @@ import pytest
 import dy2st as paddle
 from dy2st import nn
 from dy2st.errors import TraceError
-from dy2st.jit.fallback import FallbackWarning
+from dy2st.jit.dispatch.fallback_warning import FallbackWarning
 
 T = paddle.to_tensor
 

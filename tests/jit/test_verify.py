@@ -18,7 +18,8 @@ from dy2st.ir.opdef import lookup
 from dy2st.jit import static_function
 from dy2st.jit.verifying import Verification
 from dy2st.jit.verifying.culprits import Call
-from dy2st.runtime import compiled, dispatch
+from dy2st.runtime.eager import dispatch
+from dy2st.runtime.executor import executable
 
 calls: list[int] = []
 total = 0
@@ -178,7 +179,7 @@ def two_lines(x: Any) -> Any:
 
 
 def test_a_wrong_pass_is_named_by_the_line_that_it_spoils(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = compiled.optimise
+    right = executable.optimise
 
     def spoiled(program: Any) -> Any:
         made = right(program)
@@ -187,7 +188,7 @@ def test_a_wrong_pass_is_named_by_the_line_that_it_spoils(monkeypatch: pytest.Mo
                 operation.op = lookup("sub")
         return made
 
-    monkeypatch.setattr(compiled, "optimise", spoiled)
+    monkeypatch.setattr(executable, "optimise", spoiled)
     report = paddle.jit.verify(two_lines, tensor(1, 2))
     assert report.culprit is not None
     assert report.culprit.location.line == line_of(two_lines, "z = y + x")
@@ -284,12 +285,12 @@ def test_a_python_type_that_differs_names_the_return(monkeypatch: pytest.MonkeyP
         y = x + 1
         return y, int(x.sum())
 
-    made = compiled.Compiled.run
+    made = executable.Compiled.run
 
     def run(self: Any, *inputs: Any) -> list[Any]:
         return [float(r) if type(r) is int else r for r in made(self, *inputs)]
 
-    monkeypatch.setattr(compiled.Compiled, "run", run)
+    monkeypatch.setattr(executable.Compiled, "run", run)
     report = paddle.jit.verify(f, tensor(1, 2), gradients=False)
     (found,) = report.differences
     assert (found.kind, found.name, found.eager, found.static) == ("result", "[1]", "int 3", "float 3.0")
@@ -344,12 +345,12 @@ def test_the_report_shows_the_source() -> None:
 
 
 def test_a_difference_that_no_line_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = compiled.Compiled.run
+    made = executable.Compiled.run
 
     def run(self: Any, *inputs: Any) -> list[Any]:
-        return [r + 1 if type(self) is compiled.Compiled else r for r in made(self, *inputs)]
+        return [r + 1 if type(self) is executable.Compiled else r for r in made(self, *inputs)]
 
-    monkeypatch.setattr(compiled.Compiled, "run", run)
+    monkeypatch.setattr(executable.Compiled, "run", run)
     report = paddle.jit.verify(two_lines, tensor(1, 2).detach())
     assert report.culprit is None
     assert "no line differs, operation by operation" in str(report)

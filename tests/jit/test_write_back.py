@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.jit.write_back import are_bare
+from dy2st.jit.dispatch.write_back import are_bare
 
 
 class Counting:

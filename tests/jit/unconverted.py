@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import dy2st as paddle
-from dy2st.jit.fallback import FallbackWarning
+from dy2st.jit.dispatch.fallback_warning import FallbackWarning
 from dy2st.records import record
 
 HEAD = "import " + ", ".join((

@@ -26,12 +26,12 @@ PLACES = {
     "passes": ("passes",),
     "batching": ("batching",),
     "tracer": ("runtime", "jit", "transformers"),
-    "backend": ("runtime/cpu",),
+    "backend": ("runtime/backends/cpu",),
     "ops": ("ops",),
     "ir": ("ir",),
 }
 """Where changes are made, as many in each; a file is of the last place that has it."""
-ESTIMATES = ("runtime/interpreted_time.py", "runtime/cpu/rules/loop_cost.py")
+ESTIMATES = ("runtime/interpreter/cost_model.py", "runtime/backends/cpu/ops/control/loop_cost.py")
 """Files that only guess how long something takes: whatever they answer, every result is the same."""
 WATCHED = ROOT / ".pytest_cache" / "d" / "dy2st-lines.json"
 LISTED = Path(__file__).parent / "survivors.md"

@@ -105,8 +105,8 @@ def test_a_seed_names_changes() -> None:
 
 
 def test_a_file_is_of_the_innermost_place() -> None:
-    assert place(Path("dy2st/runtime/cpu/gemm/packed.py")) == "backend"
-    assert place(Path("dy2st/runtime/tape.py")) == "tracer"
+    assert place(Path("dy2st/runtime/backends/cpu/gemm/prepacked.py")) == "backend"
+    assert place(Path("dy2st/runtime/eager/tape/node.py")) == "tracer"
     assert place(Path("dy2st/cli.py")) == ""
 
 
@@ -116,9 +116,9 @@ def test_what_only_guesses_is_no_place():
 
 
 def test_the_nearest_tests_have_the_name_of_the_file_or_import_it() -> None:
-    assert "tests/passes/test_licm.py" in near(Path("dy2st/passes/licm.py"))
-    pieces = Path("dy2st/runtime/cpu/math/piece_coefficients.py")
-    assert "tests/runtime/cpu/math/test_pieces.py" in near(pieces)
+    assert "tests/passes/test_licm.py" in near(Path("dy2st/passes/loops/licm.py"))
+    pieces = Path("dy2st/runtime/backends/cpu/libm/core/piecewise_coefficients.py")
+    assert "tests/runtime/backends/cpu/libm/test_pieces.py" in near(pieces)
 
 
 def test_what_survivors_md_has_open_is_found_again():
@@ -131,7 +131,7 @@ def test_what_survivors_md_has_open_is_found_again():
 
 
 def test_tests_that_run_the_line_are_run_the_nearest_and_the_shortest_first(tmp_path: Path) -> None:
-    path = Path("dy2st/passes/licm.py")
+    path = Path("dy2st/passes/loops/licm.py")
     tests = [["tests/nn/test_a.py::one", 0.1], ["tests/passes/test_b.py::two", 0.2], ["tests/passes/test_b.py::x", 0.1],
              ["tests/passes/test_licm.py::three", 0.3]]  # fmt: skip
     told = {
@@ -149,7 +149,7 @@ def test_tests_that_run_the_line_are_run_the_nearest_and_the_shortest_first(tmp_
 
 
 def test_tests_that_are_younger_than_the_map_come_first(tmp_path: Path) -> None:
-    path = Path("dy2st/passes/licm.py")
+    path = Path("dy2st/passes/loops/licm.py")
     old, young, far = (
         "tests/passes/test_licm.py::old",
         "tests/passes/test_new.py::young[1]",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dy2st.ops import attention
+from dy2st.ops.nn import attention
 from tests.ops.evaluate import as_list
 from tests.ops.test_registry import cases
 

@@ -9,12 +9,12 @@ from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
 from dy2st.ir.verifier import InvalidProgram, verify
-from dy2st.ops.base import Op
-from dy2st.ops.elementwise import Ufunc
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.plan import compile_plan
-from dy2st.runtime.tensor import Tensor
+from dy2st.ops.core.base import Op
+from dy2st.ops.core.elementwise_base import Ufunc
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.agreement import difference
 from tests.ops.evaluate import as_list, emit, type_of
 

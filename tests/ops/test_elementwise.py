@@ -9,7 +9,7 @@ from dy2st.dtypes import complex128, float32, float64
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.types import TensorType
-from dy2st.ops.elementwise import Unary
+from dy2st.ops.core.elementwise_base import Unary
 from tests.ops.evaluate import run, tangent_block
 
 X = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -2.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.5, 30.0, -30.0])

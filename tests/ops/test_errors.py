@@ -13,9 +13,9 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import REGISTRY, OpDef, lookup
 from dy2st.ir.program import Block, Value, tensor_type
 from dy2st.ir.types import BOOL, INT, UNSET, ConstType, ScalarType, TensorType, VariantType
-from dy2st.ops.base import Op
-from dy2st.ops.control import check_arguments
-from dy2st.ops.elementwise import Unary
+from dy2st.ops.control.control_flow import check_arguments
+from dy2st.ops.core.base import Op
+from dy2st.ops.core.elementwise_base import Unary
 
 F2, F3 = TensorType(dtypes.float32, (2,)), TensorType(dtypes.float32, (3,))
 MATRIX, CUBE = TensorType(dtypes.float32, (2, 3)), TensorType(dtypes.float32, (2, 3, 3))

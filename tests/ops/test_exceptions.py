@@ -12,9 +12,9 @@ from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.passes import optimise
-from dy2st.runtime.compiled import Compiled
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 
 LABELLED = """program main
 func main(%x: float32[N], %p: bool) {

@@ -10,8 +10,8 @@ from dy2st.dtypes import float64, int64, of_array
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.ops.base import Op
-from dy2st.ops.index_spec import at_least, is_basic, key
+from dy2st.ops.core.base import Op
+from dy2st.ops.core.index_spec import at_least, is_basic, key
 from dy2st.shapes import symbol
 from tests.ops.evaluate import run
 from tests.shares import examples

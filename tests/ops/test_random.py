@@ -8,9 +8,9 @@ import dy2st.ops  # noqa: F401  (fills the registry)
 from dy2st.dtypes import float16, float32, float64, int32, int64
 from dy2st.ir.opdef import lookup
 from dy2st.ir.types import INT, ScalarType, TensorType
-from dy2st.ops import philox
-from dy2st.ops.philox import rounds, words, words64
-from dy2st.ops.random import multiply_high
+from dy2st.ops.shape import philox
+from dy2st.ops.shape.philox import rounds, words, words64
+from dy2st.ops.shape.random import multiply_high
 from dy2st.shapes import symbol
 
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dy2st.ops.index_spec import key
-from dy2st.ops.regions import cover, holds, region_of
+from dy2st.ops.core.index_spec import key
+from dy2st.ops.core.regions import cover, holds, region_of
 from dy2st.shapes import symbol
 
 PARTS = [

@@ -9,7 +9,7 @@ import dy2st.ops  # noqa: F401  (fills the registry)
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable
-from dy2st.ops.base import Op
+from dy2st.ops.core.base import Op
 from dy2st.shapes import Dim
 from tests.ops.evaluate import as_list, emit, run, tangent_block, type_of
 

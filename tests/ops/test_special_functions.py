@@ -6,8 +6,8 @@ import pytest
 import scipy.special
 
 import dy2st as paddle
-from dy2st.ops.error_function import erf_values, erfc_values, erfinv_values
-from dy2st.ops.gamma import digamma_values, lgamma_values, polygamma_values
+from dy2st.ops.elementwise.erf import erf_values, erfc_values, erfinv_values
+from dy2st.ops.elementwise.gamma import digamma_values, lgamma_values, polygamma_values
 
 
 @pytest.fixture(autouse=True)

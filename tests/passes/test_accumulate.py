@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.accumulate import AccumulateProducts
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.lowering.matmul_accumulate import AccumulateProducts
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
 ACCUMULATE = AccumulateProducts()

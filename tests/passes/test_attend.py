@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dy2st.passes import optimise
-from dy2st.passes.attend import Attend, bring_together
-from dy2st.runtime.interpreter import evaluate
+from dy2st.passes.simplify.fuse_attention import Attend, bring_together
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import becomes, program, stays
 
 ATTEND = Attend()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.begin_optionals import BeginOptionals
+from dy2st.passes.loops.peel_optional_cotangents import BeginOptionals
 from tests.passes.texts import becomes, stays
 
 BEGIN = BeginOptionals()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.branch import BranchOnScalars
-from dy2st.runtime.cpu.lowering import prepared
+from dy2st.passes.simplify.select_to_cond import BranchOnScalars
+from dy2st.runtime.backends.cpu.lowering import prepared
 from tests.passes.texts import becomes, stays
 
 BRANCH = BranchOnScalars()

@@ -6,8 +6,8 @@ import pytest
 from dy2st import dtypes
 from dy2st.ir.program import Operation
 from dy2st.ir.verifier import verify
-from dy2st.passes.cse import MergeCommonSubexpressions, identity
-from dy2st.passes.rewrite import Renaming
+from dy2st.passes.core.rewrite import Renaming
+from dy2st.passes.simplify.cse import MergeCommonSubexpressions, identity
 from tests.passes.texts import becomes, program, stays
 
 CSE = MergeCommonSubexpressions()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.cut_operands import CutOperands
-from dy2st.runtime.cpu.lowering import prepared
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.lowering.push_slice_up import CutOperands
+from dy2st.runtime.backends.cpu.lowering import prepared
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, stays
 
 CUT = CutOperands()

@@ -1,7 +1,7 @@
 """Dead code elimination."""
 
 from dy2st.ir.verifier import verify
-from dy2st.passes.dce import RemoveDeadCode
+from dy2st.passes.simplify.dce import RemoveDeadCode
 from tests.passes.texts import becomes, program, stays
 
 DCE = RemoveDeadCode()

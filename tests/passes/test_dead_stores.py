@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.dead_stores import RemoveDeadStores
+from dy2st.passes.simplify.dead_stores import RemoveDeadStores
 from tests.passes.texts import becomes, stays
 
 STORES = RemoveDeadStores()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dy2st.ops.normalization import BatchNormInfer, BatchNormTrain
-from dy2st.passes.decompose import Decompose
-from dy2st.runtime.interpreter import evaluate
+from dy2st.ops.reduce.normalization import BatchNormInfer, BatchNormTrain
+from dy2st.passes.lowering.decompose import Decompose
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import program, stays
 
 DECOMPOSE = Decompose()

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.dims_of_operands import DimsOfOperands
-from dy2st.runtime.cpu.fusing.axis_maps import Group
-from dy2st.runtime.cpu.fusing.grouping import schedule
-from dy2st.runtime.cpu.lowering import prepared
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
+from dy2st.runtime.backends.cpu.fusion.grouping import schedule
+from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.lowering import prepared
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
 DIMS = DimsOfOperands()

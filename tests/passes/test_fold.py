@@ -1,6 +1,6 @@
 """Constant folding."""
 
-from dy2st.passes.fold import FoldConstants
+from dy2st.passes.simplify.constant_fold import FoldConstants
 from tests.passes.texts import becomes, program, stays
 
 FOLD = FoldConstants()

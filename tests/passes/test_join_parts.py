@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.join_parts import JoinParts
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.lowering.pad_add_to_concat import JoinParts
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
 JOIN = JoinParts()

@@ -1,6 +1,6 @@
 """Loop-invariant motion."""
 
-from dy2st.passes.licm import HoistInvariants
+from dy2st.passes.loops.licm import HoistInvariants
 from tests.passes.texts import becomes, stays
 
 LICM = HoistInvariants()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.merge_carried import MergeCarried
-from dy2st.passes.pipeline import optimise
-from dy2st.runtime.interpreter import evaluate
+from dy2st.passes.loops.merge_carried import MergeCarried
+from dy2st.passes.pipelines import optimise
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import becomes, program, stays
 
 MERGE = MergeCarried()

@@ -1,6 +1,6 @@
 """Conds that ask the same."""
 
-from dy2st.passes.merge_conds import MergeConds
+from dy2st.passes.simplify.merge_conds import MergeConds
 from tests.passes.texts import becomes, stays
 
 MERGE = MergeConds()

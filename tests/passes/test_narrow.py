@@ -4,7 +4,7 @@ import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.ir.verifier import verify
-from dy2st.passes.narrow import narrowed
+from dy2st.passes.specialize_shapes import narrowed
 from dy2st.shapes import symbol
 
 LOOP = """program main

@@ -6,10 +6,10 @@ import pytest
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
-from dy2st.ops.base import Sample
-from dy2st.passes.dce import RemoveDeadCode
-from dy2st.passes.pairs import Pairs
-from dy2st.runtime.interpreter import evaluate
+from dy2st.ops.core.base import Sample
+from dy2st.passes.lowering.complex_to_pairs import Pairs
+from dy2st.passes.simplify.dce import RemoveDeadCode
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.ops.test_registry import built
 from tests.passes.texts import becomes, program, stays
 

@@ -10,8 +10,8 @@ from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.passes import DEFAULT, Pass, optimise, run_pipeline
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.random_programs import bits, inputs, outcome, programs
 from tests.shares import examples
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.places_as_ints import PlacesAsInts
+from dy2st.passes.lowering.bool_indices_to_int import PlacesAsInts
 from tests.passes.texts import becomes, stays
 
 

@@ -5,8 +5,8 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Operation, Program, Value
 from dy2st.ir.types import TensorType
 from dy2st.ir.verifier import verify
-from dy2st.passes.rebuilding import Now, rebuild
-from dy2st.passes.rewrite import renamings
+from dy2st.passes.core.rebuild_block import Now, rebuild
+from dy2st.passes.core.rewrite import renamings
 from dy2st.shapes import symbol
 from tests.autodiff.building import VECTOR
 

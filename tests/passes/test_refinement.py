@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dy2st.passes.refinement import Nodes, classes
+from dy2st.passes.loops.congruence import Nodes, classes
 
 
 def in_rounds(nodes: Nodes) -> list[int]:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.repeat_inside import RepeatInside
-from dy2st.runtime.cpu.lowering import prepared
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.loops.sink_broadcasts import RepeatInside
+from dy2st.runtime.backends.cpu.lowering import prepared
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
 REPEAT = RepeatInside()

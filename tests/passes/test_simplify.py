@@ -7,10 +7,10 @@ from dy2st import dtypes
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
-from dy2st.passes.dce import RemoveDeadCode
-from dy2st.passes.simplify import Simplify
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.simplify.dce import RemoveDeadCode
+from dy2st.passes.simplify.simplify import Simplify
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import becomes, program, stays
 
 SIMPLIFY = Simplify()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.split_products import SplitProducts
-from dy2st.runtime.cpu.lowering import prepared
-from dy2st.runtime.cpu.versions import Versions
-from dy2st.runtime.interpreter import evaluate
+from dy2st.passes.loops.split_matmul import SplitProducts
+from dy2st.runtime.backends.cpu.lowering import prepared
+from dy2st.runtime.backends.cpu.shape_specialization import Versions
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.in_threads import in_threads
 from tests.passes.texts import becomes, program, stays
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.sum_batches import SumBatches
-from dy2st.runtime.cpu.lowering import prepared
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
+from dy2st.passes.lowering.batched_wgrad import SumBatches
+from dy2st.runtime.backends.cpu.lowering import prepared
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, stays
 
 SUM = SumBatches()

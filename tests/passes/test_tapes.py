@@ -7,10 +7,10 @@ import pytest
 
 import dy2st as paddle
 from dy2st.passes import run_pipeline
-from dy2st.passes.dce import RemoveDeadCode
-from dy2st.passes.pipeline import optimise
-from dy2st.passes.tapes import ReadTapesLess
-from dy2st.runtime.interpreter import evaluate
+from dy2st.passes.loops.rematerialize import ReadTapesLess
+from dy2st.passes.pipelines import optimise
+from dy2st.passes.simplify.dce import RemoveDeadCode
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import becomes, program, stays
 
 TAPES = ReadTapesLess()

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.aliasing import Aliases
+from dy2st.runtime.tracer.effects.alias_analysis import Aliases
 
 COUNT = 12
 

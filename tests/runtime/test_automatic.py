@@ -10,10 +10,11 @@ import pytest
 
 import dy2st as paddle
 from dy2st.passes import optimise
-from dy2st.runtime import automatic, cpu
-from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.cpu.kept import products
-from dy2st.runtime.plan import Plan, compile_plan
+from dy2st.runtime.aot_cache import artifacts
+from dy2st.runtime.backends import cpu
+from dy2st.runtime.executor import tiering
+from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.interpreter.planned import Plan, compile_plan
 from tests.in_threads import in_threads
 from tests.runtime.programs import WANT, X, counting, looping, program_of, straight
 
@@ -51,7 +52,7 @@ def test_code_that_was_kept_makes_the_first_run(quick):
 
 def test_nothing_is_looked_for_where_nothing_can_be_kept(monkeypatch):
     looked = []
-    monkeypatch.setattr(products, "_state", products._State())
+    monkeypatch.setattr(artifacts, "_state", artifacts._State())
     monkeypatch.setattr(cpu, "kept_code", lambda *_: looked.append(1))
     for _ in range(2):
         Automatic(program_of(straight, X)).run([X])
@@ -141,7 +142,7 @@ def test_a_loop_up_to_an_extent_is_native_at_once_where_it_is_long(rows, at_once
 
 
 def test_native_code_of_a_loop_is_made_beside_once_it_has_run(monkeypatch):
-    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     x = np.linspace(-1, 1, 3000, dtype="float32").reshape(600, 5)
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     first = runner.run([x])[0]
@@ -156,7 +157,7 @@ def test_native_code_of_a_loop_is_made_beside_once_it_has_run(monkeypatch):
 
 
 def test_native_code_made_beside_runs_other_extents(monkeypatch):
-    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     for rows in (600, 0, 3, 601):
         x = np.linspace(-1, 1, rows * 5, dtype="float32").reshape(rows, 5)
@@ -165,7 +166,7 @@ def test_native_code_made_beside_runs_other_extents(monkeypatch):
 
 
 def test_threads_that_run_again_meanwhile_wait_for_one_native_code(monkeypatch):
-    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     x = np.linspace(-1, 1, 3000, dtype="float32").reshape(600, 5)
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     want, made = runner.run([x])[0], []
@@ -186,7 +187,7 @@ def test_threads_that_run_again_meanwhile_wait_for_one_native_code(monkeypatch):
 
 
 def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
-    monkeypatch.setattr(automatic, "usable_cpus", lambda: 1)
+    monkeypatch.setattr(tiering, "usable_cpus", lambda: 1)
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     runner.run([np.zeros((600, 5), "float32")])
     assert runner._job is None
@@ -195,8 +196,8 @@ def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
 
 
 def test_what_takes_long_to_make_is_made_for_the_second_run(monkeypatch):
-    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
-    monkeypatch.setattr(automatic, "_LONG_TO_MAKE", 0.0)
+    monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(tiering, "_LONG_TO_MAKE", 0.0)
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     runner.run([np.zeros((600, 5), "float32")])
     assert runner._job is None
@@ -208,7 +209,7 @@ def test_an_error_of_code_made_beside_is_that_of_the_next_run(monkeypatch):
     def broken(*_, **__):
         raise KeyError("no rule")
 
-    monkeypatch.setattr(automatic, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     monkeypatch.setattr(cpu, "native_code_for", broken)
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     x = np.zeros((600, 5), "float32")
@@ -266,7 +267,7 @@ def test_without_a_thread_the_hurried_code_goes_on(monkeypatch):
     def none_left(function):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(automatic, "Job", none_left)
+    monkeypatch.setattr(tiering, "Job", none_left)
     runner = Automatic(program_of(straight, X))
     for _ in range(4):
         assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from dy2st.runtime import background
-from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.background import Job, apart
+from dy2st.runtime.executor import background_job
+from dy2st.runtime.executor.background_job import Job, apart
+from dy2st.runtime.executor.tiering import Automatic
 from tests.runtime.programs import X, looping, program_of
 
 
@@ -34,4 +34,4 @@ def test_a_fork_waits_for_a_job_and_the_new_process_makes_code_itself():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
     job.wait(30)
     with apart():
-        assert background._working is not None
+        assert background_job._working is not None

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime import budget
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime import memory_budget
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.planned import compile_plan
 
 MIB = 1 << 20
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def restored():
     yield
-    paddle.set_flags({budget.FLAG: None})
+    paddle.set_flags({memory_budget.FLAG: None})
 
 
 def program_of(f, *given):
@@ -67,7 +67,7 @@ def test_a_run_past_its_budget_is_a_memory_error_at_the_users_line(made, name):
     ready = made(program_of(f, X, np.array(2)))
     small = [X[:5], np.array(2)]
     wanted = ready.run(small)[0]
-    paddle.set_flags({budget.FLAG: 2})
+    paddle.set_flags({memory_budget.FLAG: 2})
     for _ in range(3):
         with pytest.raises(MemoryError, match=r"a run may hold 2097152 bytes, and this is \d+") as caught:
             ready.run([X, np.array(many)])
@@ -77,7 +77,7 @@ def test_a_run_past_its_budget_is_a_memory_error_at_the_users_line(made, name):
 
 def test_a_refused_run_holds_nothing():
     plan, before = compile_plan(program_of(grows, X, np.array(2))), None
-    paddle.set_flags({budget.FLAG: 64})
+    paddle.set_flags({memory_budget.FLAG: 64})
     gc.collect()
     gc.disable()
     try:
@@ -93,7 +93,7 @@ def test_a_refused_run_holds_nothing():
 
 def test_what_waits_in_free_lists_goes_before_a_run_is_refused():
     native = NativePlan(program_of(lambda x, n: (x * 2).sum() + (x[: n // 2] * 3).sum(), X, np.array(2)))
-    paddle.set_flags({budget.FLAG: 8})
+    paddle.set_flags({memory_budget.FLAG: 8})
     for kib in (*range(1024, 4000, 64), *range(4000, 1024, -64)):  # each size is another block
         native.run([np.ones(kib << 8, "float32"), np.array(kib << 8)])
     assert native.elsewhere == 0
@@ -107,28 +107,28 @@ def test_a_run_within_its_budget_makes_and_drops_what_it_likes():
 
     x = np.ones(MIB // 8, "float32")
     plan = compile_plan(program_of(turns, x, np.array(2)))
-    paddle.set_flags({budget.FLAG: 3})
+    paddle.set_flags({memory_budget.FLAG: 3})
     np.testing.assert_array_equal(plan.run([x, np.array(50)])[0], x)
 
 
 def test_views_of_inputs_are_not_the_runs():
     x = np.ones(4 * MIB, "float32")
     plan = compile_plan(program_of(lambda x: x.reshape([-1, 4])[::2].sum(), x))
-    paddle.set_flags({budget.FLAG: 1})
+    paddle.set_flags({memory_budget.FLAG: 1})
     assert plan.run([x])[0] == x.size // 2
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
 def test_a_flag_that_is_no_number_of_mebibytes_is_refused(wrong):
     with pytest.raises(ValueError, match="FLAGS_cpu_memory_limit_mb is a whole number of MiB"):
-        paddle.set_flags({budget.FLAG: wrong})
+        paddle.set_flags({memory_budget.FLAG: wrong})
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("1000000", "1000000"), ("", "True"), ("a lot", "True not 'a lot'")])
 def test_the_environment_says_how_many_bytes(text, wanted):
     code = (
-        "import warnings\nwarnings.simplefilter('always')\nfrom dy2st.runtime import budget\n"
-        "from dy2st.runtime.budget import memory_of_machine as m\n"
+        "import warnings\nwarnings.simplefilter('always')\nfrom dy2st.runtime import memory_budget as budget\n"
+        "from dy2st.runtime.memory_budget import memory_of_machine as m\n"
         "print(budget.limit() == m() if budget.limit() != 1000000 else 1000000)"
     )
     environment = {**os.environ, "DY2ST_MEMORY_LIMIT": text}

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from dy2st.runtime.bytecode import does, names_of
+from dy2st.runtime.tracer.effects.code_names import does, names_of
 
 GLOBALS = "a = 1\ndef f():\n    global a, b\n    a = b = len(str(a))\n    del b\n    return [c for c in a]\n"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.collecting import RARE, rarely, while_it_lives
+from dy2st.runtime.gc_pause import RARE, rarely, while_it_lives
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_a_new_process_is_not_bound_by_threads_that_it_has_not():
 _MANY_OBJECTS = """
 import gc
 import linecache
-from dy2st.runtime.collecting import rarely
+from dy2st.runtime.gc_pause import rarely
 passes = []
 gc.callbacks.append(lambda phase, found: passes.append(found["generation"]) if phase == "start" else None)
 with rarely():
@@ -123,7 +123,7 @@ import dy2st
 assert gc.get_count()[2] <= before + 1, gc.get_count()
 assert any(vars(dy2st) is one for one in gc.get_objects(generation=2))
 
-from dy2st.runtime.collecting import kept
+from dy2st.runtime.gc_pause import kept
 gc.freeze()
 frozen = gc.get_freeze_count()
 with kept():

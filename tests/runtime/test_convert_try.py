@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.convert_try import Attempt
+from dy2st.runtime.tracer.control_flow.try_except import Attempt
 
 HANDLERS = ("except KeyError:", "except ValueError:", "finally:", "except (KeyError, ValueError):")
 

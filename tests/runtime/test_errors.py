@@ -9,8 +9,8 @@ import pytest
 import dy2st as paddle
 from dy2st.errors import Dy2stError
 from dy2st.ir.builder import Builder
-from dy2st.runtime import inplace
-from dy2st.runtime.grad_mode import no_grad
+from dy2st.runtime.eager import inplace
+from dy2st.runtime.eager.tape.grad_mode import no_grad
 
 V, M = paddle.arange(3.0), paddle.arange(6.0).reshape([2, 3])
 Case = tuple[Callable[[], Any], type[Exception], str]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.generator import Generator
+from dy2st.runtime.eager.rng import Generator
 from tests.in_threads import in_threads
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st.ir.context import current, switch
-from dy2st.runtime import grad_mode
-from dy2st.runtime.cpu.fast_calls import grad_switch
+from dy2st.runtime.backends.cpu.trampolines import grad_mode as grad_switch
+from dy2st.runtime.eager.tape import grad_mode
 
 
 @pytest.fixture(autouse=True, params=["Python", "machine code"])

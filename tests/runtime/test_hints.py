@@ -7,8 +7,8 @@ import pytest
 
 import dy2st
 from dy2st.errors import ConversionError, StructureError, TraceError
-from dy2st.runtime.faults import placed
-from dy2st.runtime.hints import HINTS, OTHERWISE, hint_for
+from dy2st.runtime.tracer.control_flow.internal_errors import placed
+from dy2st.runtime.tracer.control_flow.refusal_hints import HINTS, OTHERWISE, hint_for
 
 RAISED = re.compile(r"raise (?:TraceError|StructureError)\(\s*((?:f?\"[^\"]*\"\s*)+)")
 

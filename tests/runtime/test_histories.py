@@ -4,7 +4,7 @@ import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Block, Value
-from dy2st.runtime.histories import Histories
+from dy2st.runtime.tracer.recording.gradient_history import Histories
 
 LOOP = """
 %out: {t} = counted_while(%n, {first}, %one) {{carried=1, reverse=false}} {{

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def test_numpy_takes_a_tensor_without_a_copy():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.interpreted_memory import peak
+from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.interpreter.memory_model import peak
 from tests.passes.texts import program
 
 KB = 4 * 1000

@@ -6,7 +6,7 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.nn import functional as F
-from dy2st.runtime.interpreted_time import bindings, seconds
+from dy2st.runtime.interpreter.cost_model import bindings, seconds
 from tests.runtime.programs import counting, looping, program_of
 
 X = np.ones((2, 3), "float32")

@@ -12,16 +12,15 @@ import dy2st as paddle
 from dy2st.ir.clone import clone_program
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.passes import optimise
-from dy2st.passes.base import Pass, run_pipeline
-from dy2st.runtime import kept_programs
-from dy2st.runtime.cpu.kept import cache
-from dy2st.runtime.kept_programs import derivation, derived, fingerprint_of
+from dy2st.passes.core.base import Pass, run_pipeline
+from dy2st.runtime.aot_cache import disk_cache, program_artifacts
+from dy2st.runtime.aot_cache.program_artifacts import derivation, derived, fingerprint_of
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kept_programs, "_LEAST", 5)
+    monkeypatch.setattr(program_artifacts, "_LEAST", 5)
     return tmp_path
 
 
@@ -74,17 +73,17 @@ def moved(program):
 @pytest.mark.parametrize("change", [renamed, replaced, moved])
 def test_another_program_is_another_key(change):
     source, other = program_of(), program_of()
-    assert kept_programs._key(source, "how") == kept_programs._key(other, "how")
+    assert program_artifacts._key(source, "how") == program_artifacts._key(other, "how")
     change(other)
-    assert kept_programs._key(source, "how") != kept_programs._key(other, "how")
+    assert program_artifacts._key(source, "how") != program_artifacts._key(other, "how")
 
 
 def test_another_derivation_or_version_of_the_package_is_another_key(monkeypatch):
     source = program_of()
-    before = kept_programs._key(source, "how")
-    assert kept_programs._key(source, "so") != before
-    monkeypatch.setattr(kept_programs, "_derivations", lambda: ["changed"])
-    assert kept_programs._key(source, "how") != before
+    before = program_artifacts._key(source, "how")
+    assert program_artifacts._key(source, "so") != before
+    monkeypatch.setattr(program_artifacts, "_derivations", lambda: ["changed"])
+    assert program_artifacts._key(source, "how") != before
 
 
 def test_what_follows_from_what_was_made_is_found_without_a_fingerprint(monkeypatch):
@@ -93,7 +92,7 @@ def test_what_follows_from_what_was_made_is_found_without_a_fingerprint(monkeypa
     known = fingerprint_of(first)
     source = program_of()
     asked = []
-    monkeypatch.setattr(kept_programs, "fingerprint", lambda program: asked.append(program) or fingerprint(program))
+    monkeypatch.setattr(program_artifacts, "fingerprint", lambda program: asked.append(program) or fingerprint(program))
     second = derived(source, "optimised", never)
     assert str(derived(second, "again", never)) == str(first)
     assert fingerprint_of(second) == known == fingerprint(first)
@@ -116,26 +115,26 @@ def test_a_program_that_a_pass_changes_is_looked_at_again():
 
 def test_a_source_that_is_handed_back_is_not_known_by_what_was_done_to_it():
     source = program_of()
-    before = kept_programs._key(source, "how")
+    before = program_artifacts._key(source, "how")
     derived(source, "nothing", lambda: source)
-    assert kept_programs._key(source, "how") == before
+    assert program_artifacts._key(source, "how") == before
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"i\x07\x00\x00\x00"])
 def test_damaged_content_is_made_again(content):
     source, made = program_of(), []
-    cache.write(str(kept_programs._key(source, "optimised")), content)
+    disk_cache.write(str(program_artifacts._key(source, "optimised")), content)
     derived(source, "optimised", lambda: made.append(1) or optimise(source))
     assert made == [1]
 
 
 def test_short_programs_and_those_with_objects_are_made_each_time(monkeypatch):
-    monkeypatch.setattr(kept_programs, "_LEAST", 24)
-    assert kept_programs._key(program_of(lambda x, y: x + y), "how") is None
-    monkeypatch.setattr(kept_programs, "_LEAST", 5)
+    monkeypatch.setattr(program_artifacts, "_LEAST", 24)
+    assert program_artifacts._key(program_of(lambda x, y: x + y), "how") is None
+    monkeypatch.setattr(program_artifacts, "_LEAST", 5)
     source = program_of()
     next(o for o in source.walk() if o.name == "add").attributes["object"] = object()
-    assert kept_programs._key(source, "how") is None
+    assert program_artifacts._key(source, "how") is None
 
 
 def test_without_a_folder_nothing_is_kept(monkeypatch):
@@ -220,7 +219,7 @@ def test_a_kept_program_that_a_pass_has_changed_has_other_places():
     count = source.count
     run_pipeline(source, (Shorten(),))
     assert source.made_as is None
-    assert len(kept_programs._places_of(source)()) == source.count == count - 1
+    assert len(program_artifacts._places_of(source)()) == source.count == count - 1
 
 
 def test_a_name_that_no_program_has_is_refused():
@@ -230,18 +229,18 @@ def test_a_name_that_no_program_has_is_refused():
 
 def test_answers_are_kept():
     again, first = late()
-    assert kept_programs.answered(first, "how many", lambda: {"count": 3, "terms": ((("n",), 1),)})["count"] == 3
-    assert kept_programs.answered(again, "how many", never) == {"count": 3, "terms": ((("n",), 1),)}
-    assert kept_programs.answered(again, "something else", lambda: 1) == 1
+    assert program_artifacts.answered(first, "how many", lambda: {"count": 3, "terms": ((("n",), 1),)})["count"] == 3
+    assert program_artifacts.answered(again, "how many", never) == {"count": 3, "terms": ((("n",), 1),)}
+    assert program_artifacts.answered(again, "something else", lambda: 1) == 1
     again.made_as = None
-    assert kept_programs.answered(again, "how many", lambda: 5) == 5
+    assert program_artifacts.answered(again, "how many", lambda: 5) == 5
 
 
 def test_a_damaged_answer_is_asked_for_again():
     again, _ = late()
-    cache.write(kept_programs._hash("answer", "how many", again.made_as), b"")
-    assert kept_programs.answered(again, "how many", lambda: 2) == 2
-    assert kept_programs.answered(again, "how many", never) == 2
+    disk_cache.write(program_artifacts._hash("answer", "how many", again.made_as), b"")
+    assert program_artifacts.answered(again, "how many", lambda: 2) == 2
+    assert program_artifacts.answered(again, "how many", never) == 2
 
 
 _STEP = """

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.functions import assigning
+from dy2st.functions.core import assigning
 from dy2st.nn import create_parameter as making
-from dy2st.runtime.late_values import _late
+from dy2st.runtime.eager.lazy_init import _late
 from tests.in_threads import in_threads
 
 SIDE = 200

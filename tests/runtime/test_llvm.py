@@ -6,9 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from dy2st.runtime import backend, llvm
-from dy2st.runtime.cpu.machine_code import compiler, target
-from dy2st.runtime.plan import Plan
+from dy2st.runtime.backends import llvm_availability
+from dy2st.runtime.backends.cpu.compile_link import compiler, target
+from dy2st.runtime.executor import select
+from dy2st.runtime.interpreter.planned import Plan
 from tests.runtime.programs import WANT, X, program_of, straight
 
 pytestmark = pytest.mark.one_tier("looks at which tier runs")
@@ -22,20 +23,20 @@ def folder(tmp_path, monkeypatch):
 
 def test_without_llvmlite_there_is_one_warning(monkeypatch):
     program = program_of(straight, X)
-    monkeypatch.setattr(llvm, "_known", llvm._Known())
+    monkeypatch.setattr(llvm_availability, "_known", llvm_availability._Known())
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     monkeypatch.setenv("DY2ST_BACKEND", "native")
     with pytest.warns(RuntimeWarning, match="llvmlite is not installed: Programs run operation by operation"):
-        assert isinstance(backend.ready(program, np), Plan)
+        assert isinstance(select.ready(program, np), Plan)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert isinstance(backend.ready(program, np), Plan)
+        assert isinstance(select.ready(program, np), Plan)
 
 
 @pytest.fixture
 def unloaded(monkeypatch):
     program = program_of(straight, X)
-    monkeypatch.setattr(llvm, "_known", llvm._Known())
+    monkeypatch.setattr(llvm_availability, "_known", llvm_availability._Known())
     monkeypatch.setenv("DY2ST_BACKEND", "native")
     compiler.library.cache_clear()
     target.host_target.cache_clear()
@@ -57,15 +58,15 @@ def not_a_library(tmp_path):
 @pytest.mark.parametrize("installed", [no_library, not_a_library])
 def test_an_llvmlite_that_cannot_be_loaded_is_done_without(unloaded, monkeypatch, tmp_path, installed):
     installed(tmp_path)
-    monkeypatch.setattr(llvm.cpu, "llvm_folder", lambda: str(tmp_path), raising=False)
-    runners = [backend.ready(unloaded, np), backend.ready(unloaded, np)]
+    monkeypatch.setattr(llvm_availability.cpu, "llvm_folder", lambda: str(tmp_path), raising=False)
+    runners = [select.ready(unloaded, np), select.ready(unloaded, np)]
     with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*llvmlite.*\): Programs run") as said:
         assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2
     assert len(said) == 1
-    assert isinstance(backend.ready(unloaded, np), Plan)
+    assert isinstance(select.ready(unloaded, np), Plan)
 
 
 def test_an_llvmlite_without_a_function_that_is_called_is_done_without(unloaded, monkeypatch):
     monkeypatch.setitem(compiler._FUNCTIONS, "OfAnotherVersion", (None,))
     with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*LLVMPY_OfAnotherVersion\): Programs run"):
-        assert backend.ready(unloaded, np).run([X])[0] == pytest.approx(WANT)
+        assert select.ready(unloaded, np).run([X])[0] == pytest.approx(WANT)

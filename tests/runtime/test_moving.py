@@ -8,7 +8,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import AutodiffError
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 POINT = np.array([0.7, 1.3, -0.4])
 

@@ -8,7 +8,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.errors import MissingExtraError
-from dy2st.runtime import places
+from dy2st.runtime.eager import device
 
 MISSING = "running on a CUDA device needs the package 'cupy', which is not installed: pip install 'dy2st\\[cuda13\\]'"
 ASKS = [
@@ -58,7 +58,7 @@ def test_without_a_driver_the_error_is_the_driver_s(monkeypatch):
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy(2))
-    assert paddle.CUDAPlace(1) == places.Place("gpu", 1)
+    assert paddle.CUDAPlace(1) == device.Place("gpu", 1)
     with pytest.raises(RuntimeError, match="there is no CUDA device 2; this machine has 2"):
         paddle.set_device("gpu:2")
     assert paddle.get_device() == "cpu"
@@ -72,17 +72,17 @@ def test_an_unknown_device_is_refused(name):
 
 @pytest.mark.proves("CPUPlace CUDAPlace")
 def test_places_are_compared_by_value_and_print_as_paddle_s():
-    assert paddle.CPUPlace() == places.CPU
-    assert len({paddle.CPUPlace(), places.CPU, places.Place("gpu", 1)}) == 2
+    assert paddle.CPUPlace() == device.CPU
+    assert len({paddle.CPUPlace(), device.CPU, device.Place("gpu", 1)}) == 2
     assert repr(paddle.CPUPlace()) == "Place(cpu)"
-    assert repr(places.Place("gpu", 1)) == "Place(gpu:1)"
+    assert repr(device.Place("gpu", 1)) == "Place(gpu:1)"
     assert paddle.CPUPlace().is_cpu_place()
-    assert places.Place("gpu", 1).is_gpu_place()
-    assert places.Place("gpu", 1).get_device_id() == 1
+    assert device.Place("gpu", 1).is_gpu_place()
+    assert device.Place("gpu", 1).get_device_id() == 1
 
 
 def test_the_cpu_is_where_tensors_are():
-    assert paddle.set_device("cpu") == places.CPU
+    assert paddle.set_device("cpu") == device.CPU
     x = paddle.ones([2], "float64")
     assert x.place == paddle.CPUPlace()
     assert x.cpu() is x
@@ -101,9 +101,9 @@ def on_gpu():
 def test_a_move_keeps_elements_and_sends_the_gradient_back():
     x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     y = x.cuda()
-    assert y.place == places.Place("gpu", 0)
+    assert y.place == device.Place("gpu", 0)
     (y * y).sum().backward()
-    assert x.grad.place == places.CPU
+    assert x.grad.place == device.CPU
     assert x.grad.tolist() == [2.0, 4.0]
     assert y.cpu().tolist() == [1.0, 2.0]
 
@@ -125,7 +125,7 @@ def test_random_bits_are_those_of_the_cpu(draw):
     try:
         paddle.seed(11)
         got = draw()
-        assert got.place == places.Place("gpu", 0)
+        assert got.place == device.Place("gpu", 0)
         np.testing.assert_array_equal(got.numpy(), want)
     finally:
         paddle.set_device("cpu")
@@ -138,7 +138,7 @@ def test_new_tensors_results_and_gradients_are_on_the_device(on_gpu):
     y = paddle.matmul(x, paddle.ones([4, 2]))
     paddle.exp(y[:, 0] * 2.0 - 1).sum().backward()
     for t in (x, y, x.grad):
-        assert t.place == places.Place("gpu", 0)
+        assert t.place == device.Place("gpu", 0)
     want = 2.0 * np.exp(x.numpy().sum(1, keepdims=True) * 2.0 - 1) * np.ones((3, 4))
     np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-5)
 
@@ -152,5 +152,5 @@ def test_a_static_function_runs_on_the_device(on_gpu):
 
     static = paddle.jit.to_static(refine, full_graph=True)
     got = static(paddle.ones([5]))
-    assert got.place == places.Place("gpu", 0)
+    assert got.place == device.Place("gpu", 0)
     np.testing.assert_allclose(got.numpy(), np.full(5, 0.125))

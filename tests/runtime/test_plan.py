@@ -14,10 +14,10 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import REGISTRY, lookup
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import BOOL, INT, ListType, ScalarType, TensorType, Type
-from dy2st.runtime.block_compiler import Functions
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.kernels import bare_ufunc
-from dy2st.runtime.plan import compile_plan
+from dy2st.runtime.interpreter.op_kernels import bare_ufunc
+from dy2st.runtime.interpreter.plan_builder import Functions
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from dy2st.shapes import symbol
 from tests.in_threads import in_threads
 from tests.passes.random_programs import bits
@@ -55,7 +55,7 @@ class Counting:
 
             return None if f is None else call
 
-        monkeypatch.setattr("dy2st.runtime.block_compiler.bare_ufunc", watched)
+        monkeypatch.setattr("dy2st.runtime.interpreter.plan_builder.bare_ufunc", watched)
         return compile_plan(program).run(inputs)
 
 

@@ -10,9 +10,9 @@ from dy2st import dtypes
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import BOOL, INT, TensorType, optional
-from dy2st.ops.indexing import IndexSet
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.plan import compile_plan
+from dy2st.ops.indexing.getitem import IndexSet
+from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import evaluate
 from dy2st.shapes import symbol
 from tests.autodiff.building import cond, counted_while, program
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.automatic import Automatic
-from dy2st.runtime.report import Report
+from dy2st.runtime.executor.report import Report
+from dy2st.runtime.executor.tiering import Automatic
 
 
 @pytest.fixture(autouse=True)

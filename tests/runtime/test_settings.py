@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.settings import Settings, changes
+from dy2st.runtime.eager.tracked_settings import Settings, changes
 
 
 def by_or(options: Any) -> None:

@@ -8,11 +8,11 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.location import Location
-from dy2st.runtime import settled_loops
-from dy2st.runtime.cpu.kept import cache
-from dy2st.runtime.settled_loops import Settled
-from dy2st.runtime.templates import Const, Items, ListOf, Number
-from dy2st.runtime.traced_loop import Loop
+from dy2st.runtime.aot_cache import disk_cache
+from dy2st.runtime.tracer.loops import loop_state_cache
+from dy2st.runtime.tracer.loops.loop_carried_state import Loop
+from dy2st.runtime.tracer.loops.loop_state_cache import Settled
+from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number
 
 W = np.ones((2, 3), "float32")
 
@@ -101,9 +101,9 @@ def more_than_is_needed(monkeypatch):
 
     def kept(key, variables, seen):
         shape = seen(0, None).type.shape
-        return Settled({0: settled_loops._changed(seen(0, None), ("open", [True] * len(shape), True))}, 3)
+        return Settled({0: loop_state_cache._changed(seen(0, None), ("open", [True] * len(shape), True))}, 3)
 
-    monkeypatch.setattr(settled_loops, "kept", kept)
+    monkeypatch.setattr(loop_state_cache, "kept", kept)
 
 
 def test_what_a_loop_would_not_come_to_by_itself_is_not_taken(monkeypatch, attempts):
@@ -117,12 +117,12 @@ def test_what_a_loop_would_not_come_to_by_itself_is_not_taken(monkeypatch, attem
 
 def test_what_was_forgotten_is_neither_taken_nor_kept_again(attempts):
     before, first, _ = traced(counting, attempts)
-    real = settled_loops.kept
+    real = loop_state_cache.kept
     keys: list[str] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(settled_loops, "kept", lambda key, *args: keys.append(key) or real(key, *args))
+        patched.setattr(loop_state_cache, "kept", lambda key, *args: keys.append(key) or real(key, *args))
         traced(counting, attempts)
-    settled_loops.forget(keys[0])
+    loop_state_cache.forget(keys[0])
     assert [traced(counting, attempts)[:2] for _ in range(2)] == [(before, first)] * 2
 
 
@@ -206,7 +206,7 @@ def picking(x):
 
 def test_a_number_that_the_body_needs_as_it_is(monkeypatch, attempts):
     _, first, results = traced(picking, attempts)
-    monkeypatch.setattr(settled_loops, "kept", lambda key, variables, seen: Settled({1: Number("int")}, 0))
+    monkeypatch.setattr(loop_state_cache, "kept", lambda key, variables, seen: Settled({1: Number("int")}, 0))
     _, again, same = traced(picking, attempts)
     assert again == first
     assert np.array_equal(results[0], same[0])
@@ -233,26 +233,26 @@ def raising(x):
 @pytest.mark.parametrize("function", [raising, writing])
 def test_loops_that_write_tensors_or_raise_are_traced_as_ever(function, attempts, monkeypatch):
     kept: list[str] = []
-    monkeypatch.setattr(settled_loops, "keep", lambda *args: kept.append(args[0]))
+    monkeypatch.setattr(loop_state_cache, "keep", lambda *args: kept.append(args[0]))
     before = traced(function, attempts)
     assert traced(function, attempts)[:2] == before[:2]
     assert kept == []
 
 
-@pytest.mark.parametrize("content", [b"", b"\0", b"no", settled_loops.marshal.dumps(([(7, ("same",))], 0, 0)),
-                                     settled_loops.marshal.dumps(([("x", ("same",))], 0, 0)),
-                                     settled_loops.marshal.dumps(([(0, ("open", [True], 1))], 0, 0)),
-                                     settled_loops.marshal.dumps(([(0, ("dance",))], 0, 0))])  # fmt: skip
+@pytest.mark.parametrize("content", [b"", b"\0", b"no", loop_state_cache.marshal.dumps(([(7, ("same",))], 0, 0)),
+                                     loop_state_cache.marshal.dumps(([("x", ("same",))], 0, 0)),
+                                     loop_state_cache.marshal.dumps(([(0, ("open", [True], 1))], 0, 0)),
+                                     loop_state_cache.marshal.dumps(([(0, ("dance",))], 0, 0))])  # fmt: skip
 def test_content_that_does_not_fit_is_as_good_as_nothing(content):
-    cache.write("0" * 64, content)
-    found = settled_loops.kept("0" * 64, {"x": 1}, lambda slot, owner: [Const(3)][slot])
+    disk_cache.write("0" * 64, content)
+    found = loop_state_cache.kept("0" * 64, {"x": 1}, lambda slot, owner: [Const(3)][slot])
     assert found is not None
     assert found.templates == {}
 
 
 def test_without_a_folder_nothing_stands_for_a_loop(monkeypatch):
     monkeypatch.setenv("DY2ST_CACHE_DIR", "")
-    assert settled_loops.key_of(Location("f.py", 3), ["x"], {0: Const(1)}) is None
+    assert loop_state_cache.key_of(Location("f.py", 3), ["x"], {0: Const(1)}) is None
 
 
 @pytest.mark.parametrize(
@@ -265,13 +265,13 @@ def test_without_a_folder_nothing_stands_for_a_loop(monkeypatch):
     ],
 )
 def test_what_becomes_of_a_template_is_read_back(entering, t):
-    assert settled_loops._changed(entering, settled_loops._difference(entering, t)) == t
+    assert loop_state_cache._changed(entering, loop_state_cache._difference(entering, t)) == t
 
 
 def test_objects_of_this_process_are_not_kept():
-    settled_loops.keep("1" * 64, {0: Const(None)}, {0: Const("x")}, {}, 0)
-    settled_loops.keep("1" * 64, {("rng",): Number("int")}, {("rng",): Number("int")}, {}, 0)
-    assert not cache.has("1" * 64)
+    loop_state_cache.keep("1" * 64, {0: Const(None)}, {0: Const("x")}, {}, 0)
+    loop_state_cache.keep("1" * 64, {("rng",): Number("int")}, {("rng",): Number("int")}, {}, 0)
+    assert not disk_cache.has("1" * 64)
 
 
 OUTSIDE = paddle.to_tensor(W[0], stop_gradient=False)
@@ -311,7 +311,7 @@ def test_an_error_in_the_turn_drops_what_was_kept(attempts, monkeypatch):
 
 def test_a_slot_that_the_loop_does_not_have_drops_what_was_kept(attempts, monkeypatch):
     _, first, _ = traced(counting, attempts)
-    monkeypatch.setattr(settled_loops, "kept", lambda *args: Settled({99: Number("int")}, 0))
+    monkeypatch.setattr(loop_state_cache, "kept", lambda *args: Settled({99: Number("int")}, 0))
     assert traced(counting, attempts)[1] == first
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dy2st.runtime.switching import OFTEN, often
+from dy2st.runtime.backends.gil_switch_interval import OFTEN, often
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 import dy2st
 from dy2st.functions.methods import METHODS
 
-STUB = Path(dy2st.__file__).parent / "runtime" / "tensor_methods.pyi"
+STUB = Path(dy2st.__file__).parent / "runtime" / "eager" / "tensor_methods.pyi"
 HEAD = '''"""The operators and methods that `functions/methods.py` attaches to Tensor, as type checkers see them.
 
 Made by `python3 dev.py test tests/runtime/test_tensor_methods.py --update-golden`.
@@ -23,7 +23,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 class TensorMethods:
 '''

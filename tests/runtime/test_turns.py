@@ -8,9 +8,9 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.passes import optimise
-from dy2st.passes.licm import LOOPS
-from dy2st.runtime.interpreted_time import bindings
-from dy2st.runtime.turns import Numbers
+from dy2st.passes.loops.licm import LOOPS
+from dy2st.runtime.interpreter.cost_model import bindings
+from dy2st.runtime.interpreter.trip_count import Numbers
 from tests.passes.texts import program
 from tests.runtime.programs import counting, looping, program_of
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.ops.indexing import IndexSet
+from dy2st.ops.indexing.getitem import IndexSet
 
 T = paddle.to_tensor
 

@@ -7,7 +7,7 @@ import dy2st as paddle
 from dy2st import static
 from dy2st.errors import AutodiffError
 from dy2st.ir.opdef import lookup
-from dy2st.ops.host_call import Host
+from dy2st.ops.control.host_call import Host
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
 

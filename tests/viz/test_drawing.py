@@ -17,7 +17,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
-from dy2st.runtime.input_spec import InputSpec
+from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.shapes import symbol
 from dy2st.viz.graph import panels_of
 from tests.ir import programs

@@ -31,7 +31,7 @@ from dy2st.fluid.dygraph.nn import (
 )
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.containers import LayerList, ParameterList, Sequential
-from dy2st.runtime.backward import grad
+from dy2st.runtime.autograd_engine.backward import grad
 
 __all__ = [
     "FC",

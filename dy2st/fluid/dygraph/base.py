@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.defaults import in_dynamic_mode
-from dy2st.functions.from_data import to_tensor
+from dy2st.functions.core.defaults import in_dynamic_mode
+from dy2st.functions.shape.from_data import to_tensor
 from dy2st.ir.context import current, replaced
-from dy2st.runtime.grad_mode import no_grad
-from dy2st.runtime.places import Place, set_device
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.device import Place, set_device
+from dy2st.runtime.eager.tape.grad_mode import no_grad
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.static.program import disable_static, enable_static
 
 

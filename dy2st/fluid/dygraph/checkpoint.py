@@ -12,8 +12,8 @@ import numpy as np
 
 from dy2st.files import generations, state_files, state_reading
 from dy2st.files.state_files import as_array
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:

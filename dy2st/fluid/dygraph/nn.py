@@ -7,8 +7,8 @@ from typing import Any
 
 from dy2st.fluid.layers.dropping import dropout
 from dy2st.fluid.layers.windows import pool2d
-from dy2st.functions.manipulation import reshape
-from dy2st.functions.operands import tensor
+from dy2st.functions.core.operands import tensor
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.nn.functional.activation import prelu
 from dy2st.nn.functional.affine import linear
 from dy2st.nn.functional.lookup import embedding
@@ -17,7 +17,7 @@ from dy2st.nn.layer import Layer
 from dy2st.nn.layers import conv, norm
 from dy2st.nn.layers import linear as linear_layers
 from dy2st.nn.layers.norm import BatchNorm, activated
-from dy2st.runtime.tensor import Tensor, needs_value
+from dy2st.runtime.eager.tensor import Tensor, needs_value
 
 
 class FC(Layer):

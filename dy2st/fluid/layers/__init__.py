@@ -79,10 +79,9 @@ from dy2st.fluid.layers.reduction import (
     topk,
 )
 from dy2st.fluid.layers.windows import pool2d, pool3d
-from dy2st.functions.arithmetic import add_n as sum
-from dy2st.functions.arithmetic import increment
-from dy2st.functions.broadcasting import expand_as
-from dy2st.functions.comparison import (
+from dy2st.functions.math.arithmetic import add_n as sum
+from dy2st.functions.math.arithmetic import increment
+from dy2st.functions.math.comparison import (
     equal,
     greater_equal,
     greater_than,
@@ -96,11 +95,7 @@ from dy2st.functions.comparison import (
     logical_xor,
     not_equal,
 )
-from dy2st.functions.creation import eye, linspace, rank, shape
-from dy2st.functions.gathering import gather_nd
-from dy2st.functions.joining import concat, stack, strided_slice, unstack
-from dy2st.functions.manipulation import cast, reverse, transpose
-from dy2st.functions.math import (
+from dy2st.functions.math.math import (
     abs,
     ceil,
     clip,
@@ -118,8 +113,13 @@ from dy2st.functions.math import (
     square,
     tanh,
 )
-from dy2st.functions.reduction import cumsum
-from dy2st.functions.search import unique
+from dy2st.functions.math.reduction import cumsum
+from dy2st.functions.math.search import unique
+from dy2st.functions.shape.broadcasting import expand_as
+from dy2st.functions.shape.concat_split import concat, stack, strided_slice, unstack
+from dy2st.functions.shape.creation import eye, linspace, rank, shape
+from dy2st.functions.shape.gather_scatter import gather_nd
+from dy2st.functions.shape.manipulation import cast, reverse, transpose
 from dy2st.nn.create_parameter import create_parameter
 from dy2st.nn.functional.activation import (
     elu,

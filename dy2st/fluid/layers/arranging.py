@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dy2st.functions import broadcasting, creation, gathering, joining, linear_algebra, manipulation, search
-from dy2st.functions.assigning import assign as modern_assign
-from dy2st.functions.operands import tensor
-from dy2st.functions.random import gaussian, uniform
+from dy2st.functions.core.assigning import assign as modern_assign
+from dy2st.functions.core.operands import tensor
+from dy2st.functions.linalg import linalg
+from dy2st.functions.math import search
+from dy2st.functions.math.random import gaussian, uniform
+from dy2st.functions.shape import broadcasting, concat_split, creation, gather_scatter, manipulation
 from dy2st.nn.functional import padding
 from dy2st.nn.layers.norm import activated
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def reshape(
@@ -38,7 +40,7 @@ def unsqueeze(input: Any, axes: Any, name: str | None = None) -> Tensor:
 
 def split(input: Any, num_or_sections: Any, dim: Any = -1, name: str | None = None) -> list[Tensor]:
     """Return parts along an axis: a number of equal ones, or of these extents."""
-    return joining.split(input, num_or_sections, dim)
+    return concat_split.split(input, num_or_sections, dim)
 
 
 def expand(x: Any, expand_times: Any, name: str | None = None) -> Tensor:
@@ -58,14 +60,14 @@ def matmul(
     x: Any, y: Any, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0, name: str | None = None
 ) -> Tensor:
     """Return alpha * x @ y."""
-    out = linear_algebra.matmul(x, y, transpose_x, transpose_y)
+    out = linalg.matmul(x, y, transpose_x, transpose_y)
     return out if alpha == 1.0 else out * alpha
 
 
 def mul(x: Any, y: Any, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None) -> Tensor:
     """Return the matrix product of x and y, each flattened to a matrix at an axis, in their shape again."""
     x, y = tensor(x, "mul"), tensor(y, "mul")
-    out = linear_algebra.matmul(flatten(x, x_num_col_dims), flatten(y, y_num_col_dims))
+    out = linalg.matmul(flatten(x, x_num_col_dims), flatten(y, y_num_col_dims))
     return manipulation.reshape(out, [*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]])
 
 
@@ -80,17 +82,17 @@ def pad(x: Any, paddings: Any, pad_value: float = 0.0, name: str | None = None) 
 
 def slice(input: Any, axes: Any, starts: Any, ends: Any) -> Tensor:
     """Return the elements from `starts` to `ends` along `axes`."""
-    return joining.slice(input, axes, starts, ends)
+    return concat_split.slice(input, axes, starts, ends)
 
 
 def gather(input: Any, index: Any, overwrite: bool = True) -> Tensor:
     """Return the rows at `index`."""
-    return gathering.gather(input, index)
+    return gather_scatter.gather(input, index)
 
 
 def scatter(input: Any, index: Any, updates: Any, name: str | None = None, overwrite: bool = True) -> Tensor:
     """Return `input` with the rows at `index` replaced by `updates`, or their sums where not `overwrite`."""
-    return gathering.scatter(input, index, updates, overwrite)
+    return gather_scatter.scatter(input, index, updates, overwrite)
 
 
 def where(condition: Any) -> Tensor:

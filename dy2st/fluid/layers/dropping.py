@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.operands import floating
-from dy2st.functions.random import uniform
+from dy2st.functions.core.operands import floating
+from dy2st.functions.math.random import uniform
 from dy2st.ir.context import current
 from dy2st.nn.functional import dropping
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 _MODES = {"downgrade_in_infer": "downscale_in_infer", "upscale_in_train": "upscale_in_train"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import arithmetic, comparison, math, reduction
-from dy2st.functions.manipulation import reshape
-from dy2st.functions.operands import cast_to, tensor
+from dy2st.functions.core.operands import cast_to, tensor
+from dy2st.functions.math import arithmetic, comparison, math, reduction
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.nn.functional.activation import hardsigmoid
 from dy2st.nn.layers.norm import activated
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def _elementwise(name: str, function: Callable[[Any, Any], Any], meaning: str) -> Callable[..., Tensor]:

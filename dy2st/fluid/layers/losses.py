@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import math, reduction
-from dy2st.functions.operands import cast_to, floating, tensor
+from dy2st.functions.core.operands import cast_to, floating, tensor
+from dy2st.functions.math import math, reduction
 from dy2st.nn.functional import classification, loss, softmax_family
 from dy2st.nn.functional.lookup import one_hot as modern_one_hot
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def softmax(input: Any, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Tensor:

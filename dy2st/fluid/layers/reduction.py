@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import gathering, reduction, search
-from dy2st.functions.operands import cast_to, tensor
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import cast_to, tensor
+from dy2st.functions.math import reduction, search
+from dy2st.functions.shape import gather_scatter
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def _reduced(name: str, function: Callable[..., Tensor], meaning: str) -> Callable[..., Tensor]:
@@ -41,7 +42,7 @@ def argmin(x: Any, axis: int = 0) -> Tensor:
 def argsort(input: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the sorted elements and the places that they had."""
     places = search.argsort(input, axis, descending)
-    return gathering.take_along_axis(tensor(input, "argsort"), places, axis), places
+    return gather_scatter.take_along_axis(tensor(input, "argsort"), places, axis), places
 
 
 def topk(input: Any, k: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

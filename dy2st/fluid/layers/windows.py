@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import reduction
+from dy2st.functions.math import reduction
 from dy2st.nn.functional import adaptive_pooling, pooling
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def pool2d(

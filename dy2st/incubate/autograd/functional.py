@@ -16,7 +16,7 @@ from dy2st.autograd.rules import (
     tangents_or_zeros,
 )
 from dy2st.ir.context import replaced
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def vjp(func: Callable[..., Any], xs: Any, v: Any = None) -> tuple[Any, Any]:

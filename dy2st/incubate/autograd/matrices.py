@@ -8,7 +8,7 @@ from typing import Any
 from dy2st.autograd.lazy_matrix import LazyMatrix
 from dy2st.autograd.rules import as_tensors, callable_here, fresh, outputs_of
 from dy2st.ir.context import replaced
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Jacobian(LazyMatrix):

@@ -7,7 +7,7 @@ from typing import Any
 
 from dy2st.autograd.rules import as_tensors, check_like, pull, tangents_or_zeros
 from dy2st.ir.context import current
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def enable_prim() -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 from dy2st.autograd.rules import callable_here
 from dy2st.errors import ConversionError, StructureError, TraceError
-from dy2st.functions.from_data import to_tensor
-from dy2st.functions.joining import stack
-from dy2st.functions.manipulation import moveaxis
+from dy2st.functions.shape.concat_split import stack
+from dy2st.functions.shape.from_data import to_tensor
+from dy2st.functions.shape.manipulation import moveaxis
 from dy2st.ir.context import current
-from dy2st.runtime.convert_call import plain
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.traced_lanes import over_lanes
-from dy2st.runtime.variant import SymbolicList, Variant
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.builtins.calls import plain
+from dy2st.runtime.tracer.control_flow.vmapped_call import over_lanes
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 from dy2st.utils.structures import flatten, is_sequence, pack_sequence_as
 
 Axes = int | None | Mapping[Any, Any] | Sequence[Any]

@@ -13,8 +13,8 @@ import numpy as np
 from dy2st.autodiff.programs import vjp
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Program
-from dy2st.jit.concrete_program import ConcreteProgram
-from dy2st.jit.signature import Flattened, bind, flatten
+from dy2st.jit.dispatch.concrete_program import ConcreteProgram
+from dy2st.jit.guards.call_signature import Flattened, bind, flatten
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying import lines
 from dy2st.jit.verifying.events import EagerEvents, Event, copied, watched
@@ -23,10 +23,10 @@ from dy2st.jit.verifying.report import Culprit, Difference
 from dy2st.jit.verifying.snapshot import Snapshot
 from dy2st.nn.layer import Layer
 from dy2st.records import record, replace
-from dy2st.runtime import backward
-from dy2st.runtime.compiled import Compiled, CompiledPullback
-from dy2st.runtime.interpreter import evaluate
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.autograd_engine import backward
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.executor.executable import Compiled, CompiledPullback
+from dy2st.runtime.interpreter.reference import evaluate
 
 
 @record

@@ -12,7 +12,7 @@ import numpy as np
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying.reachable import reachable
 from dy2st.records import record
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 _CALLABLE = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial, StaticFunction)
 _TOLERANCE = {"float16": 2e-2, "bfloat16": 4e-2, "float32": 1e-4, "complex64": 1e-4}

@@ -18,11 +18,11 @@ from dy2st.ir.location import Location, user_location
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program
 from dy2st.ir.types import TensorType
-from dy2st.ops.base import Op
-from dy2st.ops.host_call import Host
+from dy2st.ops.control.host_call import Host
+from dy2st.ops.core.base import Op
 from dy2st.records import field, record
-from dy2st.runtime import dispatch, pairs
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import binary_fast_path, dispatch
+from dy2st.runtime.eager.tensor import Tensor
 
 LARGEST = 1 << 22
 """Results of more elements than this are remembered by every so many elements."""
@@ -64,7 +64,7 @@ class EagerEvents:
             return
         if frame.f_code is self.code:
             self.returned_at = Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
-        if frame.f_code not in _WATCHED or result is None or result is pairs.ELSEWHERE:
+        if frame.f_code not in _WATCHED or result is None or result is binary_fast_path.ELSEWHERE:
             return
         names = frame.f_locals
         operands = names["operands"] if "operands" in names else (names["x"], names["y"])
@@ -86,7 +86,7 @@ def _codes_of(function: Callable[..., Any]) -> list[CodeType]:
     return [function.__code__, *inner]
 
 
-_WATCHED = frozenset((dispatch.apply.__code__, *_codes_of(pairs.short_way)[1:]))
+_WATCHED = frozenset((dispatch.apply.__code__, *_codes_of(binary_fast_path.short_way)[1:]))
 
 
 def copied(array: Any) -> np.ndarray:

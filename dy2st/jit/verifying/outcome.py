@@ -13,11 +13,11 @@ from dy2st.ir.context import current
 from dy2st.ir.location import Location, user_location
 from dy2st.jit.verifying.described import Thing, described
 from dy2st.records import field, record
-from dy2st.runtime import backward
-from dy2st.runtime.errors import user_lines
-from dy2st.runtime.generator import default_generator
-from dy2st.runtime.places import namespace_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.autograd_engine import backward
+from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.rng import default_generator
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.interpreter.error_locations import user_lines
 
 
 @record

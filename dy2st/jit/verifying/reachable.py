@@ -20,7 +20,7 @@ from dy2st.naming import is_plain_module
 from dy2st.nn.layer import Layer
 from dy2st.optimizer.lr.base import LRScheduler
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 MOST = 200_000
 """No more objects than this are looked at."""

@@ -13,9 +13,9 @@ import numpy as np
 from dy2st.jit.verifying.reachable import attributes, has_state, is_users, names_of, reachable
 from dy2st.naming import is_plain_module
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime.generator import default_generator
-from dy2st.runtime.places import namespace_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.rng import default_generator
+from dy2st.runtime.eager.tensor import Tensor
 
 Undo = Callable[[], None]
 _TENSOR = ("_grad", "_hooks", "_index", "_name", "_node", "_payload", "_seen", "_version", "_view", "stop_gradient")

@@ -17,7 +17,7 @@ from dy2st.jit.verifying.report import Culprit, Difference, Verification
 from dy2st.jit.verifying.snapshot import Snapshot, change, make_optimizer_state, shake
 from dy2st.nn.layer import Layer
 from dy2st.records import replace
-from dy2st.runtime.generator import default_generator
+from dy2st.runtime.eager.rng import default_generator
 
 KINDS = ("exception", "prints", "warnings", "result", "state", "random numbers", "gradients")
 """What is compared, in the order in which differences are listed."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import math
+from dy2st.functions.core.operands import floating, one_axis, op, ordered_floating, tensor
 from dy2st.functions.inplace import in_place_form
-from dy2st.functions.operands import floating, one_axis, op, ordered_floating, tensor
-from dy2st.functions.random import uniform
+from dy2st.functions.math import math
+from dy2st.functions.math.random import uniform
 from dy2st.nn.functional.piecewise import piecewise
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _RELU, _SILU, _SOFTPLUS, _GELU, _LOG_SIGMOID = (op(n) for n in ("relu", "silu", "softplus", "gelu", "log_sigmoid"))
 

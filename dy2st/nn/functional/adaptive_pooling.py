@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.operands import cast_to, floating, op, tensor, whole
+from dy2st.functions.core.operands import cast_to, floating, op, tensor, whole
 from dy2st.nn.functional.window_arguments import channels_last, to_first, to_last
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _AVERAGE, _MAXIMUM = op("adaptive_avg_pool"), op("adaptive_max_pool")
 

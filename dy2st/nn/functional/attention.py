@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.broadcasting import repeat_interleave
-from dy2st.functions.creation import ones
-from dy2st.functions.diagonals import tril
-from dy2st.functions.linear_algebra import matmul
-from dy2st.functions.manipulation import transpose
-from dy2st.functions.operands import cast_to, together
+from dy2st.functions.core.operands import cast_to, together
+from dy2st.functions.linalg.linalg import matmul
+from dy2st.functions.shape.broadcasting import repeat_interleave
+from dy2st.functions.shape.creation import ones
+from dy2st.functions.shape.diagonals import tril
+from dy2st.functions.shape.manipulation import transpose
 from dy2st.nn.functional.dropping import dropout
 from dy2st.nn.functional.softmax_family import softmax
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 MASKED = 1e9
 """What is taken from a score where a bool or int mask says "not this one"."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions import math
-from dy2st.functions.operands import cast_to, floating, one_axis, op, tensor
+from dy2st.functions.core.operands import cast_to, floating, one_axis, op, tensor
+from dy2st.functions.math import math
 from dy2st.nn.functional.lookup import hot
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss
 from dy2st.nn.functional.softmax_family import log_softmax, softmax
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _CROSS_ENTROPY, _TAKE, _ALONG = op("softmax_cross_entropy"), op("take"), op("take_along_axis")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.operands import op, together, whole
+from dy2st.functions.core.operands import op, together, whole
 from dy2st.nn.functional.window_arguments import channels_last, each, paddings, to_first, to_last
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import split_shape
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.symbolic_scalar import split_shape
 
 _CONV, _CONV_INPUT_GRAD = op("conv"), op("conv_input_grad")
 

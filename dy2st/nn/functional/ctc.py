@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.creation import arange, full, full_like
-from dy2st.functions.gathering import take_along_axis
-from dy2st.functions.joining import concat, stack
-from dy2st.functions.manipulation import reshape
-from dy2st.functions.math import maximum
-from dy2st.functions.operands import cast_to, floating, tensor
-from dy2st.functions.reduction import logsumexp
+from dy2st.functions.core.operands import cast_to, floating, tensor
+from dy2st.functions.math.math import maximum
+from dy2st.functions.math.reduction import logsumexp
+from dy2st.functions.shape.concat_split import concat, stack
+from dy2st.functions.shape.creation import arange, full, full_like
+from dy2st.functions.shape.gather_scatter import take_along_axis
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.ir.context import current
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction
 from dy2st.nn.functional.softmax_family import log_softmax
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 _NEVER = -1e30
 """The logarithm of the probability of what cannot be: finite, so that its derivative is 0 and not NaN."""

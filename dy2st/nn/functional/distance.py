@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions import math
-from dy2st.functions.creation import arange
-from dy2st.functions.operands import cast_to, floating, op, tensor, together
+from dy2st.functions.core.operands import cast_to, floating, op, tensor, together
+from dy2st.functions.math import math
+from dy2st.functions.shape.creation import arange
 from dy2st.nn.functional.classification import softmax_with_cross_entropy
 from dy2st.nn.functional.loss import binary_cross_entropy_with_logits
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss, weighted
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _ALONG, _TAKE = op("take_along_axis"), op("take")
 

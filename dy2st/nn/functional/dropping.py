@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.creation import full
-from dy2st.functions.operands import all_axes, floating
-from dy2st.functions.random import bernoulli
+from dy2st.functions.core.operands import all_axes, floating
+from dy2st.functions.math.random import bernoulli
+from dy2st.functions.shape.creation import full
 from dy2st.nn.functional.for_test import unless_testing
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def dropout(

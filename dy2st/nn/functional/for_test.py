@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dy2st.ir.context import current
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def unless_testing(out: Tensor, tested: Callable[[], Tensor], written: Sequence[Tensor] = ()) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.dtypes import DType
-from dy2st.functions import math
-from dy2st.functions.operands import default_dtype, op, tensor
+from dy2st.functions.core.operands import default_dtype, op, tensor
+from dy2st.functions.math import math
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.piecewise import piecewise
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _TAKE, _ONE_HOT, _GATHER_TREE = op("take"), op("one_hot"), op("gather_tree")
 

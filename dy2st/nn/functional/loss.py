@@ -5,13 +5,13 @@ from __future__ import annotations
 import math as _math
 from typing import Any
 
-from dy2st.functions import math
-from dy2st.functions.operands import floating, together
+from dy2st.functions.core.operands import floating, together
+from dy2st.functions.math import math
 from dy2st.nn.functional.activation import log_sigmoid, sigmoid, softplus
 from dy2st.nn.functional.lookup import one_hot
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss, weighted
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def mse_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import math
-from dy2st.functions.assigning import set_value
-from dy2st.functions.creation import ones, zeros
-from dy2st.functions.operands import cast_to, floating, one_axis, op
+from dy2st.functions.core.assigning import set_value
+from dy2st.functions.core.operands import cast_to, floating, one_axis, op
+from dy2st.functions.math import math
+from dy2st.functions.shape.creation import ones, zeros
 from dy2st.ir.context import replaced
 from dy2st.nn.functional.for_test import unless_testing
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.pooling import avg_pool2d
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _LAYER_NORM, _TRAIN, _INFER = op("layer_norm"), op("batch_norm_train"), op("batch_norm_infer")
 

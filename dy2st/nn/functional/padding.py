@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions import math
-from dy2st.functions.creation import arange
-from dy2st.functions.operands import integers, number, op, tensor
+from dy2st.functions.core.operands import integers, number, op, tensor
+from dy2st.functions.math import math
+from dy2st.functions.shape.creation import arange
 from dy2st.nn.functional.window_arguments import FIRST, LAST
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 _PAD, _TAKE = op("pad"), op("take")
 _MODES = ("constant", "reflect", "replicate", "circular")

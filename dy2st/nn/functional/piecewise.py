@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.operands import op, pair
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import op, pair
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _WHERE = op("where")
 

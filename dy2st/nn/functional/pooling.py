@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.operands import cast_to, floating, op, tensor
+from dy2st.functions.core.operands import cast_to, floating, op, tensor
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.window_arguments import channels_last, each, paddings, to_first, to_last
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _MAX_POOL, _AVG_POOL = op("max_pool"), op("avg_pool")
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions import math
-from dy2st.functions.creation import arange
-from dy2st.functions.operands import cast_to, floating, op, tensor, whole
+from dy2st.functions.core.operands import cast_to, floating, op, tensor, whole
+from dy2st.functions.math import math
+from dy2st.functions.shape.creation import arange
 from dy2st.nn.functional import adaptive_pooling
 from dy2st.nn.functional.window_arguments import FIRST, channels_last, to_first, to_last
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _TAKE = op("take")
 _RANKS = {"nearest": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}

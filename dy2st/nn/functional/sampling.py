@@ -7,15 +7,15 @@ from math import prod
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions import math
-from dy2st.functions.creation import arange, ones
-from dy2st.functions.gathering import take_along_axis
-from dy2st.functions.joining import stack
-from dy2st.functions.linear_algebra import matmul
-from dy2st.functions.manipulation import reshape
-from dy2st.functions.operands import cast_to, floating, tensor
+from dy2st.functions.core.operands import cast_to, floating, tensor
+from dy2st.functions.linalg.linalg import matmul
+from dy2st.functions.math import math
+from dy2st.functions.shape.concat_split import stack
+from dy2st.functions.shape.creation import arange, ones
+from dy2st.functions.shape.gather_scatter import take_along_axis
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.nn.functional.piecewise import piecewise
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def affine_grid(theta: Any, out_shape: Any, align_corners: bool = True, name: str | None = None) -> Tensor:

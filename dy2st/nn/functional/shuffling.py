@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.creation import arange, zeros_like
-from dy2st.functions.joining import concat
-from dy2st.functions.manipulation import reshape, transpose
-from dy2st.functions.operands import cast_to, tensor
+from dy2st.functions.core.operands import cast_to, tensor
+from dy2st.functions.shape.concat_split import concat
+from dy2st.functions.shape.creation import arange, zeros_like
+from dy2st.functions.shape.manipulation import reshape, transpose
 from dy2st.nn.functional.window_arguments import channels_last, to_first, to_last
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def pixel_shuffle(x: Any, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:

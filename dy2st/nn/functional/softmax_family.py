@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions import math
+from dy2st.functions.core.operands import cast_to, floating, one_axis, op
 from dy2st.functions.inplace import in_place_form
-from dy2st.functions.operands import cast_to, floating, one_axis, op
-from dy2st.functions.random import uniform
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.math import math
+from dy2st.functions.math.random import uniform
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
 
 _SOFTMAX, _LOG_SOFTMAX = op("softmax"), op("log_softmax")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.manipulation import reshape_to
-from dy2st.functions.operands import constant, floating, op, whole
+from dy2st.functions.core.operands import constant, floating, op, whole
+from dy2st.functions.shape.manipulation import reshape_to
 from dy2st.nn.functional.window_arguments import Pairs, each
-from dy2st.runtime.dispatch import apply
-from dy2st.runtime.scalar import split_shape
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.symbolic_scalar import split_shape
 
 _CONV, _CONV_INPUT_GRAD = op("conv"), op("conv_input_grad")
 

@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions.creation import zeros
-from dy2st.functions.gathering import put_along_axis
-from dy2st.functions.manipulation import reshape
-from dy2st.functions.operands import cast_to, floating, tensor
+from dy2st.functions.core.operands import cast_to, floating, tensor
+from dy2st.functions.shape.creation import zeros
+from dy2st.functions.shape.gather_scatter import put_along_axis
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.nn.functional.window_arguments import channels_last, each
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def max_unpool1d(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.operands import whole
-from dy2st.runtime.tensor import Tensor
+from dy2st.functions.core.operands import whole
+from dy2st.runtime.eager.tensor import Tensor
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dy2st.dtypes import DType
-from dy2st.functions.from_data import to_tensor
+from dy2st.functions.shape.from_data import to_tensor
 from dy2st.nn.initializer.base import Initializer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Assign(Initializer):

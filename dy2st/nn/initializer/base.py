@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from dy2st.dtypes import DType
-from dy2st.runtime.settings import Settable
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import Settable
 
 
 class Initializer(Settable):

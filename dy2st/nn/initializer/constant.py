@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dy2st.dtypes import DType
-from dy2st.functions.creation import full
+from dy2st.functions.shape.creation import full
 from dy2st.nn.initializer.base import Initializer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Constant(Initializer):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from dy2st.dtypes import DType
-from dy2st.functions.random import standard_normal, uniform
+from dy2st.functions.math.random import standard_normal, uniform
 from dy2st.nn.initializer.base import Initializer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Uniform(Initializer):

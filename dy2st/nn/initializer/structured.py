@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from dy2st.dtypes import DType, float64
-from dy2st.functions.from_data import to_tensor
-from dy2st.functions.random import standard_normal
+from dy2st.functions.math.random import standard_normal
+from dy2st.functions.shape.from_data import to_tensor
 from dy2st.ir.context import replaced
 from dy2st.nn.initializer.base import Initializer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Orthogonal(Initializer):

@@ -10,7 +10,7 @@ import math
 from dy2st.dtypes import DType
 from dy2st.nn.initializer.base import Initializer, fans
 from dy2st.nn.initializer.distributions import Normal, Uniform
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class _Xavier(Initializer):

@@ -9,7 +9,7 @@ from dy2st.nn.functional import softmax_family as S
 from dy2st.nn.initializer.constant import Constant
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.from_function import REQUIRED, layer_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 def _layer(name: str, function: Any, **options: Any) -> type[Layer]:

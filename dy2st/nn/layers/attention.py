@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dy2st.functions.creation import zeros
-from dy2st.functions.joining import concat
-from dy2st.functions.manipulation import reshape, transpose
+from dy2st.functions.shape.concat_split import concat
+from dy2st.functions.shape.creation import zeros
+from dy2st.functions.shape.manipulation import reshape, transpose
 from dy2st.nn.functional.attention import attend
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.linear import Linear
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Cache(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dy2st.nn.layer import Layer
-from dy2st.runtime.parameter import Parameter
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Sequential(Layer):

@@ -10,7 +10,7 @@ from dy2st.nn.functional.padding import pad
 from dy2st.nn.functional.window_arguments import channels_last, each
 from dy2st.nn.initializer.distributions import Normal
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 _FORMATS = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
 _PAD_MODES = ("zeros", "reflect", "replicate", "circular")

@@ -6,7 +6,7 @@ from typing import Any
 
 from dy2st.nn.functional import dropping as F
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Dropout(Layer):

@@ -8,7 +8,7 @@ from dy2st.nn.functional.affine import bilinear, linear
 from dy2st.nn.functional.lookup import embedding
 from dy2st.nn.initializer.assign import Assign
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Linear(Layer):

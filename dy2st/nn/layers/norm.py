@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dy2st.functions.creation import ones, zeros
+from dy2st.functions.shape.creation import ones, zeros
 from dy2st.ir.context import replaced
 from dy2st.nn.functional import activation
 from dy2st.nn.functional import norm as F
 from dy2st.nn.functional.softmax_family import softmax
 from dy2st.nn.initializer.constant import Constant
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class _BatchNorm(Layer):

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.comparison import where
-from dy2st.functions.creation import arange, zeros_like
-from dy2st.functions.joining import concat, stack
-from dy2st.functions.manipulation import flip, transpose
-from dy2st.functions.operands import cast_to, tensor
+from dy2st.functions.core.operands import cast_to, tensor
+from dy2st.functions.math.comparison import where
+from dy2st.functions.shape.concat_split import concat, stack
+from dy2st.functions.shape.creation import arange, zeros_like
+from dy2st.functions.shape.manipulation import flip, transpose
 from dy2st.ir.context import current
 from dy2st.nn.functional.dropping import dropout as drop
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class RNN(Layer):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dy2st.functions.creation import full
-from dy2st.functions.joining import split
-from dy2st.functions.linear_algebra import matmul
+from dy2st.functions.linalg.linalg import matmul
+from dy2st.functions.shape.concat_split import split
+from dy2st.functions.shape.creation import full
 from dy2st.nn.functional.activation import relu, sigmoid, tanh
 from dy2st.nn.initializer.distributions import Uniform
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class RNNCellBase(Layer):

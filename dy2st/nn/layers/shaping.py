@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.manipulation import flatten, unflatten
+from dy2st.functions.shape.manipulation import flatten, unflatten
 from dy2st.nn.functional import resizing, shuffling, unfolding
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.from_function import REQUIRED, layer_of
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class Identity(Layer):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.functions.creation import full
-from dy2st.functions.diagonals import triu
+from dy2st.functions.shape.creation import full
+from dy2st.functions.shape.diagonals import triu
 from dy2st.nn.functional import activation as activations
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.attention import Cache, MultiHeadAttention, StaticCache
@@ -14,7 +14,7 @@ from dy2st.nn.layers.containers import LayerList
 from dy2st.nn.layers.dropout import Dropout
 from dy2st.nn.layers.linear import Linear
 from dy2st.nn.layers.norm import LayerNorm
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class _Block(Layer):

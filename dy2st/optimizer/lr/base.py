@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.creation import full
+from dy2st.functions.shape.creation import full
 from dy2st.ir.context import current, replaced
 from dy2st.naming import is_plain_module
-from dy2st.runtime.impure import in_trace, refusal, refuse_in_trace
-from dy2st.runtime.log import MISSING
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.side_effect_check import in_trace, refusal, refuse_in_trace
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.sentinels import MISSING
 
 
 class Ahead:

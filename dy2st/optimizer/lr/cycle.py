@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.optimizer.lr.base import LRScheduler
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class LinearWarmup(LRScheduler):

@@ -16,13 +16,13 @@ from dy2st.ir.checkpoint import KEEP_ALL, SQRT
 from dy2st.ir.context import current
 from dy2st.ir.location import error_here, user_location
 from dy2st.ir.program import Value, tensor_type
-from dy2st.runtime.checkpointing import Policy, valid_policy
-from dy2st.runtime.convert_checks import assert_
-from dy2st.runtime.convert_if import if_exp
-from dy2st.runtime.convert_loop import while_
-from dy2st.runtime.scalar import Scalar
-from dy2st.runtime.tensor import Tensor
-from dy2st.runtime.variant import Variant
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.control_flow.assert_raise import assert_
+from dy2st.runtime.tracer.control_flow.conditional import if_exp
+from dy2st.runtime.tracer.loops.loop_statement import while_
+from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, valid_policy
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.union import Variant
 
 Branch = Callable[[], Any]
 

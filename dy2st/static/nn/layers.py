@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from dy2st import dtypes
 from dy2st.dtypes import DType
-from dy2st.functions.manipulation import reshape
+from dy2st.functions.shape.manipulation import reshape
 from dy2st.nn import functional as F
 from dy2st.nn.create_parameter import make_parameter
 from dy2st.nn.initializer import Constant, Normal
-from dy2st.runtime import unique_name
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager import unique_name
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.static.gradients import recorder_now
 
 

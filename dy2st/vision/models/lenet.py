@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dy2st.functions.manipulation import flatten
+from dy2st.functions.shape.manipulation import flatten
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.activation import ReLU
 from dy2st.nn.layers.containers import Sequential
 from dy2st.nn.layers.conv import Conv2D
 from dy2st.nn.layers.linear import Linear
 from dy2st.nn.layers.pooling import MaxPool2D
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 
 
 class LeNet(Layer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.manipulation import flatten
+from dy2st.functions.shape.manipulation import flatten
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.activation import ReLU6
 from dy2st.nn.layers.containers import Sequential
@@ -13,7 +13,7 @@ from dy2st.nn.layers.dropout import Dropout
 from dy2st.nn.layers.linear import Linear
 from dy2st.nn.layers.norm import BatchNorm2D
 from dy2st.nn.layers.pooling import AdaptiveAvgPool2D
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.vision.models.pretrained import refuse_pretrained
 
 STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.manipulation import flatten
+from dy2st.functions.shape.manipulation import flatten
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.activation import ReLU
 from dy2st.nn.layers.containers import Sequential
@@ -12,7 +12,7 @@ from dy2st.nn.layers.conv import Conv2D
 from dy2st.nn.layers.linear import Linear
 from dy2st.nn.layers.norm import BatchNorm2D
 from dy2st.nn.layers.pooling import AdaptiveAvgPool2D, MaxPool2D
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.vision.models.pretrained import refuse_pretrained
 
 DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.functions.manipulation import flatten
+from dy2st.functions.shape.manipulation import flatten
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.activation import ReLU
 from dy2st.nn.layers.containers import Sequential
@@ -13,7 +13,7 @@ from dy2st.nn.layers.dropout import Dropout
 from dy2st.nn.layers.linear import Linear
 from dy2st.nn.layers.norm import BatchNorm2D
 from dy2st.nn.layers.pooling import AdaptiveAvgPool2D, MaxPool2D
-from dy2st.runtime.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor
 from dy2st.vision.models.pretrained import refuse_pretrained
 
 COUNTS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}

@@ -14,7 +14,7 @@ from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.parser import parse
 from dy2st.ir.serialize import from_json, to_json
 from dy2st.ir.verifier import verify
-from dy2st.runtime.cpu.native import NativePlan
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
 
 INTS = "tuple<int, int, int>"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dy2st.ir.program import Program
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.ir.checker.test_hostile import function, loaded
 
 TOO_LONG = (2**50, 2**61, 2**62 + 5, 2**63 - 1)

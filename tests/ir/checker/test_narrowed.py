@@ -8,9 +8,9 @@ import pytest
 from dy2st.errors import FileFormatError
 from dy2st.ir.checker.joining import extents_of, same_kind
 from dy2st.ir.program import Program
-from dy2st.passes.narrow import narrowed
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.interpreter import evaluate
+from dy2st.passes.specialize_shapes import narrowed
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.reference import evaluate
 from tests.fuzzing.corpus import entries
 from tests.fuzzing.victim import changed
 from tests.ir.checker.test_hostile import function, loaded

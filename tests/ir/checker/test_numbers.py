@@ -12,8 +12,8 @@ from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Program
 from dy2st.ir.serialize import from_json, to_json
 from dy2st.ir.types import TensorType
-from dy2st.runtime.cpu.native import NativePlan
-from dy2st.runtime.interpreter import evaluate
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
+from dy2st.runtime.interpreter.reference import evaluate
 from dy2st.shapes import symbol
 from tests.agreement import difference
 from tests.ir.checker.test_hostile import function, loaded

@@ -17,7 +17,7 @@ from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.ir.verifier import verify
-from dy2st.ops.base import Sample
+from dy2st.ops.core.base import Sample
 from tests.ops.evaluate import emit
 from tests.ops.test_registry import arguments, cases
 

@@ -1,0 +1,66 @@
+"""Automatic casts: while `auto_cast` is on, ops get their floats in float16 or float32, by what kind of op they are.
+
+low       matmul and convolutions: float32 becomes float16
+high      what loses in float16 (exponentials, sums, norms, losses): float16 becomes float32
+the rest  as their operands come, all in the widest dtype among them; with level "O2" they count as low
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st import dtypes
+from dy2st.dtypes import DType, promote
+from dy2st.ir.opdef import lookup
+from dy2st.ops.core.base import Op
+from dy2st.records import record
+from dy2st.runtime.eager.tensor import Tensor
+
+LOW = ("conv", "conv_input_grad", "matmul")
+HIGH = (
+    "batch_norm_infer", "batch_norm_train", "cumprod", "cumsum", "erfinv", "exp", "exp2", "expm1", "gammaln",
+    "layer_norm", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp", "mean", "pow", "prod",
+    "rsqrt", "softmax", "softmax_cross_entropy", "square", "sum",
+)  # fmt: skip
+_UNTOUCHED = ("cast", "detach")
+
+
+@record(frozen=True)
+class AutoCast:
+    """One setting of `auto_cast`; its repr is part of the key of cached Programs."""
+
+    level: str
+    dtype: str
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+
+    def cast(self, op: Op, operands: Sequence[Any], apply: Callable[..., Any]) -> Sequence[Any]:
+        """Return the operands of an op in the dtypes in which it is to get them; `apply` applies the op `cast`."""
+        if op.name in _UNTOUCHED or op.is_view:
+            return operands
+        given = [x.dtype for x in operands if isinstance(x, Tensor) and x.dtype.is_floating]
+        wanted = self.wanted(op.name, given)
+        if wanted is None:
+            return operands
+        return [
+            apply(lookup("cast"), x, dtype=wanted)
+            if isinstance(x, Tensor) and x.dtype.is_floating and x.dtype is not wanted
+            else x
+            for x in operands
+        ]
+
+    def wanted(self, op: str, given: Sequence[DType]) -> DType | None:
+        """Return the dtype in which an op gets its floats of these dtypes; None where they stay (float64 does)."""
+        if not given or dtypes.float64 in given:
+            return None
+        if op in self.high:
+            return dtypes.float32
+        if op in self.low or self.level == "O2":
+            return dtypes.dtype(self.dtype)
+        if self.level == "OD":
+            return dtypes.float32
+        widest = given[0]
+        for dtype in given[1:]:
+            widest = promote(widest, dtype)
+        return widest

@@ -1,0 +1,418 @@
+"""Calls that were seen before: one function of straight Python recognises the arguments and the state of a Program.
+
+    def call(a0, a1):                   # of f(x, k) with x: float32 of rank 2, k == 3; self.w is a parameter
+        nonlocal known
+        try:
+            if type(a1) is not int or a1 != c6: return UNSEEN
+            v1 = c7._parameters.get('w', MISSING)
+            ...
+        except Exception as error:
+            return unseen(error)
+        try:
+            direct = c8.direct
+            results = known(direct.call, a0, v1)            # machine code (call.py): looks, runs, makes tensors
+            if type(results) is Tensor:
+                program.calls += 1
+            elif results is UNSEEN:
+                try:
+                    if type(a0) is not c3: return UNSEEN
+                    if a0.stop_gradient is not True: return UNSEEN
+                    p0 = a0._payload
+                    ...
+                except Exception as error:
+                    return unseen(error)
+                run = direct.call
+                results = run(p0, p1)                       # native code, which looks at arrays itself
+                ...                                         # p0.dtype is not c9 ..., then the way for all inputs
+            return results
+        except Exception as error:
+            failed(error, (a0, a1,), {})
+            raise
+
+It makes the call, or says that it is another one: then the call is looked up by its key (`signature.flatten`) and by
+the guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their
+own) it asks the guards themselves. What raises (an attribute that is no longer there) is no call that was seen before.
+It is all one function, under the name of the user's, because a frame more takes as long as ten of its lines. Machine
+code looks at tensors in the time of one line; where it refuses, what it would have done stands below in Python.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.ir.types import TensorType
+from dy2st.jit.dispatch.concrete_program import ConcreteProgram
+from dy2st.jit.dispatch.eager_replay import note_unwritten
+from dy2st.jit.dispatch.inline_cache_epilogue import NAMES, finishing, plain_writes, tensors_among
+from dy2st.jit.dispatch.inline_cache_run import (
+    MOST_COMPARED,
+    UNSEEN,
+    Inputs,
+    Ready,
+    ReadyToWrite,
+    guarded,
+    inside,
+    one_is_another,
+    running,
+    unknown,
+    unseen,
+    wrapping,
+)
+from dy2st.jit.guards.behavior_guards import OwnName
+from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, Flattened, bound_places, meet, shares_memory
+from dy2st.jit.guards.guards import GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
+from dy2st.jit.guards.watched_guards import Watch
+from dy2st.jit.guards.watched_guards import unknown as unwatched
+from dy2st.nn.layer import Layer
+from dy2st.runtime.aot_cache.bytecode_cache import compiled
+from dy2st.runtime.backends.donation import Handed
+from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.rng import default_generator
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.tracer.input_spec import InputSpec
+from dy2st.runtime.tracer.values.sentinels import MISSING
+
+Recogniser = Callable[..., Any]
+"""Takes the arguments of a call, or its arguments and keywords where it has keywords, and returns what it gives;
+`UNSEEN` of another call."""
+Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]
+"""Takes the error of a call, its arguments and keywords, before the error leaves."""
+PLAIN = (bool, int, float, str, bytes)
+MOST_LINES = 40_000
+"""A Program that reads more than this takes the slow way."""
+
+
+class NoWords(Exception):
+    """Something that generated code cannot recognise."""
+
+
+def recogniser(
+    signature: Any, args: Sequence[Any], keywords: dict[str, Any], made: Flattened, program: ConcreteProgram,
+    specs: dict[str, InputSpec], failed: Failed,
+) -> Recogniser | None:  # fmt: skip
+    """Return a function that makes a call like this one and returns what it gives, `UNSEEN` for any other."""
+    names = [f"a{i}" for i in range(len(args))]
+    try:
+        return _Writer(made, program, specs, failed).function(
+            bound_places(signature, args, keywords), names, bool(keywords)
+        )
+    except NoWords:
+        return None
+
+
+class _Writer:
+    """Writes the source of one recogniser; constants are closed over by name."""
+
+    def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec], failed: Failed):
+        self.made, self.program, self.specs = made, program, specs
+        self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "unseen": unseen,
+                                      "note_unwritten": note_unwritten, "program": program, "same": same,
+                                      "shares_memory": shares_memory, "Handed": Handed, "known": unknown,
+                                      "written": None, "watched": unwatched, "failed": failed}  # fmt: skip
+        self.lines: list[str] = []
+        self.inputs = Inputs()
+        self.leaves: list[str] = []
+        self.containers: list[str] = []
+        self.seen: dict[int, str] = {}
+        self.dicts: dict[str, str] = {}
+        """The variables that hold the attributes of layers."""
+        self.layers: dict[int, str] = {}
+        """The names of layers, each of which has one."""
+        self.open = {made.names[i] for i in made.numbers}
+
+    def function(self, places: Iterator[tuple[str, str | None, Any]], given: list[str], named: bool) -> Recogniser:
+        """Return the function of arguments that stand at `places`: (name, expression, value).
+
+        Those that are `given` by position have these names; the others are `named` in the call.
+        """
+        for name, text, x in places:
+            self.argument(name, self.constant(x) if text is None else text, x)
+        if len(self.seen) > 1:
+            names = [*self.seen.values()]
+            first = self.inputs.given[: len(names)] == names and len(names) <= MOST_COMPARED
+            self.inputs.distinct = len(names) if first else 0  # then machine code compares them
+            self.refuse(one_is_another(names), self.inputs.looks if first else self.lines)
+        tensors = [v for v, x in zip(self.leaves, self.made.leaves, strict=True) if isinstance(x, Tensor)]
+        if len(tensors) > 1 and self.program.traced.written_leaves:
+            self.refuse(f"shares_memory(({', '.join(tensors)}))")
+        state = self.state()
+        self.apart(state)
+        run = self.run(state)
+        if self.program.random:
+            run = [f"with {self.constant(default_generator)}().run() as (random_seed, random_draw):", *inside(run)]
+        if len(self.lines) > MOST_LINES:
+            raise NoWords
+        every = "".join(f"{name}, " for name in given)
+        head, first = ("args, keywords", [f"{every}= args"] if given else []) if named else (", ".join(given), [])
+        end = "failed(error, args, keywords)" if named else f"failed(error, ({every}), {{}})"
+        caught = ["try:", *inside(run), "except Exception as error:", f"    {end}", "    raise"]
+        body = "".join(
+            f"        {line}\n" for line in ["nonlocal known, written, watched", *first, *guarded(self.lines), *caught]
+        )
+        source = f"def make({', '.join(self.names)}):\n    def call({head}):\n{body}    return call\n"
+        scope: dict[str, Any] = {}
+        try:
+            exec(compiled(source, "<recognised call>"), scope)
+        except SyntaxError as error:
+            if "too many nested" not in error.msg:
+                raise
+            raise NoWords from None  # results that stand in 200 lists, one in the other
+        return scope["make"](**self.names)
+
+    def apart(self, state: list[str]) -> None:
+        """Check that nothing which the Program writes is both an argument and state."""
+        arguments, outside = self.program.written
+        leaves = {i: v for i, v in enumerate(self.leaves) if isinstance(self.made.leaves[i], Tensor)}
+        tensors = [v for v, (_, t) in zip(state, self.program.traced.state, strict=True) if t is not None]
+        self.names["meet"] = meet
+        changed = [self.containers[i] for i in self.program.changed_containers]
+        groups = (self.containers, self.program.changed_outside), (changed, frozenset(self.program.traced.outside))
+        for given, ids in groups:
+            if given and ids:
+                known = self.constant(ids)
+                self.refuse(" or ".join(f"id({v}) in {known}" for v in given))
+        for some, others in ((leaves.values(), [state[i] for i in outside]), ([leaves[i] for i in arguments], tensors)):
+            if some and others:
+                views = " or ".join(f"{v}._version is not None" for v in some)  # or it has views
+                self.refuse(" or ".join(f"{a} is {b}" for a in some for b in others))
+                self.refuse(f"({views}) and meet(({', '.join(some)},), ({', '.join(others)},))")
+
+    # ---- the run ---------------------------------------------------------------------------------------------------
+    def run(self, state: list[str]) -> list[str]:
+        """Return the lines that run the Program on what was found, and make what the call gives."""
+        given = [*self.made.leaves, *(t for _, t in self.program.traced.state)]
+        xp = next((namespace_of(x._payload) for x in given if isinstance(x, Tensor)), np)
+        inputs = self.inputs
+        if not self.program.plain:
+            self.lines += inputs.looks + inputs.array_looks
+            groups = ", ".join(f"[{', '.join(group)}]" for group in (self.leaves + state, self.leaves, self.containers))
+            return ["program.calls += 1", f"return program.run_on({groups}, {self.constant(xp)})"]
+        runner = self.program.compiled.runner(xp)
+        name, results = self.constant(runner), tensors_among(self.program)
+        if isinstance(runner, Automatic):
+            renews = bool(self.program.traced.program.renewed)
+            ready = Ready(runner, [*inputs.kinds, *[True] * renews], results, inputs.distinct)
+            lines = [f"known = {self.constant(ready)}(known)"]
+            if writes := plain_writes(self.program):
+                lines.append(f"written = {self.constant(ReadyToWrite(writes))}(written)")
+            made = running(name, lines, inputs, results, renews=renews)
+        else:
+            self.lines += inputs.looks + inputs.array_looks
+            given = f"[{', '.join(inputs.payloads)}]"
+            made = ["program.calls += 1", f"results = {name}.run({given})", *wrapping(results)]
+        if self.program.writes:
+            made = ["try:", *inside(made), "except Exception as error:", "    note_unwritten(error)", "    raise"]
+        if results is None:
+            return [*made, "return results"]
+        ends = self.leaves, self.containers, self.constant, self.leaves + state, results
+        return [*made, *finishing(self.program, *ends)]
+
+    # ---- writing ---------------------------------------------------------------------------------------------------
+    def constant(self, x: Any) -> str:
+        if isinstance(x, Layer) and id(x) in self.layers:
+            return self.layers[id(x)]
+        name = f"c{len(self.names)}"
+        self.names[name] = x
+        if isinstance(x, Layer):
+            self.layers[id(x)] = name
+        return name
+
+    def variable(self, text: str) -> str:
+        if text.isidentifier():
+            return text
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def refuse(self, test: str, lines: list[str] | None = None) -> None:
+        (self.lines if lines is None else lines).append(f"if {test}: return UNSEEN")
+
+    # ---- arguments -------------------------------------------------------------------------------------------------
+    def argument(self, name: str, text: str, x: Any) -> None:
+        kind = type(x)
+        if isinstance(x, Tensor):
+            self.tensor(name, text, x, kind)
+        elif kind is np.ndarray:
+            v = self.variable(text)
+            self.refuse(f"type({v}) is not {self.constant(kind)}")
+            self.tensor(name, f"Tensor({v})", Tensor(x), Tensor)
+            self.seen.pop(id(x), None)
+        elif kind in (int, float) and name in self.open:
+            v = self.variable(text)
+            self.refuse(f"type({v}) is not {kind.__name__}")
+            self.leaves.append(v)
+            self.inputs.plain(v)
+        elif kind in NUMPY_NUMBERS and name in self.open:
+            v = self.variable(text)
+            self.refuse(f"type({v}) is not {self.constant(kind)}")
+            self.leaves.append(self.variable(f"{v}.item()"))
+            self.inputs.plain(self.leaves[-1])
+        elif x is None or kind in PLAIN:
+            self.value(text, x, kind)
+        elif kind in (tuple, list, dict, OrderedDict) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            self.branch(name, text, x, kind)
+        elif name in self.made.opened:
+            self.object(name, text, x, kind)
+        elif isinstance(x, (types.FunctionType, type, Layer)):
+            self.refuse(f"{text} is not {self.constant(x)}")
+        else:
+            raise NoWords
+
+    def value(self, text: str, x: Any, kind: type) -> None:
+        if x is None or kind is bool:
+            self.refuse(f"{text} is not {x}")
+            return
+        if kind is float and (x != x or x == 0):
+            raise NoWords
+        v = self.variable(text)
+        self.refuse(f"type({v}) is not {kind.__name__} or {v} != {self.constant(x)}")
+
+    def branch(self, name: str, text: str, x: Any, kind: type) -> None:
+        v = self.variable(text)
+        self.refuse(f"type({v}) is not {self.constant(kind)} or len({v}) != {len(x)}")
+        if not isinstance(x, tuple):
+            self.once(x, v)
+            self.containers.append(v)
+        if isinstance(x, dict):
+            if not all(isinstance(k, (str, int)) for k in x):
+                raise NoWords
+            self.refuse(f"tuple({v}) != {self.constant(tuple(x))}")
+        items = x.items() if isinstance(x, dict) else enumerate(x)
+        labels: Any = getattr(kind, "_fields", None) or range(len(x))
+        for at, (k, item) in enumerate(items):
+            label = k if isinstance(x, dict) else labels[at]
+            self.argument(f"{name}_{label}", f"{v}[{self.constant(k) if isinstance(x, dict) else k}]", item)
+
+    def object(self, name: str, text: str, x: Any, kind: type) -> None:
+        v = self.variable(text)
+        self.refuse(f"type({v}) is not {self.constant(kind)}")
+        self.once(x, v)
+        self.containers.append(v)
+        d = self.variable(f"{v}.__dict__")
+        self.refuse(f"tuple({d}) != {self.constant(tuple(vars(x)))}")
+        for k, item in vars(x).items():
+            self.argument(f"{name}_{k}", f"{d}[{k!r}]", item)
+
+    def once(self, x: Any, v: str) -> None:
+        """Note an object that a call may not give twice."""
+        if id(x) in self.seen:
+            raise NoWords
+        self.seen[id(x)] = v
+
+    def tensor(self, name: str, text: str, x: Tensor, kind: type) -> None:
+        v = self.variable(text)
+        self.once(x, v)
+        self.refuse(f"type({v}) is not {self.constant(kind)}", self.inputs.looks)
+        shape = self.program.traced.program.block.arguments[len(self.leaves)].type.shape  # type: ignore[union-attr]
+        self.checked(v, x, {i: e for i, e in enumerate(shape) if isinstance(e, int)})
+        if len(self.leaves) in self.program.traced.grad_free:
+            self.refuse(f"{v}._grad is not None")
+        if len(self.leaves) in self.program.traced.unhooked:
+            self.refuse(f"{v}._hooks")
+        self.leaves.append(v)
+
+    def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> None:
+        """Let the tensor in `v` be an input that is looked at: whether it is of the kind of `x`."""
+        array, inputs = x._payload, self.inputs
+        p = inputs.tensor(v, type(x), x.stop_gradient)
+        self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}", inputs.looks)
+        inputs.looks.append(f"{p} = {v}._payload")
+        tests = [
+            f"type({p}) is not {self.constant(type(array))}",
+            f"{p}.dtype is not {self.constant(array.dtype)}",
+            f"{p}.ndim != {array.ndim}",
+            *(f"{p}.shape[{i}] != {e}" for i, e in extents.items()),
+        ]
+        self.refuse(" or ".join(tests), inputs.array_looks)
+
+    # ---- state -----------------------------------------------------------------------------------------------------
+    def state(self) -> list[str]:
+        """Check the guards; return the expressions of the state."""
+        watch = Watch()
+        others = [guard for guard in self.program.traced.guards if not watch.takes(guard)]
+        if watch.guards:
+            self.lines.append(f"if not watched(): watched = {self.constant(watch.again)}()")
+        for guard in [*others, *watch.beside()]:
+            self.guard(guard)
+        arguments = self.program.traced.program.block.arguments[len(self.made.leaves) :]
+        found: list[str] = []
+        for (slot, t), argument in zip(self.program.traced.state, arguments, strict=True):
+            if isinstance(slot, str):
+                found.append(f"random_{slot}")
+                self.inputs.plain(found[-1])
+                continue
+            v = self.variable(self.place(slot))
+            found.append(v)
+            if t is None:
+                self.inputs.plain(v)
+                continue
+            self.refuse(f"not isinstance({v}, Tensor)", self.inputs.looks)
+            if len(self.made.leaves) + len(found) - 1 in self.program.traced.unhooked:
+                self.refuse(f"{v}._hooks")
+            kind = argument.type
+            fixed = isinstance(kind, TensorType) and all(isinstance(e, int) for e in kind.shape)
+            self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {})  # type: ignore[union-attr]
+        return found
+
+    def place(self, slot: StateSlot) -> str:
+        """Return the expression of what stands at a slot now."""
+        owner = self.constant(slot.owner)
+        if type(slot) is GlobalSlot:
+            return f"{owner}.get({slot.name!r})"
+        if type(slot) is ItemSlot:
+            return f"{owner}[{self.constant(slot.name)}]"
+        if type(slot) is not StateSlot:
+            return f"{self.constant(slot)}.fetch()"
+        return owner if slot.name is None else self.attribute(slot.owner, owner, slot.name)
+
+    def attribute(self, x: Any, owner: str, name: str) -> str:
+        if isinstance(x, Layer):
+            if name == "training" and type(x).training is Layer.training:
+                return f"{self.attributes(owner)}['_training']"
+            for registry in ("_parameters", "_sub_layers", "_buffers"):
+                if name in x.__dict__[registry]:
+                    return f"{self.attributes(owner)}[{registry!r}].get({name!r}, MISSING)"
+        if not name.isidentifier() or name.startswith("__"):
+            raise NoWords
+        return f"{owner}.{name}"
+
+    def attributes(self, owner: str) -> str:
+        """Return the attributes of a layer, a dict: its class has a `__getattr__`, which makes access by name slow."""
+        if owner not in self.dicts:
+            self.dicts[owner] = self.variable(f"{owner}.__dict__")
+        return self.dicts[owner]
+
+    def guard(self, guard: Any) -> None:
+        if type(guard) is LayerGuard:
+            self.layer(guard)
+            return
+        if type(guard) is Guard:
+            now = self.attribute(guard.owner, self.constant(guard.owner), guard.name)
+        elif type(guard) is SameGuard:
+            self.refuse(f"{self.place(guard.slot)} is not {self.place(guard.first)}")
+            return
+        elif type(guard) is OwnName:
+            now = self.attributes(self.constant(guard.owner))
+            self.refuse(f"{now}.get({guard.name!r}, MISSING) is not {self.constant(guard.value)}")
+            return
+        else:
+            self.refuse(f"not {self.constant(guard.holds)}()")
+            return
+        value = self.constant(guard.value)
+        self.refuse(f"{now} is not {value} and not same({now}, {value})")
+
+    def layer(self, guard: LayerGuard) -> None:
+        found = self.attributes(self.constant(guard.owner))
+        registries = ("_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
+        for registry, content in zip(registries, guard.content, strict=False):
+            now = f"{found}[{registry!r}]"
+            self.refuse(f"{now} != {self.constant(content)}" if content else now)
+        for registry, content in zip(("_parameters", "_buffers"), guard.content[len(registries) :], strict=True):
+            now = f"{found}[{registry!r}]"
+            self.refuse(f"tuple({now}) != {self.constant(content)}" if content else now)

@@ -1,0 +1,129 @@
+"""What a run of a Program leaves behind, written to the real objects: elements, gradients, attributes, containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
+from dy2st.jit.tracing.output_structure import Shared, restore
+from dy2st.runtime.autograd_engine.backward import accumulate_leaf
+from dy2st.runtime.eager.rng import default_generator
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.access.absent_attributes import users_function
+from dy2st.runtime.tracer.values.abstract import Const, Number, TensorLike
+from dy2st.runtime.tracer.values.container_classes import fill, library_kind
+from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute
+from dy2st.runtime.tracer.values.sentinels import Key
+from dy2st.runtime.tracer.values.unbound import Undefined
+
+
+def are_bare(writes: Sequence[Any]) -> bool:
+    """Say whether `write_arrays` can do the writes: of constants, numbers, tensors without a gradient of their own."""
+    return all(
+        isinstance(template, (Const, Number)) or (isinstance(template, TensorLike) and template.stop_gradient)
+        for _, _, template in writes
+    )
+
+
+def write_arrays(
+    writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any]
+) -> None:
+    """Do what `write_back` does with arrays that nobody has made tensors of: a step of training has many of them."""
+    targets = [  # before an attribute is bound anew
+        owner if type(owner) is Tensor else target(owner, leaves, containers) for _, owner, _ in writes
+    ]
+    rest = iter(values)
+    for (key, _, template), written in zip(writes, targets, strict=True):
+        if type(template) is Const:
+            commit(key, written, template.object)
+            continue
+        kind, value = key[0], next(rest)
+        if kind == "data" and written._version is None:
+            written._payload = value
+        elif kind == "data":
+            write_array(written, value)
+        elif kind == "grad_sum" and written._grad is not None:
+            accumulate_leaf(written, value, set())
+        else:
+            commit(key, written, value if isinstance(value, (bool, int, float)) else Tensor(value))
+
+
+def write_back(
+    writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any], shared: Shared
+) -> None:
+    """Write what a run left to the real objects."""
+    rest = iter(values)
+    targets = [target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
+    for (key, _, template), written in zip(writes, targets, strict=True):
+        commit(key, written, restore(rest, template, shared))
+
+
+def target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
+    """Return the object that a write goes to in this call."""
+    if isinstance(owner, ArgumentSlot):
+        return owner.of(leaves, containers)
+    return owner.fetch() if isinstance(owner, StateSlot) else owner
+
+
+def commit(key: Key, owner: Any, value: Any) -> None:
+    """Write what a run left under a key of the write log into the real object."""
+    kind = key[0]
+    if isinstance(value, Undefined):
+        if kind == "attr" and key[2] in attributes(owner):
+            if isinstance(owner, type):
+                delattr(owner, key[2])
+            else:
+                drop_attribute(owner, key[2])
+        return
+    if kind == "data":
+        _write_elements(owner, value)
+    elif kind == "grad":
+        owner._grad = value
+    elif kind == "grad_sum":
+        if value is not None:
+            if owner._grad is None:
+                owner._grad = value
+            else:
+                accumulate_leaf(owner, value._payload, set())
+    elif kind == "attr":
+        _bind(owner, key[2], value)
+    elif kind == "rng":
+        default_generator().go_on_at(value)
+    elif kind == "cell":
+        owner.cell_contents = value
+    elif kind == "global":
+        owner[key[2]] = value
+    elif kind == "seed":
+        default_generator().seed = value
+    elif kind == "tail":
+        list.extend(owner, value)
+    else:
+        fill(owner, value)
+
+
+def _bind(owner: Any, name: str, value: Any) -> None:
+    """Bind an attribute; a `__setattr__` of the user's has run in the trace, and its effects are writes as well."""
+    if isinstance(owner, type) or users_function(type(owner), "__setattr__") is None:
+        setattr(owner, name, value)
+    else:
+        base: Any = library_kind(type(owner))
+        base.__setattr__(owner, name, value)
+
+
+def _write_elements(tensor: Tensor, new: Tensor) -> None:
+    """Give a tensor new elements; views of it see them."""
+    write_array(tensor, new._payload)
+    leaf = tensor._node is None and not tensor.stop_gradient
+    if not new.stop_gradient and not leaf:
+        tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False
+
+
+def write_array(tensor: Tensor, array: Any) -> None:
+    """Give a tensor the elements of an array; in place where views of it have to see them."""
+    if tensor._version is None:
+        tensor._payload = array
+    else:
+        if array is not tensor._payload:
+            tensor._payload[...] = array
+        tensor._version.overwrite()

@@ -1,0 +1,212 @@
+"""Templates as JSON for files: how an output, or something that was written, is made of a Program's results.
+
+    {"tensor": ["float32[N, 4]", false]}    a tensor of this type, and whether no gradient flows into it
+    {"number": "int"}                       a Python number that the run gives
+    {"const": 3}  {"float": "nan"}  {"dtype": "float32"}    the same every time
+    {"list": [t, ...]}  {"tuple": [t, ...]}  {"dict": [[key, t], ...]}
+    {"new_list": t}  {"list_of": t}         a list that a branch or loop made; its elements
+    {"one_of": [t, ...]}  {"unset": "y"}    one of several things; number 0 is "not assigned"
+
+A named tuple is kept as a tuple: its class is code, and a file holds data only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dy2st.dtypes import DType
+from dy2st.errors import FileFormatError, ProgramSyntaxError
+from dy2st.ir.type_text import DTYPES, parse_type, print_type
+from dy2st.ir.types import TensorType
+from dy2st.runtime.tracer.values.abstract import (
+    Const,
+    Items,
+    ListOf,
+    NewList,
+    Number,
+    OneOf,
+    Template,
+    TensorLike,
+    Unset,
+)
+
+MAX_DEPTH = 100
+CONTAINERS = {"list": list, "tuple": tuple}
+SAVEABLE = "tensors, numbers, strings, None, dtypes and lists, tuples and dicts of them can"
+
+Json = Any
+
+
+class NotSaveable(TypeError):
+    """A Python object that has no place in a file."""
+
+
+def constant_to_json(x: Any, what: str) -> Json:
+    """Return a constant as JSON; NotSaveable names `what` holds something that is no plain value."""
+    if x is None or type(x) in (bool, int, str):
+        return {"const": x}
+    if type(x) is float:
+        return {"const": x} if math.isfinite(x) else {"float": repr(x)}
+    if isinstance(x, DType):
+        return {"dtype": x.name}
+    if type(x) is list or isinstance(x, tuple):
+        kind = "list" if type(x) is list else "tuple"
+        return {kind: [constant_to_json(item, what) for item in x]}
+    if type(x) is dict:
+        return {"dict": [[_key(k, what), constant_to_json(item, what)] for k, item in x.items()]}
+    raise NotSaveable(f"{what} holds an object of type {type(x).__name__}, which cannot be saved: {SAVEABLE}")
+
+
+def constant_from_json(data: Json, where: str) -> Any:
+    """Return the constant that `constant_to_json` wrote; FileFormatError when it wrote none."""
+    found = template_from_json(data, where)
+    try:
+        return _constant(found)
+    except TypeError:
+        raise FileFormatError(f"{where}: a constant is expected, not {data!r:.60}") from None
+
+
+def _constant(t: Template) -> Any:
+    if isinstance(t, Const):
+        return t.object
+    if isinstance(t, Items):
+        items = [_constant(item) for item in t.items]
+        return dict(zip(t.keys, items, strict=True)) if t.keys is not None else t.kind(items)
+    raise TypeError("not a constant")
+
+
+def template_to_json(t: Template, what: str) -> Json:
+    """Return a template as JSON; `what` names the whole for NotSaveable ("the output")."""
+    if isinstance(t, TensorLike):
+        return {"tensor": [print_type(t.type), t.stop_gradient]}
+    if isinstance(t, Number):
+        return {"number": t.kind}
+    if isinstance(t, Const):
+        return constant_to_json(t.object, what)
+    if isinstance(t, Items) and t.keys is not None:
+        return {"dict": [[_key(k, what), template_to_json(i, what)] for k, i in zip(t.keys, t.items, strict=True)]}
+    if isinstance(t, Items) and issubclass(t.kind, (set, frozenset)):
+        raise NotSaveable(f"{what} holds an object of type {t.kind.__name__}, which cannot be saved: {SAVEABLE}")
+    if isinstance(t, Items):
+        kind = "tuple" if issubclass(t.kind, tuple) else "list"
+        return {kind: [template_to_json(i, what) for i in t.items]}
+    if isinstance(t, NewList):
+        return {"new_list": template_to_json(t.content, what)}
+    if isinstance(t, ListOf):
+        return {"list_of": template_to_json(t.element, what)}
+    if isinstance(t, Unset):
+        return {"unset": t.name}
+    if not isinstance(t, OneOf):
+        raise NotSaveable(f"{what} holds an object that forward makes, which cannot be saved: {SAVEABLE}")
+    return {"one_of": [template_to_json(a, what) for a in t.alternatives]}
+
+
+def _key(key: Any, what: str) -> Any:
+    if key is None or type(key) in (bool, int, str):
+        return key
+    raise NotSaveable(
+        f"{what} has a dict with a key of type {type(key).__name__}; only strings, ints and bools can be saved"
+    )
+
+
+def template_from_json(data: Json, where: str, depth: int = 0) -> Template:
+    """Return the template that `template_to_json` wrote; FileFormatError says where the data are none."""
+    if depth > MAX_DEPTH:
+        raise FileFormatError(f"{where}: nested more than {MAX_DEPTH} deep")
+    if type(data) is not dict or len(data) != 1:
+        raise FileFormatError(f"{where}: an object with one key is expected, not {data!r:.60}")
+    ((kind, content),) = data.items()
+    read = _READERS.get(kind)
+    if read is None:
+        raise FileFormatError(f"{where}: {kind!r:.60} is no kind of template")
+    return read(content, where, depth)
+
+
+def _read_tensor(content: Json, where: str, depth: int) -> Template:
+    if type(content) is not list or len(content) != 2 or type(content[0]) is not str or type(content[1]) is not bool:
+        raise FileFormatError(f"{where}: a tensor is a type and whether it stops gradients")
+    try:
+        found = parse_type(content[0])
+    except ProgramSyntaxError as error:
+        raise FileFormatError(f"{where}: {str(error).splitlines()[0]}") from error
+    if not isinstance(found, TensorType):
+        raise FileFormatError(f"{where}: {content[0]!r:.60} is no type of a tensor")
+    return TensorLike(found, content[1])
+
+
+def _read_number(content: Json, where: str, depth: int) -> Template:
+    if content not in ("int", "float", "bool"):
+        raise FileFormatError(f"{where}: {content!r:.60} is no kind of number")
+    return Number(content)
+
+
+def _read_const(content: Json, where: str, depth: int) -> Template:
+    if content is not None and type(content) not in (bool, int, float, str):
+        raise FileFormatError(f"{where}: {content!r:.60} is no constant")
+    return Const(content)
+
+
+def _read_float(content: Json, where: str, depth: int) -> Template:
+    if content not in ("nan", "inf", "-inf"):
+        raise FileFormatError(f"{where}: {content!r:.60} is not nan, inf or -inf")
+    return Const(float(content))
+
+
+def _read_dtype(content: Json, where: str, depth: int) -> Template:
+    if type(content) is not str or content not in DTYPES:
+        raise FileFormatError(f"{where}: {content!r:.60} is no dtype")
+    return Const(DTYPES[content])
+
+
+def _read_list(content: Json, where: str, depth: int) -> Template:
+    return Items(list, _items(content, where, depth))
+
+
+def _read_tuple(content: Json, where: str, depth: int) -> Template:
+    return Items(tuple, _items(content, where, depth))
+
+
+def _read_dict(content: Json, where: str, depth: int) -> Template:
+    pairs: list[Any] = content if type(content) is list else [None]
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or not (pair[0] is None or type(pair[0]) in (bool, int, str)):
+            raise FileFormatError(f"{where}: a dict is a list of pairs of a key and a template")
+    keys = tuple(pair[0] for pair in pairs)
+    if len(set(keys)) != len(keys):
+        raise FileFormatError(f"{where}: a dict has a key twice")
+    return Items(dict, _items([pair[1] for pair in pairs], where, depth), keys)
+
+
+def _read_new_list(content: Json, where: str, depth: int) -> Template:
+    return NewList(template_from_json(content, where, depth + 1))
+
+
+def _read_list_of(content: Json, where: str, depth: int) -> Template:
+    return ListOf(template_from_json(content, where, depth + 1))
+
+
+def _read_unset(content: Json, where: str, depth: int) -> Template:
+    if type(content) is not str:
+        raise FileFormatError(f"{where}: a name is expected, not {content!r:.60}")
+    return Unset(content)
+
+
+def _read_one_of(content: Json, where: str, depth: int) -> Template:
+    found = OneOf(_items(content, where, depth))
+    if len(found.alternatives) < 2 or not isinstance(found.alternatives[0], Unset):
+        raise FileFormatError(f"{where}: the first of several alternatives is 'unset'")
+    return found
+
+
+def _items(content: Json, where: str, depth: int) -> tuple[Template, ...]:
+    if type(content) is not list:
+        raise FileFormatError(f"{where}: a list is expected, not {content!r:.60}")
+    return tuple(template_from_json(item, where, depth + 1) for item in content)
+
+
+_READERS = {
+    "tensor": _read_tensor, "number": _read_number, "const": _read_const, "float": _read_float, "dtype": _read_dtype,
+    "list": _read_list, "tuple": _read_tuple, "dict": _read_dict, "new_list": _read_new_list, "list_of": _read_list_of,
+    "unset": _read_unset, "one_of": _read_one_of,
+}  # fmt: skip

@@ -1,0 +1,289 @@
+"""What a run gives back: Python objects made from the values that a Program returns."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from dy2st.dtypes import DType
+from dy2st.errors import StructureError
+from dy2st.formatting import render
+from dy2st.ir.builder import Builder
+from dy2st.ir.program import Program, Value
+from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
+from dy2st.jit.tracing.output_sharing import Sharing
+from dy2st.naming import is_plain_module
+from dy2st.runtime.eager.shape_list import Extents
+from dy2st.runtime.eager.tape.node import call, freed
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.effects.union_cast import names
+from dy2st.runtime.tracer.loops.generators import Pushed
+from dy2st.runtime.tracer.values.abstract import (
+    After,
+    Again,
+    Const,
+    Given,
+    Items,
+    ListOf,
+    Made,
+    NewList,
+    NewObject,
+    Number,
+    OneOf,
+    Template,
+    TensorLike,
+    TextOf,
+    Unset,
+    refuse_attributes,
+    template_of,
+    types_of,
+)
+from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, is_of_users_class, put_part
+from dy2st.runtime.tracer.values.sentinels import MISSING
+from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
+from dy2st.runtime.tracer.values.symbolic_iterator import TracedIterator, is_own
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.union import SymbolicList, Variant
+
+MAPPINGS = (OrderedDict, Counter, defaultdict)
+LIKE_BUILTINS = (*CONTAINERS, *MAPPINGS, Extents)
+PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
+
+
+def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Template:
+    """Return the template of something that leaves the Program: containers made in the trace are taken apart.
+
+    What `sharing` has met before is that object again.
+    """
+    if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable, Pushed)):
+        raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
+    inner = functools.partial(output_template, trace, sharing=sharing)
+    if isinstance(x, tuple):
+        refuse_attributes(trace, x)
+        return Items(type(x), tuple(map(inner, x)))
+    if sharing is None and id(x) in trace.stand_in_objects:
+        raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
+    if sharing is not None and (found := sharing.known(x)) is not None:
+        return found
+    number = None if sharing is None or not sharing.is_made(x) else sharing.number(x)
+    if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
+        content, kind = trace.content(x), cast("Any", type(x))
+        if not isinstance(content, CONTAINERS):
+            made = written_template(trace, content, sharing)
+        elif isinstance(content, dict):
+            kind = cast("Any", functools.partial(kind, x.default_factory)) if isinstance(x, defaultdict) else kind
+            made = Items(kind, tuple(map(inner, content.values())), tuple(content))
+        else:
+            made = Items(kind, tuple(map(inner, content)))
+    elif id(x) in trace.made_objects or (is_of_users_class(x) and id(x) not in trace.external):
+        parts = trace.made_of(x)
+        items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
+        made = NewObject(type(x), tuple(parts), tuple(items))
+    else:
+        made = _constant(trace, x)
+        if sharing is not None and number is None:
+            return sharing.after(made, inner)
+    return made if number is None else Made(number, made)
+
+
+def _held(trace: Any, x: Any, sharing: Sharing | None) -> Template:
+    return NewList(written_template(trace, trace.content(x), sharing))
+
+
+def _constant(trace: Any, x: Any) -> Template:
+    found = template_of(trace, trace.rebound.outside(x) if type(x) is FunctionType else x)
+    names(found, lambda thing: _refuse_symbolic(trace, thing))
+    return found
+
+
+def _refuse_symbolic(trace: Any, x: Any) -> bool:
+    """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
+    known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made_objects
+    changed = isinstance(x, CONTAINERS) and trace.log.get(("items", id(x))) is not MISSING
+    if not known and type(x) not in CONTAINERS and (changed or _holds_symbolic(x)):
+        raise StructureError(
+            f"a {type(x).__name__} that holds tensors of the Program leaves the function",
+            hint="return the tensors, and make it of them outside",
+        )
+    return False
+
+
+def written_template(trace: Any, content: Any, sharing: Sharing | None = None) -> Template:
+    """Return the template of what a container holds in the end, or of elements written in place."""
+    inner = functools.partial(output_template, trace, sharing=sharing)
+    if isinstance(content, dict):
+        return Items(dict, tuple(map(inner, content.values())), tuple(content))
+    if isinstance(content, CONTAINERS):
+        return Items(next(k for k in CONTAINERS if isinstance(content, k)), tuple(map(inner, content)))
+    found = template_of(trace, content)
+    if sharing is None or not isinstance(content, (SymbolicList, Variant)):
+        return found
+    return sharing.after(found, inner)
+
+
+def _holds_symbolic(x: Any) -> bool:
+    """Say whether an object refers, over a few steps, to something that only a trace knows."""
+    if isinstance(x, type) and not is_plain_module(x.__module__):
+        return any(map(_is_of_trace, vars(x).values()))
+    if isinstance(x, PLAIN):
+        return False
+    seen: dict[int, Any] = {id(x): x}
+    level = [x]
+    for _ in range(5):
+        level = [i for i in gc.get_referents(*level) if id(i) not in seen and not isinstance(i, PLAIN)][:2000]
+        seen.update((id(i), i) for i in level)
+        if any(map(_is_of_trace, level)):
+            return True
+    return False
+
+
+def _is_of_trace(x: Any) -> bool:
+    return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x._payload, Value))
+
+
+class Shared:
+    """What one call makes under a number, and the containers that it was given."""
+
+    __slots__ = ("containers", "made")
+
+    def __init__(self, containers: Sequence[Any] = ()):
+        self.containers = containers
+        self.made: dict[int, Any] = {}
+
+
+NOTHING = Shared()
+
+
+def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any:
+    """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs."""
+    if isinstance(t, Const):
+        return t.object
+    if isinstance(t, Unset):
+        return Undefined(t.name)
+    if isinstance(t, TensorLike):
+        made = next(values)
+        if t.stop_gradient and not made.stop_gradient:
+            made.stop_gradient, made._node = True, None
+        return made
+    if isinstance(t, Number):
+        return next(values)
+    if isinstance(t, Items):
+        items = [restore(values, i, shared) for i in t.items]
+        if t.keys is not None:
+            pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
+            return pairs if t.kind is dict else t.kind(pairs)
+        is_tuple = isinstance(t.kind, type) and issubclass(t.kind, tuple)
+        return tuple.__new__(t.kind, items) if is_tuple else t.kind(items)
+    if isinstance(t, NewList):
+        return restore(values, t.content, shared)
+    if isinstance(t, NewObject):
+        return _fill(bare(t.kind), t, values, shared)
+    if isinstance(t, TextOf):
+        operands = [next(values) for _ in t.items]
+        return "".join(render(t.parts, tuple(getattr(v, "_payload", v) for v in operands)))
+    if isinstance(t, ListOf):
+        return _restore_list(next(values), t, shared)
+    if isinstance(t, OneOf):
+        return _restore_variant(next(values), t, shared)
+    return _restore_shared(values, t, shared)
+
+
+def _restore_shared(values: Iterator[Any], t: Template, shared: Shared) -> Any:
+    """Return what the call has as an object that is met at several places."""
+    if isinstance(t, Again):
+        return shared.made[t.number]
+    if isinstance(t, Given):
+        return shared.containers[t.index]
+    if isinstance(t, After):
+        for item in t.items:
+            restore(values, item, shared)
+        return restore(values, t.then, shared)
+    assert isinstance(t, Made)
+    inside = t.content
+    if isinstance(inside, NewObject):  # there before what is in it, which may lead to it
+        shared.made[t.number] = bare(inside.kind)
+        return _fill(shared.made[t.number], inside, values, shared)
+    if isinstance(inside, Items) and inside.kind in (list, dict, set, deque):
+        empty: Any = inside.kind()
+        shared.made[t.number] = empty
+        found = restore(values, inside, shared)
+        empty.update(found) if hasattr(empty, "update") else empty.extend(found)
+        return empty
+    shared.made[t.number] = restore(values, inside, shared)
+    return shared.made[t.number]
+
+
+def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: Shared) -> Any:
+    """Give an object its attributes."""
+    for name, item in zip(t.names, t.items, strict=True):
+        x = restore(values, item, shared)
+        if not isinstance(x, Undefined):
+            put_part(made, name, x)
+    return made
+
+
+def _restore_list(made: Tensor, t: ListOf, shared: Shared) -> list[Any]:
+    kind = types_of(t)[0]
+    assert isinstance(kind, ListType)
+    items = made._payload
+    if made._node is None:
+        return [_restore_packed(_tensor(x), kind.element, t.element, shared) for x in items]
+    if made._node.freed:
+        return [_restore_packed(freed(_tensor(x)), kind.element, t.element, shared) for x in items]
+    return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element, shared)
+            for i in range(len(items))]  # fmt: skip
+
+
+def _restore_variant(made: Tensor, t: OneOf, shared: Shared) -> Any:
+    kind = types_of(t)[0]
+    assert isinstance(kind, VariantType)
+    tag, payload = made._payload
+    if payload is None:
+        return restore(iter(()), t.alternatives[tag], shared)
+    inner = _tensor(payload) if made._node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]
+    return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
+
+
+def _restore_packed(made: Any, kind: Type, t: Template, shared: Shared) -> Any:
+    """Return the object of one packed value: a tuple value is taken apart."""
+    if not isinstance(kind, TupleType):
+        return restore(iter([made]), t, shared)
+    if made._node is None:
+        return restore(iter([_tensor(x) for x in made._payload.items]), t, shared)
+    return restore(iter(call(Tensor, _splitter(kind), [made], np)), t, shared)
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else Tensor(value)
+
+
+@lru_cache(maxsize=256)
+def _getter(kind: ListType) -> Compiled:
+    b = Builder()
+    b.block.results = [b.list_get(b.argument(kind), b.argument(INT))]
+    return Compiled(Program({"main": b.block}))
+
+
+@lru_cache(maxsize=256)
+def _unwrapper(kind: VariantType, tag: int) -> Compiled:
+    b = Builder()
+    b.block.results = [b.variant_get(b.argument(kind), tag=tag, message="")]
+    return Compiled(Program({"main": b.block}))
+
+
+@lru_cache(maxsize=256)
+def _splitter(kind: TupleType) -> Compiled:
+    b = Builder()
+    b.block.results = b.operation("tuple_get", [b.argument(kind)]).results
+    return Compiled(Program({"main": b.block}))

@@ -1,0 +1,408 @@
+"""One trace: a call of a user function that becomes a Program, with the guards under which that may run again."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.errors import Dy2stError, InvalidProgram, StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.context import current, replaced
+from dy2st.ir.program import Block, Program, Value
+from dy2st.ir.verifier import verify
+from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
+from dy2st.jit.tracing import code_log
+from dy2st.jit.tracing.conversion_cache import convert
+from dy2st.jit.tracing.created_parameters import MadeParameters
+from dy2st.jit.tracing.deferred_effects import Afterwards
+from dy2st.jit.tracing.escaping_values import leaving
+from dy2st.jit.tracing.external_reads import OutsideReads
+from dy2st.jit.tracing.output_sharing import Sharing
+from dy2st.jit.tracing.output_structure import output_template, written_template
+from dy2st.jit.tracing.output_views import ResultView, views_among
+from dy2st.jit.tracing.rebound_variables import Rebound
+from dy2st.jit.tracing.unsupported import refuse_generator
+from dy2st.records import field, record
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.access import boolean_ops
+from dy2st.runtime.tracer.builtins.calls import callable_for
+from dy2st.runtime.tracer.control_flow import conditional
+from dy2st.runtime.tracer.control_flow.assert_raise import Raised, emit_raise
+from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
+from dy2st.runtime.tracer.control_flow.recursion import Active, Recursion
+from dy2st.runtime.tracer.control_flow.try_except import functions_inside
+from dy2st.runtime.tracer.converted_code_api import HELPER
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.loops.loop_state_cache import Notes
+from dy2st.runtime.tracer.recording.gradient_history import Histories
+from dy2st.runtime.tracer.values.abstract import Template
+from dy2st.runtime.tracer.values.flatten import alternative, encode
+from dy2st.runtime.tracer.values.sentinels import Key
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.union import Variant
+from dy2st.transformers import is_converted_code
+
+
+@record
+class Traced:
+    """What tracing gives."""
+
+    program: Program
+    state: list[tuple[StateSlot | str, Tensor | None]]
+    """For each argument after the inputs: where its value comes from ("seed" and "draw" are the generator's)."""
+    output: Template
+    outputs: int
+    """How many results make up the output; the rest are writes."""
+    flows: tuple[int, ...]
+    """Results of the output, by number, through which gradients flow."""
+    seeded: tuple[int, ...]
+    """Results that have a cotangent: those of `flows` that the call does not make views, and what such views show."""
+    writes: list[tuple[Key, Any, Template]]
+    guards: list[Any]
+    notes: list[str] = field(default_factory=list[str])
+    raised: list[Raised] = field(default_factory=list[Raised])
+    """Exceptions that the Program raises under a label."""
+    grad_free: tuple[int, ...] = ()
+    """The arguments, by number, that the Program takes to have no gradient before the call."""
+    unhooked: tuple[int, ...] = ()
+    """The arguments and tensors of the state, by number, that must have no hooks."""
+    failed: Raised | None = None
+    """What the function raised on every path, after effects or writes of every call; the output has its values."""
+    actions: Sequence[Callable[[], None]] = ()
+    """What each call does at its end."""
+    views: tuple[ResultView, ...] = ()
+    """Results that are an input or a view of one: not a copy of it."""
+    outside: dict[int, Any] = field(default_factory=dict[int, Any])
+    """Containers and objects that were met outside, by id."""
+    freed: tuple[int, ...] = ()
+    """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
+
+    @property
+    def _written(self) -> list[Any]:
+        """The owners of the elements that a run writes."""
+        writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
+        return [owner for key, owner, _ in writes if key[0] == "data"]
+
+    @property
+    def _changed(self) -> list[Any]:
+        """The containers and objects of which a run writes items or attributes."""
+        writes = [w for group in (self.writes, *(r.writes for r in self.raised)) for w in group]
+        return [owner for key, owner, _ in writes if key[0] in ("items", "attr", "tail")]
+
+    @property
+    def changed_outside(self) -> frozenset[int]:
+        """The containers and objects from outside, by id, that a run changes."""
+        return frozenset(map(id, self._changed)) & self.outside.keys()
+
+    @property
+    def changed_containers(self) -> tuple[int, ...]:
+        """The containers and objects among the arguments, by number, that a run changes."""
+        changed = {o.index for o in self._changed if isinstance(o, ArgumentSlot) and o.kind == "container"}
+        return tuple(sorted(changed))
+
+    @property
+    def written_leaves(self) -> set[int]:
+        """The arguments, by number, whose elements a run writes."""
+        return {o.index for o in self._written if isinstance(o, ArgumentSlot) and o.kind == "leaf"}
+
+    @property
+    def written_state(self) -> list[int]:
+        """The tensors from outside, by their numbers in `state`, whose elements a run writes."""
+        owners = {id(owner) for owner in self._written}
+        found = enumerate(self.state)
+        return [i for i, (slot, t) in found if t is not None and not owners.isdisjoint((id(slot), id(t)))]
+
+
+class Trace(OutsideReads, Afterwards, MadeParameters):
+    """Trace a function; converted functions that it calls become part of the Program."""
+
+    of_function = True
+
+    def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset(), notes: Notes | None = None) -> None:
+        super().__init__(Builder(), open_state)
+        self.loop_notes = notes or self.loop_notes
+        self.rebound = Rebound(self)
+        self.moved: set[int] = set()
+        self.parameters: list[tuple[Parameter, tuple[int, int]]] = []
+        self.notes: list[str] = []
+        self.raised: list[Raised] = []
+        self.active: list[Active] = []
+        self.recursions: list[Recursion] = []
+        self.functions: dict[str, Block] = {}
+        """Functions of the Program beside its entry."""
+        self.views: dict[Value, Tensor] = {}
+        """Which view a value was taken of, most lately."""
+        self.filters = warnings.filters
+        """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
+        self.defaults: set[int] = set()
+        """The defaults of the traced function's parameters, by id."""
+        self.by_value = False
+        """Whether what leaves is told by value alone: a file knows no objects of the caller's."""
+        self.root.functions = self.functions
+
+    def value_of(self, t: Tensor) -> Value:
+        """Return the value that a tensor has here."""
+        value = super().value_of(t)
+        if t._view is not None:
+            self.views[value] = t
+        return value
+
+    def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
+        """Remember what was read of a real object, as it will be where each call changes it at its end only."""
+        steps = () if isinstance(value, types.MethodType) else self.behind(owner)
+        if steps:
+            owner = owner.after(steps)
+            value = getattr(owner, name)
+        return super().note_attribute(owner, name, value)
+
+    # ---- calls -----------------------------------------------------------------------------------------------------
+    def callable(self, f: Any) -> Callable[..., Any]:
+        """Return what to call in place of `f`."""
+        return callable_for(self, f)
+
+    def if_exp(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """Return a conditional expression's value."""
+        return HELPER.if_exp(test, then, orelse)
+
+    def item_of(self, x: Any, i: Any) -> Any:
+        """Return `x[i]`."""
+        return HELPER.item(x, i)
+
+    def attribute_of(self, x: Any, name: str) -> Any:
+        """Return `x.name`."""
+        return HELPER.attr(x, name)
+
+    def compared(self, a: Any, sign: str, b: Any) -> Any:
+        """Return what a comparison gives."""
+        return boolean_ops.compare_one(self, a, sign, b)
+
+    def negated(self, x: Any) -> Any:
+        """Return `not x`."""
+        return boolean_ops.not_(self, x)
+
+    def set_seed(self, seed: int) -> bool:
+        """Seed the generator when the Program runs."""
+        self.log.set(("seed",), None, Scalar(self.builder.scalar(seed)))
+        self.log.set(("rng",), None, Scalar(self.builder.scalar(0)))
+        return True
+
+    def wants_gradients(self) -> bool:
+        """Say whether gradients are being recorded."""
+        return current().grad
+
+    def raise_later(self, error: BaseException) -> None:
+        """Record that `error` is raised where the Program comes to this point."""
+        emit_raise(self, error)
+
+    def keep_raised(self, raised: Raised) -> int:
+        """Keep an exception that the Program raises; return its label."""
+        self.raised.append(raised)
+        return len(self.raised) - 1
+
+    def has_written(self) -> bool:
+        """Say whether a run that raises here would leave something written."""
+        return not functions_inside(self) and (any(self.log.overlays) or self.rebound.is_rebound())
+
+    def write_back(self, raised: Raised) -> list[Value]:
+        """Note what has been written where an exception is raised; return the values of it."""
+        if functions_inside(self):
+            return []
+        self.leaving()
+        with self.log.fork({}):
+            self.rebound.write()
+            keys = dict.fromkeys(key for overlay in self.log.overlays for key in overlay)
+            sharing = Sharing(self)
+            sharing.tensors = None
+            writes, values = self.written({key: self.log.get(key) for key in keys}, sharing)
+            raised.writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
+            raised.actions = self.actions()
+        return values
+
+    def written(
+        self, entries: dict[Key, Any], sharing: Sharing | None
+    ) -> tuple[list[tuple[Key, Any, Template]], list[Value]]:
+        """Return what a run writes to real objects, and the values that it makes that of."""
+        writes: list[tuple[Key, Any, Template]] = []
+        values: list[Value] = []
+        for key, value in sorted(entries.items(), key=lambda entry: entry[0][0] == "tail"):  # after the items
+            if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
+                continue
+            if key[1:] and key[1] in self.made_objects:
+                continue
+            owner = self.log.owner(key)
+            if isinstance(owner, Variant) or key[0] == "done" or (key[0] == "data" and self.is_own(owner)):
+                continue
+            owner = self.arguments.get(id(owner), owner)
+            if key[0] in ("data", "grad"):  # the tensor that stands there in each call
+                owner = self.sources.get(id(owner), owner)
+            if key[0] == "data" and _is_leaf(self.log.owner(key)):
+                value = self.wrap(self.detached(self.value_of(value)))
+            if key[0] == "grad" and key[1] in self.summed:
+                key = ("grad_sum", key[1])
+            whole = key[0] in ("attr", "tail", "cell", "global")
+            if sharing is None and (whole or isinstance(value, Variant)):
+                value = leaving(self, value)
+            shape = output_template(self, value, sharing) if whole else written_template(self, value, sharing)
+            writes.append((key, owner, shape))
+            values += encode(self, value, shape)
+        return writes, values
+
+    def is_own(self, t: Any) -> bool:
+        """Say whether a tensor was made in this trace, so that nobody outside sees what is written to it."""
+        own = isinstance(t, Tensor) and isinstance(t._payload, Value)
+        return own and id(t) not in self.arguments and id(t) not in self.sources
+
+    def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the converted form of a function or method; itself where it is not the user's.
+
+        A function that cannot be converted is never traced as it is: what it wrote would be written while tracing.
+        """
+        if isinstance(function, types.MethodType):
+            return types.MethodType(self.convert(function.__func__), function.__self__)
+        inner = getattr(function, "__dy2st_function__", None)
+        if inner is not None:
+            return self.convert(inner)
+        if not isinstance(function, types.FunctionType):
+            return function
+        if is_converted_code(function.__code__):  # this trace made it, or an earlier one
+            is_old = self.rebound.is_from_outside(function)
+            return self.rebound.of_trace(function, function) if is_old else function
+        if getattr(function, "__dy2st_not_to_static__", False):
+            return function
+        if (function.__module__ or "").startswith("dy2st.") and not getattr(function, "__dy2st_convert__", False):
+            return function
+        made = convert(function)
+        code_log.converted(made)
+        self.note_function(function)
+        return self.rebound.of_trace(function, made.make(HELPER))
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
+    def finish(self, inputs: Sequence[Value], output: Any, error: Exception | None = None) -> Traced:
+        """Close the Program over what the function returned (or raised) and what was written."""
+        if self.refused is not None:
+            raise self.refused
+        sharing = None if self.by_value else Sharing(self)
+        output = self._settled(output)
+        output = leaving(self, output) if sharing is None else output
+        self._check_stand_ins()
+        self.refuse_passing(self.slots)
+        self.rebound.write()
+        template = output_template(self, output, sharing)
+        thrown = None if error is None else Raised.of(self, error)
+        results = encode(self, output, template) if thrown is None else thrown[1]
+        count = len(results)
+        if sharing is not None:
+            sharing.tensors = None
+        writes, values = self.written(dict(self.log.overlays[0]), sharing)
+        block = self.root.block
+        order = [*inputs, *(v for _, v, _ in self.slots.values())]
+        block.arguments[:] = order
+        views, operands = views_among(self, results, writes, values, order, self.views)
+        every = [*results, *values, *operands]
+        block.results = list(map(self.root.use, every))
+        shown = {view.result for view in views}
+        histories = Histories(block, self.needs, self.freed)
+        open_ones = [not histories.has_none(v) for v in every]
+        flows = [i for i, has in enumerate(open_ones) if has and (i < count or i >= count + len(values))]
+        seeded = tuple(i for i in flows if i not in shown)
+        program = Program({"main": block, **self.functions})
+        self._check(program)
+        if sharing is not None:
+            template = sharing.finished(template)
+            writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
+        return Traced(
+            program,
+            [(slot, t) for slot, _, t in self.slots.values()],
+            template,
+            count,
+            tuple(i for i in flows if i < count),
+            seeded,
+            writes,
+            list(self.guards.values()),
+            self.notes,
+            self.raised,
+            tuple(sorted(self.grad_free)),
+            self._unhooked(len(inputs)),
+            None if thrown is None else thrown[0],
+            self.actions(),
+            views,
+            self._met_outside(),
+            tuple(i for i in seeded if histories.is_freed(every[i])),
+        )
+
+    def _unhooked(self, inputs: int) -> tuple[int, ...]:
+        arguments = [slot.index for i, slot in self.arguments.items() if i in self.unhooked and slot.kind == "leaf"]
+        return (*sorted(arguments), *(inputs + k for k, i in enumerate(self.slots) if i in self.unhooked))
+
+    def _met_outside(self) -> dict[int, Any]:
+        """Return the containers and objects that were met outside; a default of the function itself is an argument."""
+        found = {i: x for i, x in self.external.items() if isinstance(x, CONTAINERS) or is_plain_object(x)}
+        return {i: x for i, x in found.items() if i not in self.defaults}
+
+    def _check(self, program: Program) -> None:
+        """Refuse a Program with a `try` in which a value of the first trace of its body was kept somewhere."""
+        if not any(o.name == "try" for function in program.functions.values() for o in function.walk()):
+            return
+        try:
+            verify(program)
+        except InvalidProgram as error:
+            raise StructureError(f"a `try` keeps a value of a trace of its body that was given up: {error}") from error
+
+    def _check_stand_ins(self) -> None:
+        """Refuse a Program for which an object among the arguments was changed behind the back of the trace."""
+        for x, before in self.stand_in_objects.values():
+            now = vars(x)
+            if now.keys() != before.keys() or any(now[k] is not v for k, v in before.items()):
+                raise StructureError(f"an argument (a {type(x).__name__}) is changed by code that is not converted")
+
+    def did_something(self) -> bool:
+        """Say whether a call does more than to compute: an effect, or a write."""
+        self.rebound.write()
+        return bool(self.log.overlays[0]) or any(o.op.effect or o.name == "raise" for o in self.root.block.walk())
+
+    def _settled(self, output: Any) -> Any:
+        """Return an output that is certainly set without its "unset" alternative."""
+        if isinstance(output, Variant) and len(output.alternatives) == 2:
+            return alternative(self, output, 1)
+        if isinstance(output, tuple) and type(output) is tuple:
+            return tuple(self._settled(x) for x in output)
+        return output
+
+
+def _is_leaf(t: Any) -> bool:
+    """Say whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
+    return not isinstance(t._payload, Value) and t._node is None and not t.stop_gradient
+
+
+def trace(
+    function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]], made: Trace
+) -> Traced:
+    """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
+    refuse_generator(function)
+    inner = getattr(function, "__func__", function)
+    defaults = [*(getattr(inner, "__defaults__", None) or ()), *(getattr(inner, "__kwdefaults__", None) or {}).values()]
+    made.defaults = set(map(id, defaults))
+    inputs, args, keywords = make_inputs(made)
+    made.outermost = made.bottom = sys._getframe()
+    with replaced(trace=made, grad=current().grad):
+        try:
+            output = callable_for(made, function)(*args, **keywords)
+        except conditional.Diverged:  # every path raises: the Program does
+            return made.finish(inputs, None)
+        except Dy2stError:
+            raise
+        except Exception as error:
+            refuse_fault(error)
+            if not made.did_something():
+                raise
+            return made.finish(inputs, None, error)
+        finally:
+            made.take_back()
+            made.outermost = made.bottom = None
+            made.callers = None, None, ()
+        return made.finish(inputs, output)

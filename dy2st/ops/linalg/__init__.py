@@ -1,0 +1,1 @@
+"""Products, decompositions, solvers and transforms of matrices."""

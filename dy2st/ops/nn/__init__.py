@@ -1,0 +1,1 @@
+"""Convolution, pooling, attention and beam search."""

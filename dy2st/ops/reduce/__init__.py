@@ -1,0 +1,1 @@
+"""Ops along an axis: reductions, scans, sorting, softmax, norms and losses."""

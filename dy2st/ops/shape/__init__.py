@@ -1,0 +1,1 @@
+"""Making tensors and moving elements: creation, random bits, joining, splitting, padding."""

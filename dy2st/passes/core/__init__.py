@@ -1,0 +1,1 @@
+"""What passes are made of: the base class, rewriting, effects of operations. No pass."""

@@ -1,0 +1,1 @@
+"""Passes on loops: what moves out of them, what they carry, what is computed again."""

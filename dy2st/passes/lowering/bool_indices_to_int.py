@@ -1,0 +1,55 @@
+"""Make ints of bools that say a place in a list or a tensor, as Python does: `items[flag]` is item 0 or 1.
+
+Before                                              After
+    %y: float32[] = list_get(%l, %flag)                 %i: int = scalar_int(%flag)
+                                                        %y: float32[] = list_get(%l, %i)
+
+Native code has bools and ints in registers of different widths, and all that reads places reads ints.
+"""
+
+from __future__ import annotations
+
+from dy2st.ir.opdef import lookup
+from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ir.types import INT, ScalarType
+from dy2st.passes.core.base import Pass, each_block
+
+_PLACES = {
+    **dict.fromkeys(("list_get", "list_set", "list_insert", "list_pop", "list_index", "list_popped"), slice(1, 2)),
+    "list_bounds": slice(1, 3),
+    **dict.fromkeys(("index", "index_last"), slice(1, None)),
+    **dict.fromkeys(("index_set", "index_add"), slice(2, None)),
+}
+"""The operands of an op that are places, as far as they are numbers."""
+
+
+class PlacesAsInts(Pass):
+    """Give ops that take places ints."""
+
+    name = "places_as_ints"
+
+    def apply(self, program: Program) -> bool:
+        return each_block(program, _change)
+
+
+def _change(block: Block) -> bool:
+    made: dict[Value, Operation] = {}
+    operations: list[Operation] = []
+    for operation in block.operations:
+        places = _PLACES.get(operation.op.name, slice(0, 0))
+        for i in range(len(operation.operands))[places]:
+            value = operation.operands[i]
+            if isinstance(value.type, ScalarType) and value.type.kind == "bool":
+                if value not in made:
+                    made[value] = _as_int(value, block, operation)
+                    operations.append(made[value])
+                operation.operands[i] = made[value].results[0]
+        operations.append(operation)
+    block.operations = operations
+    return bool(made)
+
+
+def _as_int(value: Value, block: Block, near: Operation) -> Operation:
+    made = Operation(lookup("scalar_int"), [value], {}, [], near.location)
+    made.results.append(Value(INT, block, made))
+    return made

@@ -1,0 +1,136 @@
+"""What is made once and kept: machine code with what it is handed, by what it was made from.
+
+The key of a product is a recipe, such as the fingerprint of a Program, together with all that decides what is made of
+it (environment_key.py). So a later process that has the recipe makes no text, and does not need LLVM.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dy2st.records import field, record
+from dy2st.runtime.aot_cache import disk_cache
+from dy2st.runtime.aot_cache.code_image import Binary, Image
+from dy2st.runtime.aot_cache.environment_key import identity
+
+_MOST_BYTES = 64 * 2**20
+"""Larger products are made anew: reading them takes longer than what they save."""
+
+
+@record
+class _State:
+    """Whether this process has made the code of a Program."""
+
+    has_made: bool = False
+
+
+_state = _State()
+
+
+@record(frozen=True)
+class Product:
+    """Machine code, what there is to say of it, and the arrays that it reads."""
+
+    binary: Binary
+    notes: dict[str, Any] = field(default_factory=dict[str, Any])
+    arrays: Sequence[np.ndarray[Any, Any]] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the product as it stands in a file."""
+        binary, image = self.binary, None
+        if isinstance(binary, Image):
+            image = [binary.writable, binary.symbols, binary.slots, binary.addresses]
+        parts = [binary.content] if isinstance(binary, Image) else list(binary)
+        arrays = [[a.dtype.str, a.shape] for a in self.arrays]
+        header = {"image": image, "parts": [len(p) for p in parts], "arrays": arrays, "notes": self.notes}
+        text = json.dumps(header).encode()
+        return b"".join([len(text).to_bytes(8, "little"), text, *parts, *(a.tobytes() for a in self.arrays)])
+
+
+def from_bytes(data: bytes) -> Product:
+    """Return a product from what `to_bytes` gave; ValueError, KeyError or TypeError for anything else."""
+    at = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:at])
+    parts: list[bytes] = []
+    for size in header["parts"]:
+        parts.append(_slice(data, at, size))
+        at += size
+    arrays: list[np.ndarray[Any, Any]] = []
+    for name, shape in header["arrays"]:
+        dtype = np.dtype(name)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        arrays.append(np.frombuffer(_slice(data, at, size), dtype).reshape(shape).copy())
+        at += size
+    if header["image"] is None:
+        return Product(parts, header["notes"], arrays)
+    writable, symbols, slots, addresses = header["image"]
+    (content,) = parts
+    return Product(Image(content, writable, symbols, slots, [(a, b) for a, b in addresses]), header["notes"], arrays)
+
+
+def _slice(data: bytes, at: int, size: int) -> bytes:
+    part = data[at : at + size]
+    if size < 0 or len(part) != size:
+        raise ValueError("the file ends before what it says that it holds")
+    return part
+
+
+def named_recipe(name: str) -> str:
+    """Return the recipe of a module that this package always writes in the same way."""
+    return f"module {name}"
+
+
+def is_kept(recipe: str) -> bool:
+    """Say whether there is a file for a recipe; what is in it is not looked at."""
+    return disk_cache.has(_key(recipe))
+
+
+def is_first() -> bool:
+    """Say whether no earlier process had kept what every Program calls, so that there was nothing else either."""
+    return _is_first(disk_cache.folder())
+
+
+def is_empty() -> bool:
+    """Say whether no Program's code can be kept: there was nothing when this process began, and it has made none."""
+    return is_first() and not _state.has_made
+
+
+def note_program() -> None:
+    """Note that this process has made a Program's code."""
+    _state.has_made = True
+
+
+@functools.cache
+def _is_first(_: str | None) -> bool:
+    return not is_kept(named_recipe("support"))
+
+
+def kept(recipe: str | None) -> Product | None:
+    """Return the product of a recipe; None where none is kept, or none that can be read."""
+    data = None if recipe is None else disk_cache.read(_key(recipe))
+    try:
+        return None if data is None else from_bytes(data)
+    except (ValueError, KeyError, TypeError):  # written by somebody else: it is made again
+        return None
+
+
+def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
+    """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be kept."""
+    found = kept(recipe)
+    if found is not None:
+        return found, True
+    product = make()
+    data = b"" if recipe is None else product.to_bytes()
+    if recipe is not None and len(data) <= _MOST_BYTES:
+        disk_cache.write(_key(recipe), data)
+    return product, False
+
+
+def _key(recipe: str) -> str:
+    return hashlib.sha256(f"{identity()}\0{recipe}".encode()).hexdigest()

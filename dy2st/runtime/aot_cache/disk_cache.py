@@ -1,0 +1,156 @@
+"""Files of machine code on disk, by the hash of what they were made from; any number of processes may share a folder.
+
+`DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. What is in
+it is run, so what others may have written is not used (trust.py). A file is written under another name and then
+renamed, and carries the hash of its key and content: one that is cut short, changed or swapped for another is made
+again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not used for longest go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import stat
+import time
+
+from dy2st.runtime.aot_cache import trust
+from dy2st.runtime.signal_delivery import go_on
+
+_DIGEST = 32
+_SUFFIX, _PART = ".o", ".part"
+_SIZE = 2**30
+_LOOK_EVERY = 512
+"""After how many files the size of the folder is looked at, by one process or another: looking at all takes time."""
+_FRESH = 3600.0
+"""Seconds within which a file that is read again is not marked as used once more."""
+_HALF_WRITTEN = 600.0
+"""After how many seconds a file that is not yet under its name was left behind: writing one takes some milliseconds."""
+_DIGITS = 19
+_written = itertools.count()
+
+
+def folder() -> str | None:
+    """Return the folder of the cache, None where there is to be none."""
+    chosen = os.environ.get("DY2ST_CACHE_DIR")
+    if chosen is not None:
+        return chosen or None
+    base = os.environ.get("XDG_CACHE_HOME")
+    home = os.path.expanduser("~")
+    if base or home != "~":
+        return os.path.join(base or os.path.join(home, ".cache"), "dy2st")
+    return None
+
+
+def most_bytes() -> int:
+    """Return how many bytes the folder is to have at most, and warn where `DY2ST_CACHE_SIZE` does not say it."""
+    text = os.environ.get("DY2ST_CACHE_SIZE", "").strip()
+    if text.isdecimal() and len(text) < _DIGITS:
+        return int(text)
+    if text:
+        trust.warn_once(f"DY2ST_CACHE_SIZE is a number of bytes, not {text!r:.60}: {_SIZE} are taken")
+    return _SIZE
+
+
+def has(key: str) -> bool:
+    """Say whether there is a file under a key; `read` may find that nobody can trust it."""
+    at = folder()
+    return at is not None and os.path.exists(os.path.join(at, key + _SUFFIX))
+
+
+def read(key: str) -> bytes | None:
+    """Return what was written under a key, None where there is nothing that can be trusted."""
+    at = _trusted()
+    if at is None:
+        return None
+    path = os.path.join(at, key + _SUFFIX)
+    try:
+        found = trust.content(path)
+    except OSError:
+        return None
+    if found is None:
+        return None
+    data, used = found
+    content = data[_DIGEST:]
+    if _digest(key, content) != data[:_DIGEST]:
+        return None
+    if not -_FRESH < time.time() - used < _FRESH:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+    return content
+
+
+def write(key: str, content: bytes) -> None:
+    """Keep content under a key. A folder that cannot be written to keeps nothing: the cache only saves time."""
+    go_on()
+    if len(content) + _DIGEST > trust.MOST_BYTES:
+        return
+    with contextlib.suppress(OSError):
+        at = folder()
+        if at is None:
+            return
+        os.makedirs(at, mode=0o700, exist_ok=True)
+        if _trusted() is None:
+            return
+        number = next(_written)
+        if not number:
+            _remove_left_over(at)
+        part = os.path.join(at, f"{key}.{os.getpid()}.{number}{_PART}")
+        try:
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(_digest(key, content) + content)
+            os.replace(part, os.path.join(at, key + _SUFFIX))
+        except BaseException:
+            os.unlink(part)
+            raise
+        if (number + os.getpid()) % _LOOK_EVERY == 0:
+            shrink(at, most_bytes())
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    """Return what a file begins with: one that was renamed, or copied over another, is told as one that is broken."""
+    return hashlib.sha256(key.encode() + content).digest()
+
+
+def shrink(at: str, most: int) -> None:
+    """Remove the files that were not used for longest, down to three quarters, where a folder has too many bytes."""
+    _remove_left_over(at)
+    found = [(said.st_mtime, said.st_size, path) for path, said in _files(at, _SUFFIX)]
+    total = sum(size for _, size, _ in found)
+    goal = most if total <= most else most * 3 // 4
+    for _, size, path in sorted(found):
+        if total <= goal:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        total -= size
+
+
+def _remove_left_over(at: str) -> None:
+    """Remove what processes that were killed left half written, and what is too large to be ours."""
+    for path, said in [*_files(at, _PART), *_files(at, _SUFFIX)]:
+        is_old_part = path.endswith(_PART) and time.time() - said.st_mtime > _HALF_WRITTEN
+        if is_old_part or said.st_size > trust.MOST_BYTES:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _files(at: str, suffix: str) -> list[tuple[str, os.stat_result]]:
+    """Return the files with a suffix, and what the system says of them; links, pipes and folders are none."""
+    found: list[tuple[str, os.stat_result]] = []
+    with os.scandir(at) as entries:
+        for entry in entries:
+            if entry.name.endswith(suffix):
+                with contextlib.suppress(OSError):  # another process has removed it
+                    said = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(said.st_mode):
+                        found.append((entry.path, said))
+    return found
+
+
+def _trusted() -> str | None:
+    """Return the folder where it is there and nobody else can have put something into it."""
+    at = folder()
+    return at if at is not None and trust.is_own_folder(at) else None

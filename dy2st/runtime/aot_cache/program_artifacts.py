@@ -1,0 +1,166 @@
+"""Programs that follow from another one, kept on disk: optimised ones, derivatives, versions for some extents.
+
+What is made of a Program depends on that Program and on this package alone, and takes as long as its trace did. A later
+process that has the same Program reads what was made of it (ir/packed.py), beside its native code (disk_cache.py).
+What was made knows from what and how (`made_as`), so what follows from it in turn is found without looking at it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import marshal
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dy2st.ir.fingerprint import fingerprint
+from dy2st.ir.packed import CannotPack, LateProgram, Places, numbered, pack, places_of, unpack
+from dy2st.ir.program import Block, Program
+from dy2st.runtime.aot_cache import disk_cache
+from dy2st.runtime.aot_cache import environment_key as identity
+from dy2st.runtime.signal_delivery import delivered, go_on
+
+Derived = tuple[Sequence[Program], Sequence[int]]
+_LEAST = 24
+"""Of Programs with fewer operations all is made in less time than it takes to read files."""
+_MOST_BYTES = 4 * 2**20
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError)
+_SOURCES = ("autodiff", "batching", "shapes.py", "dtypes.py", "records.py")
+"""What decides of derived Programs beside that which decides of native code."""
+
+
+def derived(source: Program, how: str, make: Callable[[], Program]) -> Program:
+    """Return the Program that `make` makes of `source`; `how` names what is done to it.
+
+    It is read where an earlier process has kept it, else made and kept; `source` may be changed afterwards.
+    """
+    (program,), _ = derivation(source, how, lambda: ([make()], ()))
+    return program
+
+
+def may_be_kept(source: Program, how: str) -> bool:
+    """Say whether an earlier process may have kept what `how` makes of `source`: it has, or could not."""
+    key = _key(source, how) if disk_cache.folder() is not None else None
+    return key is None or disk_cache.read(key) is not None
+
+
+def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
+    """Return the Programs that `make` makes of `source`, with numbers that belong to them, as `derived` does."""
+    return delivered(_derivation, source, how, make)
+
+
+def _derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
+    key = _key(source, how) if disk_cache.folder() is not None else None
+    if key is None:
+        made = make()
+        go_on()
+        return made
+    places = _places_of(source)
+    kept = _read(key, places)
+    made = make() if kept is None else kept
+    go_on()
+    for number, program in enumerate(made[0]):
+        program.made_as = f"{key} {number}" if program is not source else None
+    if kept is not None:
+        return kept
+    try:
+        packed = pack(*made, places())
+    except CannotPack:
+        return made
+    if len(packed) <= _MOST_BYTES:
+        disk_cache.write(key, packed)
+    return made
+
+
+def fingerprint_of(program: Program) -> str | None:
+    """Return the fingerprint of a Program; that of one which follows from another one is read where it was kept."""
+    if program.made_as is None or disk_cache.folder() is None:
+        return fingerprint(program)
+    key = _hash("fingerprint", program.made_as)
+    kept = disk_cache.read(key)
+    if kept is not None:
+        return kept.decode(errors="replace")
+    known = fingerprint(program)
+    if known is not None:
+        disk_cache.write(key, known.encode())
+    return known
+
+
+def _places_of(source: Program) -> Callable[[], Places]:
+    """Return what gives the places of a Program's operations; one that was kept is not read for that."""
+    if isinstance(source, LateProgram) and source.made_as is not None:
+        return source.places
+    places = places_of(source)
+    return lambda: places
+
+
+def answered(program: Program, question: str, ask: Callable[[], Any]) -> Any:
+    """Return what `ask` says of a Program that was kept or is kept now; an earlier process may have kept the answer.
+
+    An answer is what `marshal` writes: numbers, text, and tuples, lists and dicts of these.
+    """
+    if program.made_as is None or disk_cache.folder() is None:
+        return ask()
+    return delivered(_answered, _hash("answer", question, program.made_as), ask)
+
+
+def _answered(key: str, ask: Callable[[], Any]) -> Any:
+    kept = disk_cache.read(key)
+    if kept is not None:
+        with contextlib.suppress(*_UNREADABLE):
+            return marshal.loads(kept)
+    found = ask()
+    disk_cache.write(key, marshal.dumps(found))
+    return found
+
+
+def _read(key: str, places: Callable[[], Places]) -> Derived | None:
+    """Return what is kept under a key; None where there is nothing, or nothing that can be read."""
+    data = disk_cache.read(key)
+    try:
+        return None if data is None else unpack(data, places)
+    except _UNREADABLE:  # written by somebody else: it is made again
+        return None
+
+
+def _key(source: Program, how: str) -> str | None:
+    """Return a text that differs where other Programs follow; None where none is to be kept."""
+    if source.count < _LEAST:
+        return None
+    if source.made_as is not None:
+        return _hash(how, source.made_as)
+    known = fingerprint(source)
+    if known is None:
+        return None
+    places = places_of(source)
+    first = numbered(places)
+    pattern = [first[id(place)] for place in places]
+    names = [name for block in source.functions.values() for name in _names(block)]
+    return _hash(how, known, pattern, names)
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(repr((maker(), *parts)).encode()).hexdigest()
+
+
+def _names(block: Block) -> list[str | None]:
+    names = [value.name for value in block.arguments]
+    for operation in block.operations:
+        names += [value.name for value in operation.results]
+        for inner in operation.blocks:
+            names += _names(inner)
+    return names
+
+
+@functools.cache
+def _derivations() -> str:
+    package = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir)
+    state = identity.state_of(os.path.join(package, name) for name in _SOURCES)
+    return hashlib.sha256("\n".join(state).encode()).hexdigest()
+
+
+def maker() -> str:
+    """Return a text that differs where something else may be made of the same Program."""
+    return f"{identity.identity()} {_derivations()}"

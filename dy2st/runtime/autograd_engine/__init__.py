@@ -1,0 +1,4 @@
+"""Derivatives over the tape of eager mode: reverse, forward, Taylor, batched.
+
+Programs are differentiated in autodiff/.
+"""

@@ -1,0 +1,1 @@
+"""What a backend is asked for, and the backends, a folder each."""

@@ -1,0 +1,1 @@
+"""What all algorithms of convolution share: extents, columns, epilogues."""

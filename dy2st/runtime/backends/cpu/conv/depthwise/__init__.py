@@ -1,0 +1,1 @@
+"""Convolutions of one channel a group: forward and both gradients."""

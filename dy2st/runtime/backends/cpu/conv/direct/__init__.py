@@ -1,0 +1,1 @@
+"""Convolutions without a copy of windows: direct, interleaved batches, Winograd."""

@@ -1,0 +1,1 @@
+"""Convolutions as products of matrices: batched im2col and shifted windows."""

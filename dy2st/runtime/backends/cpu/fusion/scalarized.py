@@ -1,0 +1,56 @@
+"""Which operations are written on the registers of small tensors, element by element (ops/scalarized.py writes them).
+
+That is so where all tensors are small, or of rank 0, and nothing but their elements is left to the run.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers, is_small, known_extents
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import computes
+from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
+
+MOVES = frozenset(
+    {
+        *("index", "index_set", "transpose", "reshape", "squeeze", "expand_dims", "split", "concat", "stack"),
+        *("broadcast", "flip", "roll", "diagonal", "detach", "renew", "full"),
+    }
+)
+"""The ops that put elements elsewhere and compute nothing."""
+FILLED = ("zeros_like", "ones_like")
+
+
+def is_in_registers(operation: Operation) -> bool:
+    """Say whether an operation is written on registers, one an element."""
+    values = (*operation.operands, *operation.results)
+    if not any(is_small(v.type) for v in values) or not all(in_registers(v.type) for v in values):
+        return False
+    name = operation.op.name
+    if name in ("constant", "dim", *FILLED):
+        return True
+    if name in MOVES or name == "index_add":
+        return _is_known(operation)
+    if name == "item":
+        return math.prod(known_extents(tensor_type(operation.operands[0]))) == 1
+    if name in REDUCTIONS:
+        return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0
+    if name == "matmul":
+        return _is_known(operation) and not tensor_type(operation.operands[0]).dtype.is_bool
+    if not getattr(operation.op, "elementwise", False):
+        return False
+    shapes = {v.type.shape for v in values if isinstance(v.type, TensorType)}
+    return len(shapes) == 1 and not any(isinstance(v.type, ScalarType) for v in values) and computes(operation)
+
+
+def _is_known(operation: Operation) -> bool:
+    """Say whether the operation cannot raise, and its numbers are known."""
+    numbers = [v.type.extent for v in operation.operands if isinstance(v.type, ScalarType)]
+    if not all(isinstance(n, int) for n in numbers):
+        return False
+    spec = operation.attributes.get("spec", ())
+    if any(part[0] not in ("int", "slice", "new") or "?" in part for part in spec):
+        return False
+    return not operation.op.can_raise([v.type for v in operation.operands], operation.attributes)

@@ -1,0 +1,1 @@
+"""The functions of the math library, a family a file."""

@@ -1,0 +1,91 @@
+"""A Program as one LLVM module: a native function for each function of the Program.
+
+    i32 @dy2st.f.<name>(ptr %context, ptr %operands, ptr %results)
+
+Rows of components go in and come out (value_layout.py); what is returned is `host.OK`, `RAISED` or `ELSEWHERE`.
+"""
+
+from __future__ import annotations
+
+from dy2st.ir.clone import clone_program
+from dy2st.ir.program import Block, Program
+from dy2st.passes.core.base import run_pipeline
+from dy2st.passes.loops.peel_optional_cotangents import BeginOptionals
+from dy2st.passes.loops.sink_broadcasts import RepeatInside
+from dy2st.passes.loops.split_matmul import SplitProducts
+from dy2st.passes.lowering.batched_wgrad import SumBatches
+from dy2st.passes.lowering.bool_indices_to_int import PlacesAsInts
+from dy2st.passes.lowering.broadcast_constants import SpreadConstants
+from dy2st.passes.lowering.complex_to_pairs import Pairs
+from dy2st.passes.lowering.decompose import Decompose
+from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
+from dy2st.passes.lowering.matmul_accumulate import AccumulateProducts
+from dy2st.passes.lowering.pad_add_to_concat import JoinParts
+from dy2st.passes.lowering.push_slice_up import CutOperands
+from dy2st.passes.simplify.cse import MergeCommonSubexpressions
+from dy2st.passes.simplify.dce import RemoveDeadCode
+from dy2st.passes.simplify.dead_stores import RemoveDeadStores
+from dy2st.passes.simplify.fuse_attention import Attend
+from dy2st.passes.simplify.select_to_cond import BranchOnScalars
+from dy2st.runtime.backends.cpu.allocator.guard_pages import OLD, are_guarded
+from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
+from dy2st.runtime.backends.cpu.compile_link.target import Target
+from dy2st.runtime.backends.cpu.emitter.function_emitter import Unit, Writer
+from dy2st.runtime.backends.cpu.kernel_calls.fused_group_calls import run_groups
+from dy2st.runtime.backends.cpu.libm.target_overrides import better_definitions
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, kinds
+from dy2st.runtime.backends.cpu.ops import AS_THEY_ARE, STRIDED, rule_of
+from dy2st.runtime.backends.cpu.ops.control.safepoints import look_after
+from dy2st.runtime.backends.cpu.ops.scalarized import small
+from dy2st.runtime.backends.cpu.ops.tensors import unfilled
+
+
+def prepared(program: Program, strict: bool = False) -> Program:
+    """Return a Program as code is made of it: large operations that fuse are written as small ones."""
+    copy = clone_program(program)
+    regroup = () if strict else (SplitProducts(), CutOperands())
+    run_pipeline(
+        copy,
+        (
+            PlacesAsInts(), Attend(), Pairs(), RemoveDeadStores(), Decompose(), BeginOptionals(), JoinParts(),
+            RepeatInside(), SpreadConstants(), DimsOfOperands(), MergeCommonSubexpressions(), CutOperands(),
+            BranchOnScalars(), *regroup, SumBatches(), RemoveDeadCode(), AccumulateProducts(), RemoveDeadCode(),
+        ),
+    )  # fmt: skip
+    return copy
+
+
+def lower(program: Program, target: Target) -> Unit:
+    """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
+    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled, look_after)
+    unit.kernels.better = better_definitions(target)
+    unit.module.strict = unit.kernels.strict = target.strict
+    for line in DECLARED.splitlines():
+        for module in (unit.module, unit.kernels):
+            module.add(line.partition("@")[2].partition("(")[0], line)
+    for name, text in ({**GUARDED, **OLD} if are_guarded() else FUNCTIONS).items():
+        unit.kernels.add(name, text)
+    for name, block in program.functions.items():
+        unit.module.add(function_name(name), _function(unit, name, block))
+    return unit
+
+
+def _function(unit: Unit, name: str, block: Block) -> str:
+    entry = name == unit.program.entry
+    f = Function(
+        function_name(name), [("ptr", "%context"), ("ptr", "%operands"), ("ptr", "%results")], "i32",
+        linkage="" if entry else "internal", also="nounwind",
+    )  # fmt: skip
+    writer = Writer(unit, f)
+    if entry:
+        f.store("i64", f.load("i64", f.offset("%context", LIVE)), f.offset("%context", PEAK))
+    arguments, at = [], 0
+    for argument in block.arguments:
+        arguments.append((writer.read("%operands", argument.type, at), False))
+        at += len(kinds(argument.type))
+    results = writer.block(block, arguments)
+    writer.write("%results", [v.type for v in block.results], results)
+    f.ret("i32", str(OK))
+    writer.finish()
+    return f.text()

@@ -1,0 +1,1 @@
+"""Native code of scalars, lists, tuples, optionals and unions."""

@@ -1,0 +1,1 @@
+"""Native code of reads and writes at places, of joining and creation."""

@@ -1,0 +1,1 @@
+"""Native code of products, reductions, scans, sorting and linear algebra."""

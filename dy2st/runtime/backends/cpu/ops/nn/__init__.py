@@ -1,0 +1,1 @@
+"""Native code of convolution, pooling, attention, beam search and random draws."""

@@ -1,0 +1,134 @@
+"""Native helpers that are the same for all Programs: memory for Python's side, free contexts, memory given back."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+
+from dy2st.runtime import memory_budget as budget
+from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.backends.cpu.allocator.budget import GUARDED_MAKING, MAKING
+from dy2st.runtime.backends.cpu.allocator.guard_pages import BLOCKS, are_guarded
+from dy2st.runtime.backends.cpu.allocator.large_pages import LARGE
+from dy2st.runtime.backends.cpu.allocator.prefault_functions import AHEAD
+from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED
+from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, named_product, provide
+
+_TEXT = """
+declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
+
+; the destructor of the capsule that holds the memory of an array
+define void @dy2st.export.given_back(ptr %capsule) {
+  %block = call ptr @dy2st.external.capsule_pointer(ptr %capsule, ptr null)
+  call void @dy2st.export.old(ptr %block)
+  ret void
+}
+
+define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
+  %block = call ptr @dy2st.allocate(ptr %context, i64 %bytes)
+  ret ptr %block
+}
+
+; the stack of free contexts of a plate (entry.py)
+define void @dy2st.export.push(ptr %plate, ptr %context) {
+  %count = load i64, ptr %plate
+  %field = getelementptr i8, ptr %plate, i64 8
+  %stack = load ptr, ptr %field
+  %place = getelementptr ptr, ptr %stack, i64 %count
+  store ptr %context, ptr %place
+  %more = add i64 %count, 1
+  store i64 %more, ptr %plate
+  ret void
+}
+"""
+
+
+def _code() -> Code:
+    return _made(are_guarded())
+
+
+@functools.cache
+def _made(guarded: bool) -> Code:
+    libc = ctypes.CDLL(None)
+    provide("dy2st.external.capsule_pointer", lambda: _address(ctypes.pythonapi.PyCapsule_GetPointer))
+    provide("dy2st.external.free", lambda: _address(libc.free))
+    provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
+    provide("dy2st.external.madvise", lambda: _address(libc.madvise))
+    provide("dy2st.external.clock_gettime", lambda: _address(libc.clock_gettime))
+    return load(_product(guarded).binary)
+
+
+def _text(guarded: bool) -> str:
+    functions, blocks = (GUARDED, BLOCKS + GUARDED_MAKING) if guarded else (FUNCTIONS, LARGE + AHEAD + MAKING)
+    return "\n".join((DECLARED, *functions.values(), blocks, _TEXT))
+
+
+def product() -> Product:
+    """Return the code of these helpers, not yet loaded."""
+    return _product(are_guarded())
+
+
+def _product(guarded: bool) -> Product:
+    return named_product("support guarded" if guarded else "support", lambda: _text(guarded), level=0)
+
+
+provide("dy2st.guarded.old", lambda: _made(True).address("dy2st.export.old"))
+
+
+def _address(function: object) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
+@functools.cache
+def _allocate(code: int) -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code)
+
+
+@functools.cache
+def _push() -> ctypes._CFunctionType:  # pyright: ignore[reportPrivateUsage]
+    return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(_code().address("dy2st.export.push"))
+
+
+def allocate(context: int, size: int) -> int:
+    """Return the address of a new block of a context; MemoryError when there is no memory, or no budget."""
+    block = _allocate(_code().address("dy2st.export.allocate"))(context, size)
+    if not block:
+        raise MemoryError(f"no memory for {size} bytes in a run that may hold {budget.limit()}: {budget.HOW}")
+    return int(block)
+
+
+def is_loaded() -> bool:
+    """Say whether this code runs already, without bringing it into the process."""
+    return _made.cache_info().currsize > 0
+
+
+def address(name: str) -> int:
+    """Return the address of one of the functions that are exported under their own names (prefault_functions.py)."""
+    return _code().address(f"dy2st.export.{name}")
+
+
+def allocator() -> int:
+    """Return the address of the function that makes blocks, `void *(context, bytes, size class)`."""
+    return _code().address("dy2st.export.make")
+
+
+def freer() -> Callable[[ctypes.c_void_p], object]:
+    """Return the function that gives the memory of a block back to the system, or to the reserve."""
+    return _freer(are_guarded())
+
+
+@functools.cache
+def _freer(guarded: bool) -> Callable[[ctypes.c_void_p], object]:
+    address = _made(guarded).address("dy2st.export.old" if guarded else "dy2st.export.free")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+
+def push(plate: int, context: int) -> None:
+    """Put a context on a plate's stack of free ones, in one step as other threads see it."""
+    _push()(plate, context)
+
+
+def given_back() -> int:
+    """Return the address of the destructor of capsules that hold a block."""
+    return _code().address("dy2st.export.given_back")

@@ -1,0 +1,52 @@
+"""Machine code for `StaticFunction.__call__`: a call like the last one goes to what recognises it, and nothing between.
+
+    PyObject *call(PyObject *self, PyObject **given, Py_ssize_t count, PyObject *names)
+
+A function keeps in a slot what its last call was recognised by: what of the context decides (`MODES`), the number of
+arguments, the function that recognises such calls (inline_cache.py) and its Program. Where nothing is traced, the
+context has the same objects, Programs are not turned off and as many arguments are given by position, that function is
+called. Where it says that this is another call, and for all others, the method in Python does it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from dy2st.ir.context import Context, Process
+from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.cpu.compile_link.code_loader import named_product
+from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
+from dy2st.runtime.backends.cpu.trampolines.methods import OWN, loaded
+from dy2st.runtime.backends.cpu.trampolines.object_layout import places
+
+MODES = ("grad", "amp", "checkpoint", "process")
+"""What of a context decides what a call is recognised by, in this order."""
+CALL, UNSEEN, ENABLED, LIKE, LAST, TRACE, FIRST_MODE = range(OWN, OWN + 56, 8)
+PLATE = "dy2st.external.static.plate"
+
+
+@functools.cache
+def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
+    """Let machine code make calls of the instances of a class from now on; say whether it does.
+
+    The slot `like` has None or what the last call was recognised by: its `MODES`, the number of arguments, the function
+    and the Program. `last` has the Program that ran last.
+    """
+    found = [places(one) for one in (kind, Context, Process)] if api.available() else [None]
+    if any(one is None for one in found):
+        return False
+    own, contexts, processes = (one or {} for one in found)
+    call = kind.__call__
+    words = [id(call), id(unseen), processes["to_static_enabled"], own[like], own[last], contexts["trace"]]
+    words += [contexts[mode] for mode in MODES]
+    code = loaded(product(), PLATE, words, (call, unseen))
+    name, flags = "__call__", api.ROW_OF_ARGUMENTS | api.KEYWORDS
+    setattr(kind, name, api.method(kind, code.address("dy2st.static.call"), name, flags))
+    return True
+
+
+def product() -> Product:
+    """Return this code, not yet loaded."""
+    return named_product("static calls", lambda: cpu.static_text(), level=0)

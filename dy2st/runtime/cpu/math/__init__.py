@@ -1,3 +1,0 @@
-"""Elementary functions as LLVM IR, for vectors of any width."""
-
-from dy2st.runtime.cpu.math.functions import FORMULAS, function, strict_function

@@ -1,5 +1,0 @@
-"""How operations become native code, a file a family. An op without a rule is a call of its `eval`."""
-
-from dy2st.runtime.cpu.rules.registry import AS_THEY_ARE, STRIDED, rule_of
-
-__all__ = ["AS_THEY_ARE", "STRIDED", "rule_of"]

@@ -1,0 +1,1 @@
+"""Eager mode: Tensor, dispatch of an op, in-place writes, devices, random numbers."""

@@ -1,0 +1,51 @@
+"""Tensors that leave their memory when they are written, because the tape needs what stands there.
+
+After `z = y * y` the pull-back needs y as it is. `y[0] = 1.0` gives y other memory, where its views (`row = y[1]`) go
+with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.version_counter import Version
+
+
+def can_move(chain: Sequence[Tensor], new: Tensor) -> bool:
+    """Say whether a tensor that is written and its bases (the last owns the memory) may leave the memory.
+
+    They stay where a view without history shows it (`detach`), and in memory that another library lent.
+    """
+    array = chain[-1]._payload
+    if not isinstance(array, np.ndarray) or not isinstance(new._payload, np.ndarray) or not array.flags.writeable:
+        return False
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.base is None and all(t._view.keeps_history for t in chain[:-1])
+
+
+def leave_kept(x: Tensor) -> None:
+    """Let a tensor that is about to be written, and what shares its memory, leave memory that the tape keeps."""
+    base = x
+    while base._view is not None:
+        base = base._view.base
+    if (base.kept or (base._version is not None and base._version.kept)) and can_move([base], base):
+        move_to(base, base._payload.copy())
+
+
+def move_to(base: Tensor, array: np.ndarray) -> None:
+    """Make `array` the memory of a tensor and of its views."""
+    before = base._version or Version()
+    base._payload, base.kept = array, False
+    base._version = version = Version(before.number + 1, before.spoiled)
+    for one in before.views:
+        view = one()
+        if view is not None and view._version is before:
+            made = view._view
+            operands = [x._payload if isinstance(x, Tensor) else x for x in made.operands]
+            view._payload = made.op.eval(np, made.base._payload, *operands, **made.attributes)
+            view._version = version
+            version.views.append(one)

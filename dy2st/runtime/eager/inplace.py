@@ -1,0 +1,210 @@
+"""Writing a tensor in place: memory, version, history.
+
+An in-place form is the functional form and a write of its result. Eagerly the write
+
+1. refuses a leaf that needs a gradient while gradients are on,
+2. copies the result into the tensor's memory, so that views, bases and NumPy arrays over it see it,
+3. counts up the version that base and views share, so that a pull-back that needs the old elements refuses,
+4. gives the tensor the history of the result, and its bases that of `op.unview`: the base in which the view is new.
+
+In a trace nothing is written: the trace makes a new version of the base.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dy2st import dtypes
+from dy2st.ir.builder import Builder
+from dy2st.ir.context import current
+from dy2st.ir.program import Program, Value
+from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.core.base import Op
+from dy2st.runtime.eager.copy_on_write import can_move, move_to
+from dy2st.runtime.eager.device import move, namespace_of, place_of
+from dy2st.runtime.eager.saved_tensor_hooks import Packed
+from dy2st.runtime.eager.tape.node import call
+from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.executor.executable import Compiled
+from dy2st.shapes import symbol
+
+
+def write(x: Tensor, new: Tensor, *, apart: bool = False) -> Tensor:
+    """Give `x` the elements and the history of `new`, which has its shape and dtype; return x.
+
+    With `apart`, what derivatives need of the old elements stays as it was: where x has a history, it and its views go
+    to memory of their own.
+
+    Raises RuntimeError where x is a leaf that needs a gradient and gradients are on, ValueError and TypeError where
+    shape and dtype differ.
+    """
+    context = current()
+    if context.trace is not None:
+        context.trace.write(x, new)
+        return x
+    refuse_values(x, new)
+    _refuse_misfit(x, new)
+    if context.grad:
+        refuse_leaf(x)
+    chain = [x]
+    while (view := chain[-1]._view) is not None:
+        chain.append(view.base)
+    old = [_Old(t) for t in chain]
+    has_history = context.grad and not (new.stop_gradient and all(t.stop_gradient for t in chain))
+    if apart and has_history and can_move(chain, new):
+        move_to(chain[-1], _rewrite_history(chain, old, new)._payload)
+    else:
+        note_overwritten(x)
+        write_memory(x, new._payload)
+        if has_history:
+            _rewrite_history(chain, old, new)
+    version = x._version
+    for t in chain:
+        if version is not None and t._version is version:
+            t._seen = version.number
+    if has_history and version is not None:
+        _let_views_flow(version)
+    return x
+
+
+def _let_views_flow(version: Version) -> None:
+    """Give views that needed no gradient the history that what they show has now."""
+    for one in version.views:
+        view = one()
+        if view is not None and view.stop_gradient:
+            view._view.refresh(view)
+
+
+def write_memory(x: Tensor, array: Any) -> None:
+    """Copy elements into a tensor's memory and count up its version; no history changes."""
+    target = x._payload
+    xp = namespace_of(target)
+    if xp is np and not target.flags.writeable:
+        raise ValueError("this tensor's memory is read-only, it cannot be written in place; clone() it first")
+    if place_of(array) != place_of(target):
+        array = move(array, place_of(target))
+    xp.copyto(target, array, casting="unsafe")
+    bump(x)
+
+
+def bump(x: Tensor) -> None:
+    """Count up the version that a tensor shares with its base and views."""
+    if x._version is None:
+        x._version = Version()
+    x._version.overwrite()
+
+
+def refuse_leaf(x: Tensor) -> None:
+    """Raise RuntimeError for a leaf that needs a gradient, or a view of one."""
+    t = x
+    while True:
+        if t._node is None and not t.stop_gradient:
+            what = "a leaf that needs a gradient" if t is x else "a view of a leaf that needs a gradient"
+            raise RuntimeError(
+                f"{what} cannot be changed in place: its gradient would be lost; use the form that returns a new "
+                "tensor, or write under paddle.no_grad()"
+            )
+        if t._view is None or not t._view.keeps_history:
+            return
+        t = t._view.base
+
+
+def snapshot(x: Tensor) -> Tensor:
+    """Return `x` as it is now, in memory of its own and with its history: what an in-place form computes from.
+
+    Then the tape keeps the old elements, and a pull-back that needs them is right.
+    """
+    return x if x.stop_gradient or not current().grad else copy_of(x)
+
+
+def copy_of(x: Tensor) -> Tensor:
+    """Return `x` as it is now, in memory of its own and with its history."""
+    if x._view is not None:
+        x._view.refresh(x)
+    twin = Tensor(x._payload.copy(), x.stop_gradient)
+    twin._node, twin._index = x._node, x._index
+    return twin
+
+
+class _Old:
+    """History of a tensor before a write."""
+
+    __slots__ = ("index", "node", "stop_gradient")
+
+    def __init__(self, t: Tensor):
+        self.node, self.index, self.stop_gradient = t._node, t._index, t.stop_gradient
+
+
+def _rewrite_history(chain: list[Tensor], old: list[_Old], new: Tensor) -> Tensor:
+    """Give a tensor that is written and its bases their new histories; return the last of them, as it is now."""
+    fresh = new
+    for i, t in enumerate(chain):
+        t._node, t._index, t.stop_gradient = fresh._node, fresh._index, fresh.stop_gradient
+        view = t._view
+        if view is None or not view.keeps_history:
+            break
+        base, before = chain[i + 1], old[i + 1]
+        past = Tensor(base._payload, before.stop_gradient)
+        past._node, past._index = before.node, before.index
+        fresh = _unview(view.op, past, fresh, view.operands, view.attributes)
+    return fresh
+
+
+def _unview(op: Op, base: Tensor, new: Tensor, operands: Any, attributes: dict[str, Any]) -> Tensor:
+    """Return the base in which the view is `new`, recorded."""
+    inputs = [base, new, *operands]
+    kinds = tuple(_kind(t) for t in inputs)
+    compiled = _unview_program(op, kinds, tuple(sorted(attributes.items())))
+    return call(Tensor, compiled, inputs, namespace_of(base._payload))[0]
+
+
+def _kind(t: Any) -> Any:
+    if not isinstance(t, Tensor):
+        return type(t).__name__
+    return t.dtype, tuple(1 if e == 1 else None for e in t._payload.shape)
+
+
+@lru_cache(maxsize=512)
+def _unview_program(op: Op, kinds: tuple[Any, ...], attributes: tuple[tuple[str, Any], ...]) -> Compiled:
+    b = Builder()
+    values: list[Value] = []
+    for i, kind in enumerate(kinds):
+        if isinstance(kind, str):
+            values.append(b.argument(ScalarType(kind)))
+            continue
+        dtype, ones = kind
+        shape = tuple(symbol(f"e{i}_{axis}") if one is None else 1 for axis, one in enumerate(ones))
+        values.append(b.argument(TensorType(dtypes.dtype(dtype), shape)))
+    b.block.results = [op.unview(b, values[0], values[1], values[2:], **dict(attributes))]
+    return Compiled(Program({"main": b.block}))
+
+
+def refuse_values(x: Tensor, new: Tensor) -> None:
+    """Raise NeedsPythonValue where one of the tensors belongs to a Program: outside of it there is nothing to write."""
+    if isinstance(x._payload, Value) or isinstance(new._payload, Value):
+        raise needs_value("a tensor of a Program that is being built was written outside of it")
+
+
+def _refuse_misfit(x: Tensor, new: Tensor) -> None:
+    if x._payload.shape != new._payload.shape:
+        raise ValueError(
+            f"an in-place operation cannot change the shape: the result has {new.shape}, the tensor {x.shape}"
+        )
+    if x._payload.dtype != new._payload.dtype:
+        raise TypeError(f"an in-place operation keeps the dtype {x.dtype.name}, the result has {new.dtype.name}")
+
+
+def note_overwritten(x: Tensor) -> None:
+    """Tell the nodes that made a tensor and its bases that these results are no longer what they were."""
+    t: Tensor | None = x
+    while t is not None:
+        node = t._node
+        if node is not None:
+            kept = [one.of if isinstance(one, Packed) else one for one in node.results]
+            hit = [isinstance(one, np.ndarray) and np.may_share_memory(one, t._payload) for one in kept]
+            node.overwritten = (*(node.overwritten or ()), *(i for i, one in enumerate(hit) if one)) or None
+        t = t._view.base if t._view is not None else None

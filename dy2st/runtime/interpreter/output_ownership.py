@@ -1,0 +1,57 @@
+"""What leaves a run belongs to the caller: he may write into it, so nothing that a Program keeps may leave.
+
+NumPy constants enter a run as read-only views. A result that is read-only is therefore a constant, a view of one, or a
+broadcast whose elements share memory; it is copied. Arrays on a device have no such flag: there a result whose memory
+is a constant's is copied. Anything else leaves as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dy2st.ops.core.bundle import Bundle
+
+Kept = dict[int, Any]
+
+
+def read_only(array: Any) -> Any:
+    """Return a view that cannot be written through; arrays on a device have no such flag and stay as they are."""
+    if not isinstance(array, np.ndarray):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def keeps_memory(constants: Iterable[Any]) -> Kept:
+    """Return the device memory of constants, by identity."""
+    memory = [c.data.mem for c in constants if not isinstance(c, np.ndarray) and hasattr(c, "data")]
+    return {id(m): m for m in memory}
+
+
+def released(value: Any, kept: Kept | None = None) -> Any:
+    """Return a result as the caller may have it."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable else value.copy()
+    if isinstance(value, list):
+        return _each(value, kept)
+    if isinstance(value, tuple):
+        return tuple(released(item, kept) for item in value)
+    if isinstance(value, Bundle):
+        return Bundle([released(item, kept) for item in value.items])
+    if kept and hasattr(value, "data") and id(value.data.mem) in kept:
+        return value.copy()
+    return value
+
+
+def _each(items: list[Any], kept: Kept | None) -> list[Any]:
+    """Replace what must be copied; a list without such elements stays the same list."""
+    free = [released(item, kept) for item in items]
+    return items if all(map(_same, free, items)) else free
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, tuple) and isinstance(b, tuple) and all(map(_same, a, b)))

@@ -1,0 +1,116 @@
+"""How many bytes a run of a Program holds at most, beside its inputs.
+
+It is the memory of this machine, or of the group that the process is in; `DY2ST_MEMORY_LIMIT` says another number of
+bytes, `set_flags({"FLAGS_cpu_memory_limit_mb": ...})` one of MiB at any time. Native code asks before it makes a block
+(budget.py). A plan looks at each array that an operation has made; an array counts until nobody holds it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+HOW = "DY2ST_MEMORY_LIMIT or the flag FLAGS_cpu_memory_limit_mb says how many bytes"
+FLAG = "FLAGS_cpu_memory_limit_mb"
+SMALL = 1 << 12
+"""Smaller arrays are not counted."""
+_ELEMENT = 100
+"""About how many bytes an element of a list takes, whatever it is."""
+_MOST = (1 << 62) - 1
+_LIMIT_OF_GROUP = "/sys/fs/cgroup/memory.max"
+
+
+@cache
+def memory_of_machine() -> int:
+    """Return how many bytes this process may have at most; where nothing says it, what addresses can tell apart."""
+    try:
+        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        found = 1 << 47
+    try:
+        with open(_LIMIT_OF_GROUP, encoding="ascii") as file:
+            text = file.read().strip()
+    except OSError:
+        return found
+    return min(found, int(text)) if text.isdigit() else found
+
+
+def _at_first() -> int:
+    text = os.environ.get("DY2ST_MEMORY_LIMIT", "").strip()
+    if text and not (text.isdecimal() and int(text)):
+        warnings.warn(f"DY2ST_MEMORY_LIMIT is a number of bytes, not {text!r:.60}: it is not heeded", stacklevel=2)
+        text = ""
+    return min(int(text) if text else memory_of_machine(), _MOST)
+
+
+_word = ctypes.c_uint64(_at_first())
+
+
+def limit() -> int:
+    """Return how many bytes a run may hold."""
+    return _word.value
+
+
+def address() -> int:
+    """Return where that stands, for native code."""
+    return ctypes.addressof(_word)
+
+
+def set_mebibytes(number: Any) -> None:
+    """Let a run hold so many MiB from now on; with None, what it may hold at first."""
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        raise ValueError(f"{FLAG} is a whole number of MiB from 1 on, not {number!r:.60}")
+    _word.value = _at_first() if number is None else min(number << 20, _MOST)
+
+
+class Meter:
+    """What the arrays hold that a run of a plan has made."""
+
+    def __init__(self, inputs: Sequence[Any]):
+        self.held = 0
+        self._known: dict[int, Any] = {}
+        """Who owns memory that is counted, or that of an input, by its number."""
+        for x in inputs:
+            if type(x) is np.ndarray and x.nbytes >= SMALL:
+                owner = _owner(x)
+                self._known[id(owner)] = owner
+
+    def look(self, x: Any) -> None:
+        """Count what an operation gave; MemoryError where it is more than a run may hold."""
+        if type(x) is list:
+            self._refuse(_ELEMENT * len(x))
+        elif type(x) is np.ndarray and x.nbytes >= SMALL:
+            owner = _owner(x)
+            number = id(owner)
+            if number not in self._known:
+                self._refuse(owner.nbytes)
+                self._known[number] = weakref.ref(owner, partial(self._gone, number, owner.nbytes))
+                self.held += owner.nbytes
+
+    def _gone(self, number: int, size: int, _: Any) -> None:
+        del self._known[number]
+        self.held -= size
+
+    def _refuse(self, more: int) -> None:
+        if self.held + more > limit():
+            raise MemoryError(f"a run may hold {limit()} bytes, and this is {self.held + more}: {HOW}")
+
+
+def _owner(x: Any) -> Any:
+    return x.base if type(x.base) is np.ndarray else x
+
+
+class _Here(threading.local):
+    meter: Meter | None = None
+
+
+here = _Here()
+"""The meter of the plan that this thread runs."""

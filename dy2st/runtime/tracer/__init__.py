@@ -1,0 +1,1 @@
+"""Python becomes a Program: what converted code calls. What a whole call reads and leaves is jit/tracing/."""

@@ -1,0 +1,1 @@
+"""Attributes, items, operators, `and`, `or` and `not` in converted code."""

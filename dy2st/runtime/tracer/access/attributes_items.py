@@ -1,0 +1,413 @@
+"""Attributes and items in converted code: read through the write log, written into it."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import defaultdict, deque
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from dy2st.naming import is_plain_module
+from dy2st.runtime.eager.side_effect_check import refuse_outside
+from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.access.absent_attributes import (
+    class_attribute,
+    computed_attribute,
+    is_present,
+    lacking,
+    may_be_absent,
+    of_class,
+    present,
+    real_attribute,
+    users_function,
+    users_getattr,
+)
+from dy2st.runtime.tracer.access.operators import users_dunder
+from dy2st.runtime.tracer.access.symbolic_keys import at_position, is_open, lacks, with_key
+from dy2st.runtime.tracer.access.symbolic_list import as_symbolic, list_slice
+from dy2st.runtime.tracer.access.symbolic_list_writes import change
+from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch
+from dy2st.runtime.tracer.effects.barrier import natively
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.recording.requires_grad_check import refuse_unsettled
+from dy2st.runtime.tracer.values.abstract import holds_objects
+from dy2st.runtime.tracer.values.container_classes import has_items_as_attributes, own_method, plain_content, put_part
+from dy2st.runtime.tracer.values.object_attributes import attributes
+from dy2st.runtime.tracer.values.sentinels import MISSING
+from dy2st.runtime.tracer.values.symbolic_iterable import list_item
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.union import SymbolicList, Variant
+
+
+def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
+    """Return `obj.name`; `default` where there is none."""
+    if isinstance(obj, Variant):
+        return switch(trace, obj, lambda x: attr(trace, x, name, *default))
+    if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
+        if name == "stop_gradient" and trace.mixed:
+            refuse_unsettled(trace, obj)
+        return getattr(obj, name, *default)
+    trace.before_read(obj)
+    if has_items_as_attributes(obj) and name in trace.content(obj):
+        return item_of_kind(trace, obj, name)
+    if name == "__dict__":
+        return obj if has_items_as_attributes(obj) else _attributes(trace, obj)
+
+    found = trace.log.get(("attr", id(obj), name))
+
+    def absent() -> Any:
+        if found is MISSING and users_getattr(type(obj)) is None:
+            return getattr(obj, name, *default)  # Python words the error
+        if trace.classes_written and (written := _of_class(trace, type(obj), name)) is not MISSING:
+            return present(trace, written, lambda: lacking(obj, name))
+        try:
+            return of_class(trace, obj, name)
+        except AttributeError:
+            if not default:
+                raise
+            return default[0]
+
+    if found is not MISSING:
+        return present(trace, found, absent)
+    if (computed := computed_attribute(obj, name)) is not None:
+        trace.note_behaviour(obj)
+        try:
+            return computed(trace, obj)
+        except AttributeError:
+            if (own := users_getattr(type(obj))) is not None:
+                return trace.callable(own)(obj, name)
+            if not default:
+                raise
+            return default[0]
+    if id(obj) in trace.made_objects or trace.came_with(obj, name):
+        value = _of_made(trace, obj, name)
+        if may_be_absent(value):
+            return present(trace, value, absent)
+        return absent() if value is MISSING else value
+    if trace.classes_written and (written := _of_class(trace, obj, name)) is not MISSING:
+        return present(trace, written, absent)
+    value = trace.note_attribute(obj, name, real_attribute(obj, name))
+    return absent() if value is MISSING else value
+
+
+def has_attr(trace: Any, obj: Any, name: str) -> Any:
+    """Return `hasattr(obj, name)`, symbolic where only the run tells."""
+    if isinstance(obj, Variant):
+        return switch(trace, obj, lambda x: has_attr(trace, x, name))
+    found = trace.log.get(("attr", id(obj), name))
+    if found is MISSING:
+        return attr(trace, obj, name, MISSING) is not MISSING
+
+    def absent() -> bool:
+        try:
+            return of_class(trace, obj, name) is not MISSING
+        except AttributeError:
+            return False
+
+    there = is_present(trace, found)
+    return if_exp(trace, there, lambda: True, absent) if trace.is_symbolic(there) else there or absent()
+
+
+def _is_plain(x: Any, name: str) -> bool:
+    """Say whether an attribute is the object's own affair: of built-in types, arrays, libraries, or a dunder name of a
+    class or function.
+    """
+    if isinstance(x, ModuleType):
+        return is_plain_module(x.__name__)
+    if isinstance(x, (type, FunctionType)):
+        return is_plain_module(x.__module__) or (name.startswith("__") and name.endswith("__"))
+    return type(x).__module__ in ("builtins", "numpy")
+
+
+def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
+    """Return a dict that stands for `obj.__dict__`: what is read from it and written to it are attributes."""
+    if id(obj) in trace.constructing:
+        vars(obj).update(trace.log.take_attributes(obj))
+        return vars(obj)
+    made = dict(trace.attributes_of(obj))
+    if (name := next((name for name, x in made.items() if may_be_absent(x)), None)) is not None:
+        raise needs_value(f"only the run will tell whether a {type(obj).__name__} has .{name}, and all of it is read")
+    trace.attribute_dicts[id(made)] = made, obj
+    return made
+
+
+def _of_made(trace: Any, obj: Any, name: str) -> Any:
+    """Return an attribute of an object that the trace made, or that stands for an argument; not so its class.
+
+    MISSING where there is none.
+    """
+    if name in getattr(obj, "__dict__", ()):
+        return real_attribute(obj, name)
+    if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
+        return found
+    owner = next((kind for kind in type(obj).__mro__ if name in vars(kind)), None)
+    if owner is None or hasattr(type(vars(owner)[name]), "__get__") or is_plain_module(owner.__module__):
+        return real_attribute(obj, name)  # slots, methods and what else makes something of the object
+    return trace.note_attribute(type(obj), name, vars(owner)[name])
+
+
+def _of_class(trace: Any, obj: Any, name: str) -> Any:
+    """Return what the trace wrote to the class that `obj` has an attribute from; MISSING where it did not."""
+    for owner in (*(() if isinstance(obj, type) else (obj,)), *(obj if isinstance(obj, type) else type(obj)).__mro__):
+        found = trace.log.get(("attr", id(owner), name))
+        if found is not MISSING or name in getattr(owner, "__dict__", ()):
+            return found
+    return MISSING
+
+
+def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do `obj.name = value`."""
+    if isinstance(obj, Variant):
+        switch(trace, obj, lambda x: set_attr(trace, x, name, value))
+        return
+    if isinstance(obj, Tensor):
+        if name == "grad":
+            trace.write_grad(obj, value)
+            return
+        if name == "stop_gradient":
+            trace.set_stop_gradient(obj, value)
+            return
+        setattr(obj, name, value)
+        return
+    if (own := _users_setattr(obj)) is not None:
+        trace.callable(own)(obj, name, value)
+        return
+    if _is_frozen(obj):
+        setattr(obj, name, value)  # Python words the error
+    set_as_object(trace, obj, name, value)
+
+
+def set_as_object(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do what `object.__setattr__` does, or what the descriptor of that name in the class does."""
+    made = class_attribute(type(obj), name)
+    if isinstance(made, property) and made.fset is not None:
+        trace.callable(made.fset)(obj, value)
+        return
+    if (own := users_function(type(made), "__set__")) is not None:
+        trace.callable(own)(made, obj, value)
+        return
+    if not hasattr(obj, "__dict__") and not hasattr(type(obj), name):
+        object.__setattr__(obj, name, value)  # Python words the error
+    set_plain_attr(trace, obj, name, value)
+
+
+def set_plain_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
+    """Do `object.__setattr__(obj, name, value)`."""
+    trace.classes_written = trace.classes_written or isinstance(obj, type)
+    if has_items_as_attributes(obj):
+        set_item_of_kind(trace, obj, name, value)
+    elif name != "__dict__":
+        trace.log_attribute(obj, name, value)
+    elif value is obj and id(obj) in trace.constructing:
+        put_part(obj, name, value)
+    else:
+        raise needs_value(f"the `__dict__` of a {type(obj).__name__} is replaced", "set its attributes one by one")
+
+
+def _users_setattr(obj: Any) -> Callable[..., Any] | None:
+    """Return the `__setattr__` that the class of an object has from the user."""
+    return None if _is_frozen(obj) else users_function(type(obj), "__setattr__")
+
+
+def _is_frozen(obj: Any) -> bool:
+    """Say whether an object is of a frozen dataclass."""
+    made = getattr(type(obj), "__dataclass_params__", None)
+    return made is not None and made.frozen
+
+
+def del_attr(trace: Any, obj: Any, name: str) -> None:
+    """Do `del obj.name`."""
+    if isinstance(obj, Variant):
+        switch(trace, obj, lambda x: del_attr(trace, x, name))
+        return
+    if _is_frozen(obj):
+        delattr(obj, name)  # Python words the error
+    if isinstance(obj, (Tensor, Scalar)) or (own := users_function(type(obj), "__delattr__")) is None:
+        del_plain_attr(trace, obj, name)
+    else:
+        trace.callable(own)(obj, name)
+
+
+def del_plain_attr(trace: Any, obj: Any, name: str) -> None:
+    """Do `object.__delattr__(obj, name)`."""
+    made = class_attribute(type(obj), name)
+    if isinstance(made, property) and made.fdel is not None:
+        trace.callable(made.fdel)(obj)
+        return
+    if (own := users_function(type(made), "__delete__")) is not None:
+        trace.callable(own)(made, obj)
+        return
+    if has_items_as_attributes(obj):
+        del_item_of_kind(trace, obj, name)
+        return
+    found = trace.log.get(("attr", id(obj), name))
+    if found is MISSING:
+        if name not in attributes(obj) and not isinstance(obj, type):
+            delattr(obj, name)  # Python words the error
+        attr(trace, obj, name)
+    elif may_be_absent(found):
+        present(trace, found, lambda: lacking(obj, name))
+    trace.log_attribute(obj, name, Undefined(name))
+
+
+def item(trace: Any, obj: Any, key: Any) -> Any:
+    """Return `obj[key]`."""
+    if isinstance(obj, Variant):
+        return switch(trace, obj, lambda x: item(trace, x, key))
+    if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__getitem__")) is not None:
+        return trace.callable(own)(obj, key)
+    return item_of_kind(trace, obj, key)
+
+
+def item_of_kind(trace: Any, obj: Any, key: Any) -> Any:
+    """Return `obj[key]` as the library's class has it that the class of a container derives from."""
+    if isinstance(key, Variant):
+        return switch(trace, key, lambda k: item_of_kind(trace, obj, k))
+    content = trace.content(obj)
+    if isinstance(content, Variant):
+        return trace.on_content(obj, switch, lambda: item_of_kind(trace, obj, key))
+    if isinstance(content, Tensor):
+        return content[_plain_key(trace, key)]
+    if isinstance(content, SymbolicList):
+        if isinstance(key, slice):
+            made: list[Any] = []
+            trace.store(made, list_slice(trace, content, key))
+            if holds_objects(content.element):
+                trace.loans.share(obj, made)
+            return made
+        return list_item(trace, content, key, None if content is obj else obj)
+    if (own := users_method(trace, content, "__getitem__")) is not None and not isinstance(obj, CONTAINERS):
+        return own(key)
+    content = plain_content(content) if isinstance(obj, CONTAINERS) else content
+    key = trace.item(key) if isinstance(key, Tensor) else key
+    if type(content) in (list, tuple, str, range) and (own := users_dunder(type(key), "__index__")) is not None:
+        key = trace.callable(own)(key)
+    if isinstance(key, Scalar) and isinstance(content, (list, tuple)):
+        if any(map(trace.loans.has_parts, content)):
+            return at_position(trace, key, content)
+        return list_item(trace, as_symbolic(trace, list(content)), key)
+    if is_open(key) and isinstance(content, dict):
+        otherwise = lacks(key) if not hasattr(type(obj), "__missing__") else None
+        found = with_key(trace, key, content, lambda k: item_of_kind(trace, obj, k), otherwise)
+        trace.found_keys.note(trace.builder, obj, key)
+        return found
+    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in content:
+        return _missing(trace, obj, key)
+    return content[key] if type(content) in _BUILT_IN else natively(trace, operator.getitem, content, key)
+
+
+_BUILT_IN = frozenset((list, tuple, dict, str, bytes, range, deque))
+
+
+def _missing(trace: Any, obj: Any, key: Any) -> Any:
+    """Return what a dict that makes its items itself gives for a key that it lacks."""
+    if not isinstance(obj, defaultdict) or obj.default_factory is None:
+        return trace.callable(type(obj).__missing__)(obj, key)
+    made = trace.callable(obj.default_factory)()
+    set_item(trace, obj, key, made)
+    return made
+
+
+def _plain_key(trace: Any, key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(_plain_key(trace, k) for k in key)
+    if not isinstance(key, list):
+        return key
+    content = trace.content(key)
+    return content if isinstance(content, SymbolicList) else list(content)
+
+
+def slice_(trace: Any, start: Any, stop: Any, step: Any) -> slice:
+    """Return `slice(start, stop, step)`; a tensor among the bounds is read as a number."""
+    return slice(*(trace.item(x) if isinstance(x, Tensor) else x for x in (start, stop, step)))
+
+
+def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
+    """Do `obj[key] = value`."""
+    if isinstance(obj, Variant):
+        switch(trace, obj, lambda x: set_item(trace, x, key, value))
+        return
+    if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__setitem__")) is not None:
+        trace.callable(own)(obj, key, value)
+        return
+    set_item_of_kind(trace, obj, key, value)
+
+
+def set_item_of_kind(trace: Any, obj: Any, key: Any, value: Any) -> None:
+    """Do `obj[key] = value` as the library's class has it that the class of a container derives from."""
+    if isinstance(key, Variant):
+        switch(trace, key, lambda k: set_item_of_kind(trace, obj, k, value))
+        return
+    if isinstance(obj, Tensor):
+        if isinstance(value, Variant):
+            switch(trace, value, lambda x: set_item_of_kind(trace, obj, key, x))
+            return
+        obj[_plain_key(trace, key)] = value
+        return
+    if not isinstance(obj, (list, dict, deque)):
+        own = users_method(trace, obj, "__setitem__")
+        if own is None:
+            refuse_outside(trace, obj)
+        natively(trace, operator.setitem, obj, key, value) if own is None else own(key, value)
+        return
+    key = trace.item(key) if isinstance(key, Tensor) else key
+    content = trace.writable(obj)
+    if isinstance(content, Variant):
+        trace.on_content(obj, switch, lambda: set_item_of_kind(trace, obj, key, value))
+        return
+    if isinstance(content, list) and isinstance(key, Scalar):
+        content = as_symbolic(trace, content, value)
+    if isinstance(content, SymbolicList):
+        change(trace, obj, content, "__setitem__", key, value)
+        return
+    if is_open(key) and isinstance(content, dict):
+        known = trace.found_keys.has(trace.builder, obj, key)
+        with_key(trace, key, content, lambda k: set_item_of_kind(trace, obj, k, value), lacks(key) if known else None)
+        return
+    content[key] = value
+    trace.store(obj, content)
+
+
+def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
+    """Return a special method that a class defines in Python, to be called converted; None for any other object."""
+    if isinstance(obj, Variant):  # its class is none of the user's
+        return None
+    found = getattr(type(obj), name, None)
+    return functools.partial(trace.callable(found), obj) if isinstance(found, FunctionType) else None
+
+
+def del_item(trace: Any, obj: Any, key: Any) -> None:
+    """Do `del obj[key]`."""
+    if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__delitem__")) is not None:
+        trace.callable(own)(obj, key)
+        return
+    del_item_of_kind(trace, obj, key)
+
+
+def del_item_of_kind(trace: Any, obj: Any, key: Any) -> None:
+    """Do `del obj[key]` as the library's class has it that the class of a container derives from."""
+    if isinstance(key, Variant):
+        switch(trace, key, lambda k: del_item_of_kind(trace, obj, k))
+        return
+    if not isinstance(obj, (list, dict, deque)):
+        own = users_method(trace, obj, "__delitem__")
+        if own is None:
+            refuse_outside(trace, obj)
+        natively(trace, operator.delitem, obj, key) if own is None else own(key)
+        return
+    content = trace.writable(obj)
+    if isinstance(content, Variant):
+        trace.on_content(obj, switch, lambda: del_item_of_kind(trace, obj, key))
+        return
+    if isinstance(content, SymbolicList):
+        change(trace, obj, content, "pop", key)
+        return
+    if is_open(key) and isinstance(content, dict):
+        with_key(trace, key, content, lambda k: del_item_of_kind(trace, obj, k), lacks(key))
+        return
+    trace.found_keys.forget(obj)
+    del content[key]
+    trace.store(obj, content)

@@ -1,0 +1,1 @@
+"""Calls in converted code: builtins, methods of containers, the standard library, iteration, `with`, `match`."""

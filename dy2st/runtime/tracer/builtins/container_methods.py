@@ -1,0 +1,253 @@
+"""Methods of lists, dicts, sets and deques in converted code: their content is read and written in the log."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import types
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.runtime.eager.tensor import needs_value
+from dy2st.runtime.tracer.access.attributes_items import attr, del_item_of_kind, item_of_kind, set_item_of_kind
+from dy2st.runtime.tracer.access.symbolic_keys import is_open, lacks, with_key
+from dy2st.runtime.tracer.access.symbolic_list import LIST_METHODS, as_symbolic, joined_items
+from dy2st.runtime.tracer.access.symbolic_list_writes import change
+from dy2st.runtime.tracer.control_flow.conditional import switch
+from dy2st.runtime.tracer.effects.barrier import natively
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced, refuse_spliced
+from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.loops.generators import Pushed
+from dy2st.runtime.tracer.values.abstract import holds_objects
+from dy2st.runtime.tracer.values.container_classes import (
+    OF_C,
+    copied,
+    has_method,
+    is_of_users_class,
+    library_kind,
+    own_method,
+    plain_content,
+    put_part,
+    settings,
+)
+from dy2st.runtime.tracer.values.sentinels import MISSING
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.union import SymbolicList, Variant
+
+
+def init_of_kind(trace: Any, x: Any, *args: Any, **keywords: Any) -> None:
+    """Do what the library's class of a container does in `__init__`: let it hold what is made of the arguments."""
+    made = trace.callable(library_kind(type(x)))(*args, **keywords)
+    for name, value in settings(made).items():
+        put_part(x, name, value)
+    content = trace.content(made)
+    if isinstance(x, dict):
+        content = trace.writable(x)
+        content.update(trace.content(made))
+    trace.store(x, content)
+
+
+def _of_kind(name: str) -> Callable[..., Any]:
+    """Return what does, with a container, what a special method of the library's class does."""
+
+    def use(trace: Any, x: Any, *args: Any) -> Any:
+        if not is_of_users_class(x):
+            return trace.callable(getattr(operator, name, None) or getattr(builtins, name))(x, *args)
+        made: Any = library_kind(type(x))()
+        content = trace.content(x)
+        trace.store(made, content)
+        if isinstance(content, SymbolicList) and holds_objects(content.element):
+            trace.loans.share(x, made)
+        return use(trace, made, *args)
+
+    return use
+
+
+ITEM_METHODS: dict[str, Callable[..., Any]] = {
+    "__getitem__": item_of_kind,
+    "__setitem__": set_item_of_kind,
+    "__delitem__": del_item_of_kind,
+    "__init__": init_of_kind,
+    "__len__": _of_kind("len"),
+    "__iter__": _of_kind("iter"),
+    "__contains__": _of_kind("contains"),
+}
+MUTATING = {
+    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+    dict: {"pop", "popitem", "clear", "update", "setdefault", "move_to_end", "subtract"},
+    set: {
+        "add",
+        "discard",
+        "remove",
+        "pop",
+        "clear",
+        "update",
+        "intersection_update",
+        "difference_update",
+        "symmetric_difference_update",
+    },
+    deque: {
+        "append",
+        "appendleft",
+        "pop",
+        "popleft",
+        "extend",
+        "extendleft",
+        "clear",
+        "rotate",
+        "insert",
+        "remove",
+        "reverse",
+    },
+}
+
+
+def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
+    """Return the callable for `obj.name(...)`."""
+    if isinstance(obj, Variant):
+        return lambda *a, **k: switch(trace, obj, lambda x: method(trace, x, name)(*a, **k))
+    kind = next((k for k in MUTATING if type(obj) is k or isinstance(obj, k)), None)
+    if kind is None:
+        return trace.callable(attr(trace, obj, name))
+    if (own := own_method(obj, name)) is not None:
+        return functools.partial(trace.callable(own), obj)
+    if is_of_users_class(obj) and not has_method(library_kind(type(obj)), name):
+        return trace.callable(attr(trace, obj, name))
+    return functools.partial(_container_method, trace, obj, name, kind)
+
+
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def bound_method(trace: Any, f: Any) -> Callable[..., Any] | None:
+    """Return what to call for a method of a container that is kept in a variable; None for anything else."""
+    if isinstance(f, _BOUND) and isinstance(f.__self__, CONTAINERS) and _is_converted(f.__self__, f.__name__):
+        kind = next(k for k in MUTATING if isinstance(f.__self__, k))
+        return functools.partial(_container_method, trace, f.__self__, f.__name__, kind)
+    if isinstance(f, OF_C) and issubclass(
+        f.__objclass__, CONTAINERS
+    ):  # `list.append`, also in a class that inherits it
+
+        def call(obj: Any, *args: Any, **keywords: Any) -> Any:
+            if isinstance(obj, f.__objclass__) and _is_converted(obj, f.__name__):
+                kind = next(k for k in MUTATING if isinstance(obj, k))
+                return _container_method(trace, obj, f.__name__, kind, *args, **keywords)
+            return natively(trace, f, obj, *args, **keywords)
+
+        return call
+    return None
+
+
+def _is_converted(x: Any, name: str) -> bool:
+    return not name.startswith("__") or (name in ITEM_METHODS and (name != "__init__" or is_of_users_class(x)))
+
+
+def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+    refuse_spliced(args)
+    if name in ITEM_METHODS:
+        return ITEM_METHODS[name](trace, obj, *args, **keywords)
+    outside = id(obj) in trace.external and trace.log.get(("items", id(obj))) is MISSING
+    if outside and name in ("append", "extend") and kind is list:
+        return _append_outside(trace, obj, name, args)
+    if outside and name == "clear" and trace.builder.parent is None:  # always, and what was there is not read
+        emptied = copied(obj)
+        emptied.clear()
+        trace.found_keys.forget(obj)
+        trace.store(obj, emptied)
+        return None
+    if isinstance(trace.content(obj), Variant):
+        return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
+    if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
+        again = functools.partial(_container_method, trace, obj, name, kind)
+        return _with_open_key(trace, obj, name, again, *args)
+    if args and isinstance(args[0], Pushed) and name in ("extend", "update"):
+        args = (trace.callable(list)(args[0]), *args[1:])
+    if name == "sort":
+        trace.changes[id(obj)] += 1
+        trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
+        return None
+    if name == "copy" and is_of_users_class(obj) and type(obj).copy not in (list.copy, dict.copy, set.copy):
+        return _copy_of_users_class(trace, obj)
+    if name not in MUTATING[kind]:
+        content = plain_content(trace.content(obj)) if hasattr(kind, name) else trace.content(obj)
+        if isinstance(content, SymbolicList) and name == "copy":
+            return item_of_kind(trace, obj, slice(None))
+        if isinstance(content, SymbolicList):
+            raise needs_value(f"list.{name}() of a list whose length only the run will tell")
+        found = _compared(trace, content, name, *args, **keywords)
+        return list(found) if kind is dict and name in ("keys", "values", "items") else found
+    if name == "extend" and kind is list and isinstance(trace.content(args[0]), SymbolicList):
+        extend(trace, obj, args[0])
+        return None
+    content = trace.writable(obj)
+    if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
+        content = as_symbolic(trace, content)
+    if isinstance(content, SymbolicList):
+        if name not in LIST_METHODS:
+            raise StructureError(f"list.{name}() of a list whose length only the run will tell is not converted")
+        return change(trace, obj, content, name, *args)
+    if name in ("pop", "popitem", "clear", "remove", "discard"):
+        trace.found_keys.forget(obj)
+    given = tuple(map(trace.content, args)) if name in ("extend", "update") else args
+    result = _compared(trace, content, name, *given, **keywords)
+    trace.store(obj, content)
+    return result
+
+
+def _copy_of_users_class(trace: Any, obj: Any) -> Any:
+    """Return a copy as the library's classes make it that call the class of what they copy."""
+    content = plain_content(trace.content(obj))
+    before = (obj.default_factory,) if isinstance(obj, defaultdict) else ()
+    after = (obj.maxlen,) if isinstance(obj, deque) and obj.maxlen is not None else ()
+    return trace.callable(type(obj))(*before, content, *after)
+
+
+def _compared(trace: Any, content: Any, name: str, *args: Any, **keywords: Any) -> Any:
+    """Do something with the content of a container; what compares its items sees what the trace wrote to them."""
+    own = getattr(content, name)
+    if name in ("index", "count", "remove") and any(map(is_plain_object, (*content, *args))):
+        return natively(trace, own, *args, **keywords)
+    return own(*args, **keywords)
+
+
+_KEYED = ("get", "pop", "setdefault", "add", "discard", "remove", "move_to_end")
+"""Methods of dicts and sets whose first argument is a key."""
+
+
+def _with_open_key(trace: Any, obj: Any, name: str, again: Callable[..., Any], key: Any, *more: Any) -> Any:
+    """Return what a method gives for a key that only the run will tell."""
+    otherwise: Callable[[], Any] | None = lacks(key)
+    if name in ("get", "discard") or (name == "pop" and more):
+        otherwise = lambda: more[0] if more else None  # noqa: E731 (one of three)
+    elif name in ("setdefault", "add"):
+        otherwise = None
+    return with_key(trace, key, trace.content(obj), lambda k: again(k, *more), otherwise)
+
+
+def extend(trace: Any, target: Any, more: Any) -> None:
+    """Do `target += more` on a list, where one of them is as long as only the run will tell."""
+    content = trace.writable(target)
+    if isinstance(content, SymbolicList):
+        change(trace, target, content, "extend", more)
+        return
+    made = joined_items(trace, [*content, Spliced(trace.content(more))])
+    trace.store(target, made)
+    if holds_objects(made.element):
+        trace.loans.share(target, more)
+
+
+def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:
+    """Append to a list from outside without reading it: its tail is what each run adds."""
+    key = ("tail", id(obj))
+    tail = trace.log.get(key)
+    tail = [] if tail is MISSING else tail
+    items = trace.iterate(args[0]) if name == "extend" else [args[0]]
+    if isinstance(tail, SymbolicList):
+        for x in items:
+            tail, _ = LIST_METHODS["append"](trace, tail, x)
+        trace.log.set(key, obj, tail)
+    else:
+        trace.log.set(key, obj, [*tail, *items])

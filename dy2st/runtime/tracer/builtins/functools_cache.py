@@ -1,0 +1,45 @@
+"""Calls of `functools.lru_cache` and `cache`: a trace never leaves a value of its own in a cache of the user's.
+
+A cache that is asked with Python values is asked for real, outside of the trace: what it keeps then are real values, as
+eager would have left, and what it does it does once. One that is asked with values of the run never has them.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.ir.context import replaced
+from dy2st.ir.program import Value
+from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.effects.reach import Reach
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.union import Variant
+
+
+def cached_call(trace: Any, f: Any, callable_for: Callable[[Any, Any], Any]) -> Callable[..., Any] | None:
+    """Return what to call in the place of a function with a cache; None where `f` has none."""
+    if isinstance(f, types.MethodType) and isinstance(f.__func__, functools._lru_cache_wrapper):
+        return functools.partial(_call, trace, f.__func__, callable_for, f.__self__)
+    if not isinstance(f, functools._lru_cache_wrapper):
+        return None
+    return functools.partial(_call, trace, f, callable_for)
+
+
+def _call(trace: Any, f: Any, callable_for: Callable[[Any, Any], Any], *args: Any, **keywords: Any) -> Any:
+    given = (*args, *keywords.values())
+    if any(isinstance(x, Tensor) and not isinstance(x._payload, Value) for x in given):
+        raise needs_value(f"{f.__name__}() keeps its results by its arguments, and is asked with a tensor from outside",
+                          "call the function without its cache: f.__wrapped__(x)")  # fmt: skip
+    if any(isinstance(x, (Scalar, Variant)) for x in given):
+        raise needs_value(f"{f.__name__}() keeps its results by its arguments, and one is a value of the run",
+                          "call the function without its cache: f.__wrapped__(x)", given)  # fmt: skip
+    reach = Reach(trace, given)
+    if reach.symbolic:
+        return callable_for(trace, f.__wrapped__)(*args, **keywords)
+    if any(key[0] in ("attr", "items", "tail", "cell", "global") for o in trace.log.overlays for key in o):
+        return callable_for(trace, f.__wrapped__)(*args, **keywords)
+    with replaced(trace=None):
+        return f(*args, **keywords)

@@ -1,0 +1,1 @@
+"""`if`, `try`, `assert`, `raise` and recursion in converted code."""

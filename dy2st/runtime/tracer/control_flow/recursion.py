@@ -1,0 +1,238 @@
+"""A function that calls itself where only the run will tell how often becomes a function of the Program.
+
+Calls are traced in line. A call that comes back to a function that is being traced, with arguments of the same kind and
+deeper inside of branches, would do so forever: from there on it is the op `call`. What the function takes and gives
+back is found as for loops: it is traced until that settles, at first with only the paths that do not call again.
+A Python number that is another one in each call (a depth) is a value of the run then.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from dy2st.errors import NeedsPythonValue, StructureError
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import error_here
+from dy2st.ir.program import Value
+from dy2st.ops.control.control_flow import outward
+from dy2st.records import field, record
+from dy2st.runtime.tracer.control_flow.conditional import Diverged, seen_template
+from dy2st.runtime.tracer.effects.container_state import refuse_spliced
+from dy2st.runtime.tracer.effects.escape_analysis import made_template, old_objects
+from dy2st.runtime.tracer.effects.nonlocal_rebinding import check_carried
+from dy2st.runtime.tracer.values.abstract import (
+    Items,
+    ListOf,
+    NewList,
+    NewObject,
+    Number,
+    OneOf,
+    Template,
+    TensorLike,
+    TextOf,
+    template_of,
+    types_of,
+)
+from dy2st.runtime.tracer.values.flatten import decode, encode
+from dy2st.runtime.tracer.values.join import meet
+from dy2st.runtime.tracer.values.sentinels import Key
+from dy2st.runtime.tracer.values.symbolic_iterator import made_here
+
+MOST_ATTEMPTS = 16
+MANY = 4
+"""Calls of one function inside of each other, each in a branch of its own, after which changing numbers are opened."""
+DEEPEST = 200
+"""Calls of one function inside of each other, in line, after which a trace gives up."""
+
+
+@record
+class Active:
+    """A call that is being traced."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    builder: Builder
+
+
+@record
+class Recursion:
+    """A function of the Program: what it takes, and what it gives back as far as is known."""
+
+    function: Any
+    name: str
+    taken: Template
+    result: Template | None = None
+    slots: dict[Key, Template] = field(default_factory=dict[Key, Template])
+    captures: list[Value] = field(default_factory=list[Value])
+    inside: Builder | None = None
+    """The builder of the function while it is traced."""
+
+
+def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any:
+    """Call a function of the user's in its converted form."""
+    refuse_spliced(args)
+    made = trace.convert(function)
+    check_carried(trace, made)
+    arguments = (*args, *keywords.values())
+    around = [active for active in reversed(trace.active) if active.function is function]
+    further_out = [active for active in around if active.builder is not trace.builder]
+    if any(_same_kind(trace, active.arguments, arguments) for active in further_out):
+        return _call(trace, function, made, args, keywords)
+    if len(further_out) >= MANY:
+        changing = _numbers_left_open(trace, further_out[0].arguments, arguments)
+        if changing is not None:
+            mark, functions = trace.checkpoint(), len(trace.recursions)
+            words = dict(zip(keywords, changing[len(args) :], strict=True))
+            try:
+                return _call(trace, function, made, changing[: len(args)], words)
+            except NeedsPythonValue:
+                trace.rollback(mark)
+                del trace.recursions[functions:]
+    if len(around) > DEEPEST:
+        raise _error(f"`{function.__name__}` calls itself more than {DEEPEST} times while it is traced")
+    trace.active.append(Active(function, arguments, trace.builder))
+    try:
+        return made_here(trace, made(*args, **keywords))
+    finally:
+        trace.active.pop()
+
+
+def _numbers_left_open(trace: Any, before: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the arguments with numbers that the call further out had otherwise as values of the run, None without."""
+    if len(before) != len(arguments):
+        return None
+    changed = [
+        type(x) in (int, float) and type(y) is type(x) and x != y for x, y in zip(arguments, before, strict=True)
+    ]
+    if not any(changed):
+        return None
+    return tuple(trace.as_scalar(x) if open_ else x for x, open_ in zip(arguments, changed, strict=True))
+
+
+def _same_kind(trace: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and _kind(trace, a) == _kind(trace, b)
+
+
+def _kind(trace: Any, arguments: tuple[Any, ...]) -> Template:
+    return opened(template_of(trace, arguments))
+
+
+def opened(t: Template) -> Template:
+    """Return a template in which extents that are not ints are unknown, and values of numbers are, too."""
+    if isinstance(t, TensorLike):
+        return TensorLike(outward(t.type, set()), t.stop_gradient)  # type: ignore[arg-type]
+    if isinstance(t, Number):
+        return Number(t.kind)
+    if isinstance(t, Items):
+        return Items(t.kind, tuple(map(opened, t.items)), t.keys)
+    if isinstance(t, TextOf):
+        return TextOf(t.parts, tuple(map(opened, t.items)))
+    if isinstance(t, NewObject):
+        return NewObject(t.kind, t.names, tuple(map(opened, t.items)))
+    if isinstance(t, NewList):
+        return NewList(opened(t.content))
+    if isinstance(t, ListOf):
+        return ListOf(opened(t.element))
+    return OneOf(tuple(map(opened, t.alternatives))) if isinstance(t, OneOf) else t
+
+
+def _call(trace: Any, function: Any, made: Callable[..., Any], args: Any, keywords: dict[str, Any]) -> Any:
+    arguments = (*args, *keywords.values())
+    kind = _kind(trace, arguments)
+    found = next((r for r in trace.recursions if r.function is function and r.taken == kind and _sees(trace, r)), None)
+    if found is None:
+        found = Recursion(function, f"{function.__name__}_{len(trace.recursions)}".lstrip("_<>"), kind)
+        trace.recursions.append(found)
+        _define(trace, found, made, len(args), tuple(keywords))
+    if found.inside is not None and found.result is None:
+        raise Diverged  # the first attempt: what the paths give that do not come here
+    return _emit(trace, found, arguments)
+
+
+def _sees(trace: Any, found: Recursion) -> bool:
+    """Say whether what a function captures can be handed over here."""
+    return found.inside is not None or all(trace.builder.sees(v) for v in found.captures)
+
+
+def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
+    """Emit the call and read its results."""
+    b: Builder = trace.builder
+    assert found.result is not None
+    operands = encode(trace, arguments, found.taken)
+    for key, template in found.slots.items():
+        operands += encode(trace, trace.current(key), template)
+    operands += map(b.use, found.captures)
+    templates = [found.result, *found.slots.values()]
+    types = tuple(t for one in templates for t in types_of(one))
+    results = iter(b.operation("call", operands, {"function": found.name, "types": types}).results)
+    made, *written = [decode(trace, results, t) for t in templates]
+    for key, value in zip(found.slots, written, strict=True):
+        trace.commit_joined(key, value)
+    return made
+
+
+def _define(trace: Any, found: Recursion, made: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
+    """Trace the function until what it takes and gives settles."""
+    for _ in range(MOST_ATTEMPTS):
+        child = trace.builder.child()
+        found.inside = child
+        mark, functions = trace.checkpoint(), len(trace.recursions)
+        for value in found.captures:
+            child.use(value)
+        if _attempt(trace, found, child, lambda a: made(*a[:count], **dict(zip(names, a[count:], strict=True)))):
+            found.inside = None
+            return
+        trace.rollback(mark)
+        del trace.recursions[functions:]
+    raise _error(f"what `{found.function.__name__}` gives back does not settle")
+
+
+def _attempt(trace: Any, found: Recursion, child: Builder, body: Callable[[Any], Any]) -> bool:
+    writes: dict[Key, Any] = {}
+    with trace.inside(child, writes):
+        old = old_objects(trace)
+        values = [child.argument(t) for t in map(child.named, types_of(found.taken))]
+        arguments = decode(trace, iter(values), found.taken)
+        for key, template in found.slots.items():
+            entering = [child.argument(t) for t in map(child.named, types_of(template))]
+            values += entering
+            trace.commit_joined(key, decode(trace, iter(entering), template))
+        trace.active.append(Active(found.function, arguments, child))
+        bottom, trace.bottom = trace.bottom, sys._getframe()
+        try:
+            result = body(arguments)
+        except Diverged:
+            raise _error(f"`{found.function.__name__}` calls itself on every path: it never ends") from None
+        finally:
+            trace.active.pop()
+            trace.bottom = bottom
+        template = opened(made_template(trace, result, old))
+        leaving = {key: opened(seen_template(trace, key, x)) for key, x in writes.items()}
+    met = template if found.result is None else opened(meet(found.result, template, trace))
+    slots = {
+        key: t if key not in found.slots else opened(meet(found.slots[key], t, trace)) for key, t in leaving.items()
+    }
+    for key in slots.keys() - found.slots.keys():
+        before = opened(seen_template(trace, key, trace.current(key)))
+        slots[key] = opened(meet(before, slots[key], trace))
+    slots = {**found.slots, **slots}
+    captures = list(child.captures)
+    if met == found.result and slots == found.slots and captures == found.captures:
+        with trace.inside(child, writes):
+            results = encode(trace, result, met)
+            for key, t in slots.items():
+                results += encode(trace, trace.current(key), t)
+            child.block.results = [child.use(v) for v in results]
+        if list(child.captures) == captures:
+            child.block.arguments[:] = [*values, *child.captures.values()]
+            trace.functions[found.name] = child.block
+            return True
+        captures = list(child.captures)
+    found.result, found.slots, found.captures = met, slots, captures
+    return False
+
+
+def _error(message: str) -> StructureError:
+    return error_here(StructureError, message)

@@ -1,0 +1,244 @@
+"""Which containers and objects a branch made: what it leaves then is a value, not the object.
+
+A list that was there before an `if` stays the same object after it. One that a branch makes exists only where that
+branch runs, so it leaves the branch taken apart (`NewList`, `NewObject`) and is put together again behind the `if`.
+Old is what the user's running functions reach through their variables, what the write log knows, and what came from
+outside.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.ir.location import error_here, is_user_frame
+from dy2st.ir.program import Value
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.effects.alias_analysis import named_in, root
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.values.abstract import (
+    Const,
+    Items,
+    NewList,
+    NewObject,
+    OneOf,
+    Template,
+    TensorLike,
+    Unset,
+    refuse_attributes,
+    template_of,
+)
+from dy2st.runtime.tracer.values.container_classes import CONTENT, is_of_users_class, plain_content
+from dy2st.runtime.tracer.values.object_attributes import attributes, slots_of
+from dy2st.runtime.tracer.values.sentinels import MISSING, Key
+from dy2st.runtime.tracer.values.union import SymbolicList, Variant
+
+HELPER = "_dy"
+"""What converted code names; functions of this package that are converted too (`nn.layers.rnn.scan`) show it."""
+
+
+MOST_PARTS, MOST_NESTED = 10_000, 50
+"""So many containers and objects are taken apart at most for one variable, and so many inside of each other."""
+
+
+def made_template(trace: Any, x: Any, old: set[int]) -> Template:
+    """Return the template of what a branch left, with the things that it made taken apart."""
+    return _TakenApart(trace, old).template(x)
+
+
+def made_content(trace: Any, content: Any, old: set[int]) -> Template:
+    """Return the template of what a container holds."""
+    return _TakenApart(trace, old).content(content)
+
+
+class _TakenApart:
+    """One walk through what a branch left; what leads to itself has no end, so it is refused."""
+
+    def __init__(self, trace: Any, old: set[int]):
+        self.trace, self.old = trace, old
+        self.around: list[int] = []
+        self.count = 0
+
+    def template(self, x: Any) -> Template:
+        if isinstance(x, tuple):
+            refuse_attributes(self.trace, x)
+            return Items(type(x), tuple(map(self.template, x)))
+        if id(x) in self.old or self.trace.is_from_outside(x):
+            return template_of(self.trace, x)
+        if type(x) in CONTAINERS:
+            if isinstance(x, deque) and x.maxlen is not None:
+                raise StructureError("a deque with a greatest length is made inside of a branch or loop")
+            self.enter(x)
+            made: Template = NewList(self.content(self.trace.content(x)))
+        elif is_plain_object(x) or is_of_users_class(x):
+            self.enter(x)
+            found = self.trace.made_of(x)
+            made = NewObject(type(x), tuple(found), tuple(self.part(name, item) for name, item in found.items()))
+        else:
+            return template_of(self.trace, x)
+        self.around.pop()
+        return made
+
+    def part(self, name: str, x: Any) -> Template:
+        return NewList(self.content(self.trace.content(x))) if name == CONTENT else self.template(x)
+
+    def content(self, content: Any) -> Template:
+        if isinstance(content, dict):
+            return Items(dict, tuple(map(self.template, content.values())), tuple(content))
+        if isinstance(content, CONTAINERS):
+            kind = next(k for k in CONTAINERS if isinstance(content, k))
+            return Items(kind, tuple(map(self.template, content)))
+        return template_of(self.trace, content)
+
+    def enter(self, x: Any) -> None:
+        """Note that `x` is being taken apart; refuse what has no end, or none that is near."""
+        self.count += 1
+        if id(x) in self.around:
+            what = f"a {type(x).__name__} that is made inside of a branch or loop leads to itself"
+            raise error_here(StructureError, what, "make it before, or keep one of the two references elsewhere")
+        if self.count > MOST_PARTS or len(self.around) > MOST_NESTED:
+            what = f"a {type(x).__name__} that is made inside of a branch or loop has too many parts"
+            raise error_here(StructureError, what, "make it before")
+        self.around.append(id(x))
+
+
+def is_plain_object(x: Any) -> bool:
+    """Say whether `x` is an instance of a user's class that is no more than its attributes."""
+    kind = type(x)
+    if kind.__flags__ & (1 << 9) == 0 or kind.__new__ is not object.__new__:
+        return False
+    if not hasattr(x, "__dict__") and not slots_of(kind):
+        return False
+    return kind.__module__.partition(".")[0] not in ("dy2st", "builtins", "types", "functools", "numpy")
+
+
+def either(x: Any, y: Any) -> Template:
+    """Return the template of one of two containers that were there before."""
+    return OneOf((Unset(""), Const(x), Const(y)))
+
+
+def old_objects(trace: Any) -> set[int]:
+    """Return the ids of the containers and objects that were there before the branches that are being joined.
+
+    Those are what the functions that the trace runs reach through their variables; what they get from further out
+    (arguments, closures, globals, attributes) is known to the trace as it is read.
+    """
+    seen: set[int] = {
+        *trace.external,
+        *trace.made_around(),
+        *(key[1] for one in trace.log.overlays for key in one if len(key) > 1),
+    }
+    waiting: list[Any] = [x for key in seen if (x := trace.log.objects.get(key)) is not None]
+    waiting += variables(trace)
+    visited: set[int] = set()
+    while waiting:
+        x = waiting.pop()
+        if id(x) in visited:
+            continue
+        if isinstance(x, Variant):
+            waiting += [i for t in x.alternatives for i in named_in(t)]
+        elif isinstance(x, (*CONTAINERS, tuple)):
+            content = trace.log.get(("items", id(x))) if isinstance(x, CONTAINERS) else x
+            content = plain_content(x) if content is MISSING else content
+            if isinstance(content, (Variant, SymbolicList)):
+                held = content.alternatives if isinstance(content, Variant) else (content.element,)
+                content = [i for t in held for i in named_in(t)]
+            items = content.values() if isinstance(content, dict) else content
+            waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
+            waiting += filter(_may_hold, attributes(x).values())
+        elif is_plain_object(x):
+            waiting += filter(_may_hold, attributes(x).values())
+        else:
+            continue
+        visited.add(id(x))
+    return seen | visited
+
+
+def was_there(trace: Any, key: Key, old: set[int]) -> bool:
+    """Say whether an entry of the write log is of something that was there before the block that is being closed."""
+    if key[0] in ("items", "attr"):
+        if key[1] in old or trace.is_from_outside(trace.log.owner(key)):
+            return True
+        return key[0] == "attr" and key[1] not in trace.made_objects and not is_plain_object(trace.log.owner(key))
+    return key[0] != "data" or is_visible(trace, trace.log.objects[key[1]])
+
+
+def is_visible(trace: Any, t: Tensor | Variant) -> bool:
+    """Say whether a tensor was there before the block that is being closed."""
+    payload, builder = t._value if isinstance(t, Variant) else t._payload, trace.builder
+    while builder is not None and isinstance(payload, Value):
+        if payload.block is builder.block:
+            return True
+        builder = builder.parent
+    return not isinstance(payload, Value)
+
+
+def with_same(trace: Any, t: Template, x: Any, y: Any) -> Template:
+    """Return the template of what two branches left with the tensors that both have left alone as they are."""
+    if isinstance(t, TensorLike):
+        return Const(x) if x is y and is_visible(trace, x) else t
+    if not isinstance(t, Items):
+        return t
+    first, second = trace.content(x), trace.content(y)
+    if t.keys is not None:
+        first, second = ([c.get(k) for k in t.keys] for c in (first, second))
+    items = zip(t.items, first, second, strict=True)
+    return Items(t.kind, tuple(with_same(trace, i, p, q) for i, p, q in items), t.keys)
+
+
+def _may_hold(x: Any) -> bool:
+    """Say whether `x` can lead to containers or objects of the user's."""
+    return isinstance(x, (*CONTAINERS, tuple, Variant)) or is_plain_object(x)
+
+
+def variables(trace: Any) -> list[Any]:
+    """Return what the variables of the user's running functions hold."""
+    found: list[Any] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame is not trace.outermost:
+        if is_user_frame(frame) or HELPER in frame.f_code.co_freevars:
+            found += frame.f_locals.values()
+        frame = frame.f_back
+    return found
+
+
+def held_elsewhere(trace: Any, key: Key | None, left: Sequence[Any]) -> set[int]:
+    """Return the ids of the containers and objects that are held elsewhere than in what branches left under a key."""
+    beside = {id(x) for x in left} | ({key[1]} if key is not None and len(key) > 1 else set())
+    return reached(trace, beside)
+
+
+def reached(trace: Any, beside: Iterable[int] = ()) -> set[int]:
+    """Return the ids of the tensors, variants, containers and objects that the user's running functions can come to.
+
+    The containers and objects with the ids `beside` are not entered.
+    """
+    waiting = [x for overlay in trace.log.overlays for key, x in overlay.items() if key[0] != "data"
+               and (len(key) == 1 or key[1] not in beside)]  # fmt: skip
+    waiting += variables(trace)
+    seen: set[int] = set(beside)
+    found: set[int] = set()
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, (Tensor, Variant)):
+            found.add(id(root(x)))
+            continue
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, CONTAINERS):
+            found.add(id(x))
+        x = trace.content(x)
+        if isinstance(x, Variant):
+            found.add(id(root(x)))
+        elif isinstance(x, (*CONTAINERS, tuple)):
+            waiting += x.values() if isinstance(x, dict) else x
+            waiting += attributes(x).values()
+        elif is_plain_object(x):
+            found.add(id(x))
+            waiting += attributes(x).values()
+    return found

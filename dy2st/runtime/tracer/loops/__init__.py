@@ -1,0 +1,1 @@
+"""`while` and `for` in converted code: what a loop carries, and generators."""

@@ -1,0 +1,236 @@
+"""What a loop was found to carry, kept on disk: a later process begins with it, and traces the body once.
+
+A body is traced until what leaves a turn fits what enters it (loop_carried_state.py), two or three times where extents
+or numbers turn out to change. What they settled on is kept by the place of the loop and what entered it. That is where
+the next trace begins, no more: it looks whether it would have come to the same from what enters, else it begins anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any
+
+from dy2st.dtypes import DType
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import Location
+from dy2st.ir.program import Value, tensor_type
+from dy2st.ir.type_text import DTYPES
+from dy2st.ir.types import TensorType
+from dy2st.records import field, record
+from dy2st.runtime.aot_cache import disk_cache, program_artifacts
+from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number, Template, TensorLike, number_kind
+from dy2st.runtime.tracer.values.join import meet
+from dy2st.shapes import Dim, Extent, substituted
+
+Slot = Any
+"""The number of a local variable, or the key of an entry of the write log."""
+_MOST_FAILURES = 2
+
+
+@record
+class Settled:
+    """What a loop carries, as an earlier trace found it."""
+
+    templates: dict[Slot, Template]
+    """Of the slots that what entered did not tell."""
+    skipped: int
+    """How many symbols that trace had taken before its last turn; with as many the Program is the same one."""
+    failures: int = 0
+    """How many traces have come to something else than what was kept for them."""
+
+    def is_confirmed(
+        self,
+        trace: Any,
+        entering: Mapping[Slot, Template],
+        left: Mapping[Slot, Template],
+        arguments: Mapping[Slot, Sequence[Value]],
+    ) -> bool:
+        """Say whether a trace that began with `entering` would have come to these templates.
+
+        `left` is what a turn that began with these left, `arguments` are what it began with.
+        """
+        known: dict[str, Extent] = {}
+        for slot in self.templates:
+            t = entering[slot]
+            if isinstance(t, TensorLike):
+                pairs = zip(tensor_type(arguments[slot][0]).shape, t.type.shape, strict=True)
+                known |= {str(symbol): e for symbol, e in pairs if isinstance(symbol, Dim) and symbol != e}
+        return all(meet(entering[slot], _with(left[slot], known), trace) == t for slot, t in self.templates.items())
+
+
+@record
+class Notes:
+    """What a trace has begun loops with that earlier ones had kept."""
+
+    are_read: bool = True
+    used: list[str] = field(default_factory=list[str])
+    """The keys."""
+
+    def kept(self, key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
+        """Return what is kept of a loop, as `kept` does; after an error nothing is."""
+        return kept(key, variables, seen) if self.are_read else None
+
+    def dropped(self) -> bool:
+        """Forget what a trace that failed had begun with, so that one without that may follow; False for nothing."""
+        for key in self.used:
+            forget(key)
+        was_used, self.are_read = bool(self.used), False
+        self.used = []
+        return was_used
+
+
+def _with(t: Template, known: Mapping[str, Extent]) -> Template:
+    """Return a template with extents in place of symbols."""
+    if isinstance(t, TensorLike):
+        return TensorLike(_type(t.type.dtype, [substituted(e, known) for e in t.type.shape]), t.stop_gradient)
+    if isinstance(t, ListOf):
+        return ListOf(_with(t.element, known))
+    return Items(t.kind, tuple(_with(i, known) for i in t.items), t.keys) if isinstance(t, Items) else t
+
+
+def gradients_reach(
+    said: Sequence[Slot],
+    left: Mapping[Slot, Value | None],
+    arguments: Mapping[Slot, Sequence[Value]],
+    child: Builder,
+    needs: Set[Value],
+) -> bool:
+    """Say whether gradients flow into all slots that are said to need them, and not only because that is said.
+
+    `left` are the tensors that the turn of `child` left in the slots.
+    """
+    waiting = set(said)
+    reached = {inner for outer, inner in child.captures.items() if outer in needs}
+    reached |= {v for slot, values in arguments.items() if slot not in waiting for v in values if v in needs}
+    while waiting:
+        for operation in child.block.operations:
+            if operation.name != "detach" and not reached.isdisjoint(operation.operands):
+                reached.update(operation.results)
+        found = {slot for slot in waiting if _is_reached(left[slot], reached, child, needs)}
+        if not found:
+            return False
+        waiting -= found
+        reached.update(v for slot in found for v in arguments[slot])
+    return True
+
+
+def _is_reached(value: Value | None, reached: Set[Value], child: Builder, needs: Set[Value]) -> bool:
+    is_from_outside = value is not None and value.block is not child.block
+    return value in reached or (is_from_outside and value in needs)
+
+
+def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot, Template]) -> str | None:
+    """Return what stands for a loop in every process; None where nothing is kept."""
+    if place is None or disk_cache.folder() is None:
+        return None
+    calls = [(code.co_qualname, code.co_firstlineno, at) for code, at in place.calls]  # others carry something else
+    enters = [f"{type(t).__name__} {type(t.object).__name__ if isinstance(t, Const) else t}" for t in entering.values()]
+    parts = "loop", program_artifacts.maker(), place.file, place.line, calls, list(names), enters
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
+    """Return what is kept of a loop among these variables; None where nothing is, empty where it does not fit.
+
+    `seen` gives the template of what a slot holds; it is told the list of which a slot is the content.
+    """
+    content = disk_cache.read(key)
+    if content is None:
+        return None
+    try:
+        data, skipped, failures = marshal.loads(content)
+        found = [(*_slot(name, variables), how) for name, how in data]
+        templates = {slot: _changed(seen(slot, owner), how) for slot, owner, how in found}
+        return Settled(templates, int(skipped), int(failures))
+    except Exception:  # written by somebody else, or of a loop in whose place there is another one now
+        return Settled({}, 0)
+
+
+def keep(
+    key: str,
+    entering: Mapping[Slot, Template],
+    found: Mapping[Slot, Template],
+    variables: Mapping[str, Any],
+    skipped: int,
+    failures: int = 0,
+) -> None:
+    """Keep what a loop settled on, where all of it can be said without objects of this process.
+
+    Where traces come to something else again and again, nothing is kept for good.
+    """
+    if failures > _MOST_FAILURES:
+        forget(key)
+        return
+    data: list[tuple[Any, Any]] = []
+    for slot, t in found.items():
+        if t != entering[slot] or not isinstance(slot, int):
+            name, how = _name(slot, variables), _difference(entering[slot], t)
+            if name is None or how is None:
+                return
+            data.append((name, how))
+    if data:
+        disk_cache.write(key, marshal.dumps((data, skipped, failures)))
+
+
+def forget(key: str) -> None:
+    """Keep that there is nothing to begin with: what was kept of a loop does not hold any more."""
+    disk_cache.write(key, marshal.dumps(([], 0, 0)))
+
+
+def _name(slot: Slot, variables: Mapping[str, Any]) -> int | str | None:
+    """Return what names a slot in every process: its number, or the variable that holds the list of this content."""
+    if isinstance(slot, int):
+        return slot
+    return next((name for name, x in variables.items() if slot[0] == "items" and id(x) == slot[1]), None)
+
+
+def _slot(name: int | str, variables: Mapping[str, Any]) -> tuple[Slot, list[Any] | None]:
+    """Return a slot by its name, and the list that holds it; KeyError or TypeError where there is none."""
+    if isinstance(name, int):
+        return name, None
+    owner = variables[name]
+    if type(owner) is not list:
+        raise TypeError(f"{name} is no list")
+    return ("items", id(owner)), owner
+
+
+def _difference(entering: Template, t: Template) -> Any:
+    """Return what became of a template, as plain data; None where it cannot be said so."""
+    if t == entering:
+        return ("same",)
+    if isinstance(entering, TensorLike) and isinstance(t, TensorLike):
+        return "open", [extent is None for extent in t.type.shape], t.stop_gradient
+    if isinstance(t, Number) and number_kind(entering) == t.kind:
+        return "number", t.choices
+    if isinstance(t, ListOf) and isinstance(t.element, Number):
+        return "numbers", t.element.kind
+    if isinstance(t, ListOf) and isinstance(t.element, TensorLike):
+        kind = t.element.type
+        shape = [e.terms if isinstance(e, Dim) else e for e in kind.shape]
+        return "tensors", kind.dtype.name, shape, t.element.stop_gradient
+    return None
+
+
+def _changed(entering: Template, how: Any) -> Template:
+    """Return what becomes of a template; ValueError, TypeError or KeyError where the difference is of another one."""
+    match how:
+        case ("same",):
+            return entering
+        case "open", axes, stop if isinstance(entering, TensorLike):
+            shape = [None if is_open else e for e, is_open in zip(entering.type.shape, axes, strict=True)]
+            return TensorLike(_type(entering.type.dtype, shape), stop)
+        case "number", choices if (kind := number_kind(entering)) is not None:
+            return Number(kind, choices)
+        case "numbers", kind if isinstance(entering, (Items, ListOf)):
+            return ListOf(Number(kind))
+        case "tensors", dtype, shape, stop if isinstance(entering, (Items, ListOf)):
+            extents = [Dim(e) if isinstance(e, tuple) else e for e in shape]
+            return ListOf(TensorLike(_type(DTYPES[dtype], extents), stop))
+        case _:
+            raise ValueError(f"{how!r:.60} is nothing that becomes of {entering}")
+
+
+def _type(dtype: DType, shape: Sequence[Any]) -> TensorType:
+    return TensorType(dtype, tuple(shape))

@@ -1,0 +1,241 @@
+"""What a `for` loop can run over with a symbolic turn number: ranges, tensors, lists of unknown length, and
+`enumerate`, `zip` and `reversed` of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, Set, ValuesView
+from typing import Any
+
+from dy2st.errors import StructureError
+from dy2st.records import record
+from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.values.abstract import holds_objects
+from dy2st.runtime.tracer.values.flatten import unpack
+from dy2st.runtime.tracer.values.symbolic_iterator import ENDLESS, PulledIterator, TracedIterator
+from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.union import SymbolicList
+
+
+class ChangedList(StructureError):
+    """A list that Python runs through became one of which only the run will tell what it holds."""
+
+
+@record(frozen=True)
+class SymbolicIterable:
+    """A sequence of `length` items of which `get(i)` is the i-th; `must_roll` where Python cannot run through it.
+
+    Where lists are among what it comes from, `again()` gives it as they stand later, and `changes()` says how often
+    they changed.
+    """
+
+    length: Any
+    get: Callable[[Any], Any]
+    must_roll: bool
+    again: Callable[[], SymbolicIterable] | None = None
+    changes: Callable[[], int] = int
+
+    def __iter__(self) -> Iterator[Any]:
+        raise needs_value("Python itself ran through something whose length only the run will tell", needed=[self])
+
+    def __len__(self) -> int:
+        raise needs_value("Python itself asked for a length that only the run will tell", needed=[self])
+
+
+def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
+    """Return how to run over `x` with a symbolic turn number, None when only Python can."""
+    if isinstance(x, SymbolicIterable):
+        return x
+    if isinstance(x, TracedIterator):
+        return None if isinstance(x, PulledIterator) else _rest_of(x.source(), x.position)
+    if isinstance(x, range):
+        return SymbolicIterable(len(x), lambda i: _member(i, x.start, x.step), False)
+    if isinstance(x, Tensor):
+        if x.ndim == 0:
+            raise TypeError("iteration over a 0-D tensor")
+        length = x.shape[0]
+        return SymbolicIterable(length, lambda i: x[i], not isinstance(length, int))
+    content = trace.content(x) if isinstance(x, list) else x
+    if isinstance(content, SymbolicList):
+        items = content
+        length = Scalar(trace.emit("list_len", [items.value]))
+        again = None if x is items else lambda: sequence_of(trace, x)
+        get = lambda i: _live_item(trace, x, items, i)  # noqa: E731 (a line of it would be too long)
+        return SymbolicIterable(length, get, True, again, lambda: trace.changes[id(x)])
+    return None
+
+
+def sequence_of(trace: Any, x: Any) -> SymbolicIterable:
+    """Return the items of something that the trace, or Python, knows the length of."""
+    found = iterable_of(trace, x)
+    return python_items(trace, x) if found is None else found
+
+
+def live_items(trace: Any, x: Any) -> Iterable[Any]:
+    """Return what Python runs through in the place of `x`; of a list, items as they stand when they are asked for."""
+    if not isinstance(x, list) or not isinstance(trace.content(x), list):
+        return trace.iterate(x)
+    return _live_items(trace, x)
+
+
+def _live_items(trace: Any, x: list[Any]) -> Iterator[Any]:
+    position = 0
+    while True:
+        content = trace.content(x)
+        if not isinstance(content, list):
+            raise ChangedList("only the run will tell what a list holds that changes while a loop runs through it")
+        if position >= len(content):
+            return
+        yield content[position]
+        position += 1
+
+
+def _rest_of(items: SymbolicIterable, first: Any) -> SymbolicIterable:
+    """Return the items from place `first` on."""
+    length = ENDLESS if items.length is ENDLESS else items.length - first
+    rolls = items.must_roll or not isinstance(first, int)
+    return SymbolicIterable(length, lambda i: items.get(first + i), rolls, items.again, items.changes)
+
+
+def handed_over(trace: Any, x: Any) -> Callable[[], SymbolicIterable]:
+    """Return what gives the items of `x` as they stand, for something that takes them from now on."""
+    if not isinstance(x, TracedIterator):
+        return lambda: sequence_of(trace, x)
+    source, first = x.source, x.position
+    x.move(None)
+    return lambda: _rest_of(source(), first)
+
+
+def derived(
+    trace: Any, parts: Sequence[Callable[[], SymbolicIterable]],
+    made: Callable[..., tuple[Any, Callable[[Any], Any]]], ended: Callable[[], None] | None = None,
+) -> TracedIterator:  # fmt: skip
+    """Return the iterator over what comes of iterables handed over; `made` gives its length and items from theirs."""
+
+    def sequence() -> SymbolicIterable:
+        found = [part() for part in parts]
+        length, get = made(*found)
+        again = sequence if any(x.again for x in found) else None
+        return SymbolicIterable(length, get, True, again, lambda: sum(x.changes() for x in found))
+
+    return TracedIterator(trace, sequence, ended)
+
+
+def _live_item(trace: Any, owner: Any, items: SymbolicList, i: Any) -> Any:
+    """Return element i of a list that a loop runs through: what is inside of elements may have changed since."""
+    if owner is items or not holds_objects(items.element):
+        return list_item(trace, items, i)
+    return list_item(trace, trace.content(owner), i, owner)
+
+
+def list_item(trace: Any, items: SymbolicList, i: Any, owner: Any = None) -> Any:
+    """Return element i of a list of unknown length; what it is made of stays a part of the owner."""
+    if not holds_objects(items.element):
+        found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
+        trace.aliases.hold(found)
+        return found
+    place = i if isinstance(i, int) and i >= 0 else Scalar(trace.emit("list_index", [items.value, trace.scalar(i)]))
+    found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(place)]), items.element)
+    trace.aliases.hold(found)
+    if owner is None:
+        trace.lend(found)
+    else:
+        trace.loans.taken(owner, place, found, i)
+    return found
+
+
+def symbolic_range(trace: Any, *bounds: Any) -> SymbolicIterable:
+    """Return `range(...)` of numbers of which at least one is symbolic."""
+    numbers = [trace.item(b) if isinstance(b, Tensor) else b for b in bounds]
+    for number in numbers:
+        if isinstance(number, float) or (isinstance(number, Scalar) and number.kind == "float"):
+            raise TypeError("'float' object cannot be interpreted as an integer")
+    start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    step = numbers[2] if len(numbers) == 3 else 1
+    if isinstance(step, int) and step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    span = trace.as_scalar(stop) - start if not isinstance(start, int) or start else trace.as_scalar(stop)
+    turns = span if isinstance(step, int) and step == 1 else -((-span) // step)
+    count = Scalar(trace.emit("scalar_max", [trace.scalar(turns), trace.scalar(0)]))
+    return SymbolicIterable(count, lambda i: _member(i, start, step), True)
+
+
+def _member(i: Any, start: Any, step: Any) -> Any:
+    """Return member i of a range."""
+    scaled = i if isinstance(step, int) and step == 1 else i * step
+    return scaled if isinstance(start, int) and start == 0 else scaled + start
+
+
+def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
+    """Return `enumerate(...)`; Python's own where Python can run through it."""
+    items = iterable_of(trace, iterable)
+    if items is None or not items.must_roll:
+        return enumerate(iterable if isinstance(iterable, TracedIterator) else live_items(trace, iterable), start)
+    return derived(
+        trace, [handed_over(trace, iterable)], lambda found: (found.length, lambda i: (i + start, found.get(i)))
+    )
+
+
+def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
+    """Return `zip(...)`; Python's own where Python can run through all of them."""
+    found = [iterable_of(trace, x) for x in iterables]
+    if not any(f is not None and f.must_roll for f in found):
+        return zip(*(x if isinstance(x, TracedIterator) else live_items(trace, x) for x in iterables), strict=strict)
+    data = (python_data(trace, x) if f is None else x for f, x in zip(found, iterables, strict=True))
+    parts = [handed_over(trace, x) for x in data]
+    lengths: list[Any] = []
+
+    def rows(*found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
+        lengths[:] = [f.length for f in found]
+        return smallest(trace, lengths), lambda i: tuple(f.get(i) for f in found)
+
+    return derived(trace, parts, rows, (lambda: _refuse_other_lengths(trace, lengths)) if strict else None)
+
+
+def _refuse_other_lengths(trace: Any, lengths: Sequence[Any]) -> None:
+    """Raise ValueError in the run where lengths differ, as `zip(strict=True)` does at its end."""
+
+    def refuse(i: int, how: str) -> None:
+        raise ValueError(f"zip() argument {i + 1} is {how} than argument{' 1' if i == 1 else f's 1-{i}'}")
+
+    numbers, least = [trace.as_scalar(n) for n in lengths], trace.as_scalar(smallest(trace, lengths))
+    for i, n in enumerate(numbers[1:], 1):
+        shorter = trace.both(n <= least, lambda: numbers[0] > least)
+        trace.if_exp(shorter, lambda i=i: refuse(i, "shorter"), lambda: None)
+    for i, n in enumerate(numbers[1:], 1):
+        trace.if_exp(n > least, lambda i=i: refuse(i, "longer"), lambda: None)
+
+
+def smallest(trace: Any, lengths: Sequence[Any]) -> Any:
+    """Return the smallest of some numbers, of which the run may tell some."""
+    lengths = [n for n in lengths if n is not ENDLESS] or [ENDLESS]
+    if all(isinstance(n, int) for n in lengths):
+        return min(lengths)
+    least = trace.as_scalar(lengths[0])
+    for n in lengths[1:]:
+        least = Scalar(trace.emit("scalar_min", [least.value, trace.scalar(n)]))
+    return least
+
+
+def python_items(trace: Any, x: Any) -> SymbolicIterable:
+    """Return the items of Python data, which Python can run through."""
+    items = python_data(trace, x)
+    return SymbolicIterable(len(trace.content(items)), lambda i: trace.item_of(items, i), False)
+
+
+def python_data(trace: Any, x: Any) -> Any:
+    """Return a list or tuple of what Python can run through."""
+    if isinstance(x, (dict, str, Set, KeysView, ValuesView, ItemsView)):
+        return tuple(trace.iterate(x))
+    if not isinstance(x, (list, tuple)):
+        raise needs_value(f"zip() of a {type(x).__name__} with something whose length only the run will tell")
+    return x
+
+
+def symbolic_reversed(trace: Any, iterable: Any) -> Any:
+    """Return `reversed(...)`; Python's own where Python can run through it."""
+    items = iterable_of(trace, iterable)
+    if items is None or not items.must_roll:
+        content = trace.content(iterable)
+        return reversed(list(trace.iterate(content))) if isinstance(content, Tensor) else reversed(content)
+    return derived(trace, [lambda: items], lambda found: (found.length, lambda i: found.get(found.length - 1 - i)))

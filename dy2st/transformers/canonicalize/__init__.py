@@ -1,0 +1,1 @@
+"""Python to simpler Python: jumps, returns, comprehensions, generators, `match`. No call of the tracer yet."""

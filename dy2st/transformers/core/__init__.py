@@ -1,0 +1,1 @@
+"""What every transformer works with."""

@@ -1,0 +1,1 @@
+"""Simple Python to calls of the tracer, a statement or expression a file."""
