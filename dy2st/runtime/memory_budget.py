@@ -13,7 +13,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,16 +72,20 @@ def set_mebibytes(number: Any) -> None:
 
 
 class Meter:
-    """What the arrays hold that a run of a plan has made."""
+    """What the arrays hold that a run of a plan has made.
+
+    Those that are gone are looked for where it would be too much. No callbacks tell: Python drops what the handler of
+    a signal raises in one.
+    """
 
     def __init__(self, inputs: Sequence[Any]):
-        self.held = 0
-        self._known: dict[int, Any] = {}
-        """Who owns memory that is counted, or that of an input, by its number."""
+        self.held, self._looked_at = 0, 64
+        self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
+        """Who owns memory that is counted, and how many bytes; none of an input's. By its number."""
         for x in inputs:
             if type(x) is np.ndarray and x.nbytes >= SMALL:
                 owner = _owner(x)
-                self._known[id(owner)] = owner
+                self._known[id(owner)] = weakref.ref(owner), 0
 
     def look(self, x: Any) -> None:
         """Count what an operation gave; MemoryError where it is more than a run may hold."""
@@ -89,17 +93,27 @@ class Meter:
             self._refuse(_ELEMENT * len(x))
         elif type(x) is np.ndarray and x.nbytes >= SMALL:
             owner = _owner(x)
-            number = id(owner)
-            if number not in self._known:
-                self._refuse(owner.nbytes)
-                self._known[number] = weakref.ref(owner, partial(self._gone, number, owner.nbytes))
-                self.held += owner.nbytes
+            number, size = id(owner), owner.nbytes
+            known = self._known.get(number)
+            if known is not None:
+                if known[0]() is owner:
+                    return
+                self.held -= known[1]  # another one stood there, which is gone
+                del self._known[number]
+            if len(self._known) > self._looked_at:
+                self._forget_gone()
+                self._looked_at = 2 * len(self._known) + 64
+            self._refuse(size)
+            self._known[number] = weakref.ref(owner), size
+            self.held += size
 
-    def _gone(self, number: int, size: int, _: Any) -> None:
-        del self._known[number]
-        self.held -= size
+    def _forget_gone(self) -> None:
+        self._known = {number: (owner, size) for number, (owner, size) in self._known.items() if owner() is not None}
+        self.held = sum(size for _, size in self._known.values())
 
     def _refuse(self, more: int) -> None:
+        if self.held + more > limit():
+            self._forget_gone()
         if self.held + more > limit():
             raise MemoryError(f"a run may hold {limit()} bytes, and this is {self.held + more}: {HOW}")
 
