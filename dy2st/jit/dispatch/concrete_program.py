@@ -59,8 +59,8 @@ class ConcreteProgram:
         """The Python values among the arguments, by place."""
         self.numbers = _fixed_numbers(made)
         """Those of them that are numbers."""
-        self.refused = False
-        """Whether the calls that it would serve run eagerly."""
+        self.underivable = False
+        """Whether its derivative cannot be made, so that the calls that it would serve run eagerly."""
         self.random = any(isinstance(slot, str) for slot, _ in traced.state)
         self._bare = bare and not traced.views
         """Whether what is written back need not be made tensors of first."""

@@ -113,7 +113,7 @@ class ProgramOfCall(Locked):
         self, key: Any, program: ConcreteProgram, made: Flattened
     ) -> tuple[ConcreteProgram | None, Flattened]:
         """Return the Program, None for a call that falls back because of what it writes, and the arguments."""
-        if program.refused:
+        if program.underivable:
             return None, made
         if program.meets_objects(made.containers):
             if made.opened:
@@ -131,7 +131,7 @@ class ProgramOfCall(Locked):
     def _refuse(self, program: ConcreteProgram, made: Flattened, error: NotDerivable) -> None:
         """Let calls that a Program would serve run eagerly, because its derivative cannot be made."""
         context = current()
-        program.refused = True
+        program.underivable = True
         self._forget(program)
         reason = f"the derivative of its Program cannot be made: {error.reason}"
         key = made.key, context.grad, modes_of(context)
