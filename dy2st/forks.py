@@ -118,7 +118,7 @@ class _Size:
 
 
 def _forget_dead() -> None:
-    for number, owner in list(_owners.items()):
+    for number, owner in _owners.copy().items():  # a list of pairs lets others run between two of them
         if owner() is None:
             _owners.pop(number, None)
     _Size.looked_at = 2 * len(_owners) + 64
@@ -192,7 +192,7 @@ def _after_in_child() -> None:
     _closed.clear()
     for one in _waited_for:
         one.renew()
-    for reference in list(_owners.values()):
+    for reference in _owners.copy().values():
         if (owner := reference()) is not None:
             owner._lock = threading.RLock()  # pyright: ignore[reportPrivateUsage] (the class stands above)
     _let_go()

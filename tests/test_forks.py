@@ -1,5 +1,6 @@
 """Forks while other threads hold locks: the new process is never left waiting for a thread that it does not have."""
 
+import gc
 import os
 import signal
 import threading
@@ -182,3 +183,23 @@ def test_forks_while_threads_trace_and_make_code(backend: str, monkeypatch: pyte
     finally:
         ends.set()
         thread.join(30)
+
+
+def test_owners_made_while_dead_ones_are_looked_for(monkeypatch):
+    """The collector of garbage may run at every item that is looked at, and let any code run."""
+    monkeypatch.setattr(forks._Size, "looked_at", forks._Size.looked_at)
+    first, made = [Locked() for _ in range(200)], []
+    pairs = [(i, i) for i in range(5_000)]  # none that Python would use again without asking the collector
+    threshold = gc.get_threshold()
+    note = lambda phase, info: made.append(Locked())
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        forks._forget_dead()
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)
+    assert made
+    assert pairs
+    known = {owner() for owner in forks._owners.values()}
+    assert known.issuperset([*first, *made])

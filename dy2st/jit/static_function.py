@@ -193,7 +193,7 @@ class StaticFunction(ProgramOfCall):
     def _forget(self, dropped: ConcreteProgram) -> None:
         self._latest, self._like = _NOTHING, None
         self._last = None if self._last is dropped else self._last
-        kept = {key: tuple(pair for pair in seen if pair[0] is not dropped) for key, seen in self._seen.items()}
+        kept = {key: tuple(pair for pair in seen if pair[0] is not dropped) for key, seen in self._seen.copy().items()}
         self._seen = {key: seen for key, seen in kept.items() if seen}
 
     # ---- what a user can look at -----------------------------------------------------------------------------------

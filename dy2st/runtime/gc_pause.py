@@ -126,7 +126,7 @@ def while_it_lives(function: Callable[[K], T]) -> Callable[[K], T]:
             return known[1]
         value = function(x)
         if len(found) >= most:
-            for number, (living, _) in list(found.items()):
+            for number, (living, _) in found.copy().items():
                 if living() is None:
                     found.pop(number, None)
             most = 2 * len(found) + 64

@@ -108,7 +108,9 @@ class Meter:
             self.held += size
 
     def _forget_gone(self) -> None:
-        self._known = {number: (owner, size) for number, (owner, size) in self._known.items() if owner() is not None}
+        self._known = {
+            number: (owner, size) for number, (owner, size) in self._known.copy().items() if owner() is not None
+        }
         self.held = sum(size for _, size in self._known.values())
 
     def _refuse(self, more: int) -> None:
