@@ -74,7 +74,7 @@ def test(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run ruff, basedpyright and the layering test; print a line for each and what it found."""
+    """Run ruff, basedpyright and the tests of layers and of what is counted; print a line for each and what it found."""
     del options
     ensure_environment()
     parts = {
@@ -82,6 +82,7 @@ def check(options: argparse.Namespace) -> int:
         "ruff format": ("-m", "ruff", "format", "--check", "."),
         "basedpyright": ("-m", "basedpyright"),
         "layering": ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_layering.py"),
+        "counts": ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_counts.py"),
     }
     held = [_report(title, command) for title, command in parts.items()]
     return 0 if all(held) else 1
