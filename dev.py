@@ -74,7 +74,7 @@ def test(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run ruff, basedpyright and the tests of layers and of what is counted; print a line for each and what it found."""
+    """Run ruff, basedpyright and the tests of layers and counts; print a line for each and what it found."""
     del options
     ensure_environment()
     parts = {
