@@ -21,7 +21,6 @@ from dy2st.files import program_file
 from dy2st.ir.printer import to_text
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.nn.layer import Layer
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu import STAGES
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
@@ -107,9 +106,11 @@ def _inspect(options: argparse.Namespace) -> None:
 
 def _print_stage(layer: Any, stage: str) -> None:
     """Print the Programs of a loaded model at a stage of native code."""
+    from dy2st.runtime.backends.cpu import dump_stages
+
     for name, method in layer._methods.items():
         for _, program in method.programs():
-            print(f"\n; {name}\n" + cpu.stage(program, stage))
+            print(f"\n; {name}\n" + dump_stages.stage(program, stage))
 
 
 def _run(options: argparse.Namespace) -> None:

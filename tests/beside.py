@@ -24,9 +24,10 @@ from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
 from dy2st.ops.core.bundle import Bundle
 from dy2st.passes.remove_prints import runs_twice_unseen, silenced
-from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.cpu import shape_specialization
+from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.backends.llvm_availability import has_llvm
-from dy2st.runtime.executor.tiering import Automatic, Runnable
+from dy2st.runtime.executor.tiering import Automatic
 from dy2st.runtime.interpreter.planned import Plan
 from tests.agreement import difference, is_exact
 
@@ -111,7 +112,7 @@ class _Made:
         key = fingerprint(self._program)
         native = _made.get(key or "")
         if native is None:
-            native = cpu.native_code(self._program, inputs, quick=self._quick)
+            native = shape_specialization.native_code(self._program, inputs, quick=self._quick)
             if key is not None:
                 _made[key] = native
         return native.run(inputs)

@@ -13,7 +13,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
 from dy2st.ops.control.host_call import Host
 from dy2st.ops.elementwise.exponential import Exp
-from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.cpu import shape_specialization
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.agreement import difference, is_exact
 from tests.beside import Beside
@@ -58,7 +58,7 @@ def test_a_tier_that_raises_alone_is_found(watching, monkeypatch):
     def broken(*args, **keywords):
         raise RuntimeError("no code")
 
-    monkeypatch.setattr(cpu, "native_code", broken)
+    monkeypatch.setattr(shape_specialization, "native_code", broken)
     program_of(lambda x: x * 3 - 7.25, X)
     assert "no error and RuntimeError: no code" in watching.faults[0]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dy2st as paddle
-from dy2st.jit.dispatch.first_calls import count_at_import
+from dy2st import config
 
 PACKAGE = Path(__file__).parents[1] / "dy2st"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -28,5 +28,5 @@ def test_examples_in_docstrings_print_what_they_say(name: str) -> None:
     names = {**vars(module), "__name__": "__main__"}  # what an example defines is the user's, not the module's
     for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=names):
         runner.run(example, out=said.append)
-    paddle.jit.verify_first_calls(count_at_import())  # an example has changed it
+    paddle.jit.verify_first_calls(config.verified_calls())  # an example has changed it
     assert runner.summarize(verbose=False).failed == 0, "".join(said)

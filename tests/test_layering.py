@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors dtypes shapes naming formatting missing records late forks",
+        "errors dtypes shapes naming formatting missing records late forks config",
         "ir",
         "ops",
         "passes",
@@ -74,7 +74,20 @@ ON_FIRST_USE = frozenset(
     ).split()
 )
 # Imports inside functions other than those: importer -> {what it imports: why it may}.
+_MAKES_CODE = "it only makes code, and most processes find theirs on disk"
 INSIDE_FUNCTIONS: dict[str, dict[str, str]] = {
+    f"{NATIVE}.native_executable": {f"{NATIVE}.compile": _MAKES_CODE},
+    f"{NATIVE}.runtime_library_symbols": {f"{NATIVE}.runtime_library": _MAKES_CODE},
+    f"{NATIVE}.compile_link.code_loader": {
+        f"{NATIVE}.compile_link.elf_linker": _MAKES_CODE,
+        f"{NATIVE}.compile_link.llvm_loader": "it loads LLVM",
+    },
+    f"{NATIVE}.thread_pool.pool": {f"{NATIVE}.thread_pool.module": _MAKES_CODE},
+    f"{NATIVE}.trampolines.call": {f"{NATIVE}.trampolines.call_ir": _MAKES_CODE},
+    f"{NATIVE}.trampolines.grad_mode": {f"{NATIVE}.trampolines.method_ir": _MAKES_CODE},
+    f"{NATIVE}.trampolines.static_function": {f"{NATIVE}.trampolines.method_ir": _MAKES_CODE},
+    f"{NATIVE}.trampolines.write_back": {f"{NATIVE}.trampolines.call_ir": _MAKES_CODE},
+    "dy2st.cli": {f"{NATIVE}.dump_stages": _MAKES_CODE},
     "dy2st.missing": {"difflib": "2 ms of every `import dy2st` otherwise, for the text of an error"},
     "dy2st.ir.program": {"dy2st.ir.printer": "str(program) is the printer's work, and the printer reads programs"},
 }

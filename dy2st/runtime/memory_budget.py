@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from dy2st import config
+
 HOW = "DY2ST_MEMORY_LIMIT or the flag FLAGS_cpu_memory_limit_mb says how many bytes"
 FLAG = "FLAGS_cpu_memory_limit_mb"
 SMALL = 1 << 12
@@ -44,11 +46,12 @@ def memory_of_machine() -> int:
 
 
 def _at_first() -> int:
-    text = os.environ.get("DY2ST_MEMORY_LIMIT", "").strip()
-    if text and not (text.isdecimal() and int(text)):
-        warnings.warn(f"DY2ST_MEMORY_LIMIT is a number of bytes, not {text!r:.60}: it is not heeded", stacklevel=2)
-        text = ""
-    return min(int(text) if text else memory_of_machine(), _MOST)
+    try:
+        wanted = config.memory_limit()
+    except ValueError as error:
+        warnings.warn(f"{error}: it is not heeded", stacklevel=2)
+        wanted = None
+    return min(memory_of_machine() if wanted is None else wanted, _MOST)
 
 
 _word = ctypes.c_uint64(_at_first())

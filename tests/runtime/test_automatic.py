@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import dy2st as paddle
 from dy2st.passes import optimise
 from dy2st.runtime.aot_cache import artifacts
-from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.cpu import shape_specialization
+from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.executor import tiering
 from dy2st.runtime.executor.tiering import Automatic
 from dy2st.runtime.interpreter.planned import Plan, compile_plan
@@ -27,6 +29,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def backend_of(native_code_for):
+    return SimpleNamespace(native_code_for=native_code_for, kept_code=shape_specialization.kept_code)
+
+
 # ---- when ----------------------------------------------------------------------------------------------------------
 def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_second_run_on():
     runner = Automatic(program_of(straight, X))
@@ -39,7 +45,7 @@ def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_secon
 @pytest.mark.parametrize("quick", [False, True])
 def test_code_that_was_kept_makes_the_first_run(quick):
     program = program_of(straight, X)
-    cpu.native_code(program, [X], quick=quick)
+    shape_specialization.native_code(program, [X], quick=quick)
     runner = Automatic(program)
     assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
     assert runner.report().kept == 1
@@ -53,11 +59,11 @@ def test_code_that_was_kept_makes_the_first_run(quick):
 def test_nothing_is_looked_for_where_nothing_can_be_kept(monkeypatch):
     looked = []
     monkeypatch.setattr(artifacts, "_state", artifacts._State())
-    monkeypatch.setattr(cpu, "kept_code", lambda *_: looked.append(1))
+    monkeypatch.setattr(shape_specialization, "kept_code", lambda *_: looked.append(1))
     for _ in range(2):
         Automatic(program_of(straight, X)).run([X])
     assert looked == []
-    cpu.native_code(program_of(counting(2), X), [X])
+    shape_specialization.native_code(program_of(counting(2), X), [X])
     Automatic(program_of(straight, X)).run([X])
     assert looked == [1]
 
@@ -67,7 +73,7 @@ def test_code_that_was_kept_for_other_extents_leaves_the_first_run_to_the_interp
         return paddle.tanh(x * y)
 
     program = program_of(f, X, X)
-    cpu.native_code(program, [X, X])
+    shape_specialization.native_code(program, [X, X])
     runner, row = Automatic(program), X[:1]
     np.testing.assert_allclose(runner.run([X, row])[0], np.tanh(X * row), rtol=1e-5)
     assert runner.native is None
@@ -82,7 +88,7 @@ def test_code_that_was_kept_for_other_extents_leaves_the_first_run_to_the_interp
 def test_without_a_folder_the_interpreter_makes_the_first_run(monkeypatch):
     monkeypatch.setenv("DY2ST_CACHE_DIR", "")
     program = program_of(straight, X)
-    cpu.native_code(program, [X])
+    shape_specialization.native_code(program, [X])
     runner = Automatic(program)
     runner.run([X])
     assert runner.native is None
@@ -106,7 +112,7 @@ def test_code_made_in_a_hurry_is_made_anew_beside_when_it_runs_again(function):
 
 def test_better_code_of_an_earlier_process_is_not_made_again():
     program = program_of(looping, X)
-    cpu.native_code(program, [X])
+    shape_specialization.native_code(program, [X])
     runner = Automatic(program)
     runner.run([X])
     assert not runner.native.is_quick
@@ -210,7 +216,7 @@ def test_an_error_of_code_made_beside_is_that_of_the_next_run(monkeypatch):
         raise KeyError("no rule")
 
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
-    monkeypatch.setattr(cpu, "native_code_for", broken)
+    monkeypatch.setattr(tiering, "_BACKEND", backend_of(broken))
     runner = Automatic(optimise(program_of(up_to_rows, X)))
     x = np.zeros((600, 5), "float32")
     want = runner.run([x])[0]
@@ -254,7 +260,7 @@ def test_an_error_of_the_thread_beside_is_shown_and_runs_go_on(monkeypatch):
 
     shown = []
     monkeypatch.setattr(threading, "excepthook", shown.append)
-    monkeypatch.setattr(cpu.NativePlan, "improve", fail)
+    monkeypatch.setattr(NativePlan, "improve", fail)
     runner = Automatic(program_of(straight, X))
     for _ in range(3):
         runner.run([X])
@@ -314,7 +320,7 @@ def test_another_module_that_cannot_be_loaded_is_no_missing_llvmlite(monkeypatch
     def broken(*_, **__):
         raise ImportError("cannot import name 'part'")
 
-    monkeypatch.setattr(cpu, "native_code_for", broken)
+    monkeypatch.setattr(tiering, "_BACKEND", backend_of(broken))
     with pytest.raises(ImportError, match="cannot import name 'part'"):
         Automatic(program_of(straight, X), always=True).run([X])
     runner = Automatic(program_of(straight, X))
@@ -327,7 +333,7 @@ def test_a_program_that_cannot_be_made_native_still_runs(monkeypatch):
     def broken(*_, **__):
         raise KeyError("no rule")
 
-    monkeypatch.setattr(cpu, "native_code_for", broken)
+    monkeypatch.setattr(tiering, "_BACKEND", backend_of(broken))
     runner = Automatic(program_of(straight, X))
     runner.run([X])
     with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):

@@ -58,7 +58,7 @@ def not_a_library(tmp_path):
 @pytest.mark.parametrize("installed", [no_library, not_a_library])
 def test_an_llvmlite_that_cannot_be_loaded_is_done_without(unloaded, monkeypatch, tmp_path, installed):
     installed(tmp_path)
-    monkeypatch.setattr(llvm_availability.cpu, "llvm_folder", lambda: str(tmp_path), raising=False)
+    monkeypatch.setattr(compiler, "llvm_folder", lambda: str(tmp_path))
     runners = [select.ready(unloaded, np), select.ready(unloaded, np)]
     with pytest.warns(RuntimeWarning, match=r"llvmlite cannot be loaded \(.*llvmlite.*\): Programs run") as said:
         assert [runner.run([X])[0] for runner in runners] == [pytest.approx(WANT)] * 2

@@ -5,11 +5,11 @@ It is for tests and for the first day of a new model: such a call takes three ti
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from dy2st import config
 from dy2st.ir.context import current, replaced
 from dy2st.records import replace
 
@@ -32,16 +32,6 @@ def verify_first_calls(count: int = 2) -> None:
     current().process.verified_calls = count
 
 
-def count_at_import() -> int:
-    """Return what `DY2ST_VERIFY_CALLS` asks for."""
-    text = os.environ.get("DY2ST_VERIFY_CALLS", "").strip()
-    if not text:
-        return 0
-    if not text.isdecimal():
-        raise ValueError(f"DY2ST_VERIFY_CALLS is a number of calls, not {text!r}")
-    return int(text)
-
-
 def verified(function: Callable[..., Any], calls: int, args: Any, keywords: Any) -> bool:
     """Compare a call with eager mode if it is one of the first `calls`; say whether the next one may be, too."""
     process = current().process
@@ -52,4 +42,4 @@ def verified(function: Callable[..., Any], calls: int, args: Any, keywords: Any)
     return calls + 1 < process.verified_calls
 
 
-current().process.verified_calls = count_at_import()
+current().process.verified_calls = config.verified_calls()

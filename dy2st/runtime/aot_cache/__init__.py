@@ -1,1 +1,8 @@
 """What is made once and kept on disk, by what it was made from."""
+
+from __future__ import annotations
+
+import time
+
+STARTED = time.time()
+"""When this package was imported: source that was written later is not what runs here (environment_key.py)."""

@@ -15,6 +15,7 @@ import os
 import stat
 import time
 
+from dy2st import config
 from dy2st.runtime.aot_cache import trust
 from dy2st.runtime.signal_delivery import go_on
 
@@ -27,30 +28,22 @@ _FRESH = 3600.0
 """Seconds within which a file that is read again is not marked as used once more."""
 _HALF_WRITTEN = 600.0
 """After how many seconds a file that is not yet under its name was left behind: writing one takes some milliseconds."""
-_DIGITS = 19
 _written = itertools.count()
 
 
 def folder() -> str | None:
     """Return the folder of the cache, None where there is to be none."""
-    chosen = os.environ.get("DY2ST_CACHE_DIR")
-    if chosen is not None:
-        return chosen or None
-    base = os.environ.get("XDG_CACHE_HOME")
-    home = os.path.expanduser("~")
-    if base or home != "~":
-        return os.path.join(base or os.path.join(home, ".cache"), "dy2st")
-    return None
+    return config.cache_folder()
 
 
 def most_bytes() -> int:
     """Return how many bytes the folder is to have at most, and warn where `DY2ST_CACHE_SIZE` does not say it."""
-    text = os.environ.get("DY2ST_CACHE_SIZE", "").strip()
-    if text.isdecimal() and len(text) < _DIGITS:
-        return int(text)
-    if text:
-        trust.warn_once(f"DY2ST_CACHE_SIZE is a number of bytes, not {text!r:.60}: {_SIZE} are taken")
-    return _SIZE
+    try:
+        wanted = config.cache_bytes()
+    except ValueError as error:
+        trust.warn_once(f"{error}: {_SIZE} are taken")
+        wanted = None
+    return _SIZE if wanted is None else wanted
 
 
 def has(key: str) -> bool:

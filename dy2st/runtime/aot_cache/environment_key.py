@@ -16,8 +16,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dy2st.runtime.backends import cpu
-from dy2st.runtime.backends.cpu.allocator.guard_pages import are_guarded
+from dy2st import config
+from dy2st.runtime.aot_cache import STARTED
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
@@ -32,7 +32,7 @@ _PER_CPU = ("mhz", "bogomips", "processor", "apicid", "core id", "physical id")
 
 def identity() -> str:
     """Return a text that differs where native code may differ."""
-    return f"{_fixed()} {os.environ.get('DY2ST_CPU', '')}{' guarded' * are_guarded()}"
+    return f"{_fixed()} {config.forced_cpu() or ''}{' guarded' * config.are_guarded()}"
 
 
 def llvm_folder() -> str | None:
@@ -56,9 +56,9 @@ def state_of(places: Iterable[str]) -> list[str]:
     """
     files = sorted([file for place in places for file in _files(place)])
     texts = [f"{name} {size} {written}" for name, size, written in files]
-    started, now = int(cpu.STARTED * 1e9), time.time_ns()
+    started, now = int(STARTED * 1e9), time.time_ns()
     if any(started < written <= now for _, _, written in files):
-        texts.append(f"only this process has what stood there before: {os.getpid()} {cpu.STARTED}")
+        texts.append(f"only this process has what stood there before: {os.getpid()} {STARTED}")
     return texts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from dy2st.records import record
-from dy2st.runtime.backends import cpu
+from dy2st.runtime.aot_cache.environment_key import llvm_folder
 
 
 class NoLlvm(ImportError):
@@ -23,7 +23,7 @@ _known = _Known()
 def has_llvm() -> bool:
     """Say whether llvmlite is installed; warn once where it is not. It is loaded where code has to be made only."""
     if _known.there is None:
-        _known.there = cpu.llvm_folder() is not None
+        _known.there = llvm_folder() is not None
         if not _known.there:
             _warn("is not installed")
     return _known.there

@@ -21,9 +21,10 @@ from dy2st.passes import optimise
 from dy2st.passes.remove_prints import silenced
 from dy2st.records import record
 from dy2st.runtime.aot_cache.program_artifacts import Derived, answered, derivation, derived
+from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.executor.report import Report
 from dy2st.runtime.executor.select import ready
-from dy2st.runtime.executor.tiering import Automatic, Runnable
+from dy2st.runtime.executor.tiering import Automatic
 from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.signal_delivery import delivered
 

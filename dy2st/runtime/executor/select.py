@@ -21,43 +21,24 @@ one warning.
 from __future__ import annotations
 
 import functools
-import os
 import threading
 from typing import Any
 
 import numpy as np
 
+from dy2st import config
 from dy2st.forks import Gate
 from dy2st.ir.program import Program
 from dy2st.runtime.aot_cache.artifacts import is_first
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
+from dy2st.runtime.backends.cpu.precompile import begin
+from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.backends.llvm_availability import has_llvm
-from dy2st.runtime.executor.tiering import Automatic, Runnable
+from dy2st.runtime.executor.tiering import Automatic
 from dy2st.runtime.interpreter.planned import compile_plan
 
-BACKENDS = ("auto", "native", "interpreter")
-LOOPS = ("while_loop", "counted_while", "call")
 _beginning = Gate(level=0)
 """A fork waits for what is imported and compiled behind it."""
-
-
-def has_loops(program: Program) -> bool:
-    """Say whether a call runs some operations more than once."""
-    return any(operation.op.name in LOOPS for operation in program.walk())
-
-
-def backend() -> str:
-    """Return the name that `DY2ST_BACKEND` gives; ValueError for an unknown one."""
-    chosen = os.environ.get("DY2ST_BACKEND") or BACKENDS[0]
-    if chosen not in BACKENDS:
-        raise ValueError(f"DY2ST_BACKEND is one of {', '.join(BACKENDS)}, not {chosen!r}")
-    return chosen
-
-
-def is_strict() -> bool:
-    """Say whether `DY2ST_STRICT` asks for strict native code of all Programs."""
-    return os.environ.get("DY2ST_STRICT", "") not in ("", "0")
 
 
 @functools.cache
@@ -66,7 +47,7 @@ def expect_loops() -> None:
 
     It takes effect once in a process, where no earlier one has kept what is made.
     """
-    if backend() == "interpreter" or not is_first():
+    if config.backend() == "interpreter" or not is_first():
         return
     if usable_cpus() > 1 and has_llvm():
         threading.Thread(target=_begin, name="dy2st compile").start()
@@ -74,15 +55,15 @@ def expect_loops() -> None:
 
 def _begin() -> None:
     with _beginning:
-        cpu.begin()
+        begin()
 
 
 def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:
     """Make a Program ready to run on `xp` (NumPy or CuPy); strict code is native from the first run on."""
-    chosen, strict = backend(), strict or is_strict()
+    chosen, strict = config.backend(), strict or config.is_strict()
     if xp is not np or chosen == "interpreter" or not has_llvm():
         return compile_plan(program, xp)
     return Automatic(program, always=strict or chosen == "native", strict=strict)
 
 
-backend()  # an unknown name is told at import
+config.backend()  # an unknown name is told at import

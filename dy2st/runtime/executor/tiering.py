@@ -17,15 +17,16 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from dy2st.forks import Locked
 from dy2st.ir.packed import LateProgram
 from dy2st.ir.program import Program
 from dy2st.runtime.aot_cache.artifacts import is_empty
-from dy2st.runtime.backends import cpu
+from dy2st.runtime.backends.cpu import shape_specialization
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
+from dy2st.runtime.backends.interface import Backend, Direct, Native, Runnable
 from dy2st.runtime.backends.llvm_availability import NoLlvm, do_without
 from dy2st.runtime.executor.background_job import Job, apart
 from dy2st.runtime.executor.report import Report
@@ -51,42 +52,7 @@ a Program runs operation by operation, because no native code could be made of i
 This is an error of dy2st; the results are right. DY2ST_BACKEND=native raises it."""
 
 
-class Runnable(Protocol):
-    """A Program that is ready to run."""
-
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        ...
-
-
-class NativeVersion(Protocol):
-    """One version of native code, as far as reports tell of it."""
-
-    was_kept: bool
-    seconds: float
-    elsewhere: int
-
-    @property
-    def host_calls(self) -> Sequence[Any]:
-        """The operations that every run leaves to Python, each with its `name`."""
-        ...
-
-    @property
-    def peak(self) -> int:
-        """The most bytes that the last run held at a time."""
-        ...
-
-
-class Direct(Protocol):
-    """One version of native code, as a caller runs it that has the inputs one by one."""
-
-    call: Callable[..., Any]
-    """Gives the list of results; False, before anything is done, for inputs that it does not take as they are; or a
-    number for `ended`."""
-
-    def ended(self, made: int, inputs: Sequence[Any]) -> list[Any]:
-        """Return the results after all, or raise the error of the run."""
-        ...
+_BACKEND: Backend = shape_specialization
 
 
 class _NotYet:
@@ -97,34 +63,6 @@ class _NotYet:
 
     def ended(self, made: int, inputs: Sequence[Any]) -> list[Any]:
         raise AssertionError(f"nothing ran on {len(inputs)} inputs that could end with {made}")
-
-
-class Native(Runnable, Protocol):
-    """Native code of a Program."""
-
-    @property
-    def latest(self) -> Direct | None:
-        """The version that ran last."""
-        ...
-
-    @property
-    def plans(self) -> Sequence[NativeVersion]:
-        """Its versions."""
-        ...
-
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether it is likely to be faster than a plan."""
-        ...
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether it was made in a hurry."""
-        ...
-
-    def improve(self) -> None:
-        """Make it anew, as good as it gets, and take it."""
-        ...
 
 
 def _quietly(making: Once) -> None:
@@ -230,7 +168,7 @@ class Automatic(Locked):
         if self._runs == 1 and not self._always:
             expected = isinstance(self.program, LateProgram)  # an earlier process has kept it, so likely its code too
             if expected or not self._takes_long(inputs):
-                kept = None if is_empty() else cpu.kept_code(self.program, inputs)  # 2.
+                kept = None if is_empty() else _BACKEND.kept_code(self.program, inputs)  # 2.
                 if kept is not None or not expected or not self._takes_long(inputs):
                     if kept is None and self._expected > _WORTH_IT and self._to_make < _LONG_TO_MAKE:
                         self._making = self._maker(inputs)
@@ -249,7 +187,7 @@ class Automatic(Locked):
 
     def _maker(self, inputs: Sequence[Any]) -> Once:
         """Return what makes native code for inputs; it keeps none of them."""
-        make, bound = cpu.native_code_for, bindings(self.program, inputs)
+        make, bound = _BACKEND.native_code_for, bindings(self.program, inputs)
         return Once(partial(make, self.program, bound, strict=self._strict, quick=not self._always))
 
     def _make_beside(self, making: Once) -> None:

@@ -16,9 +16,8 @@ from dy2st.runtime.backends.cpu.compile_link.parallel_map import together
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Unit
 from dy2st.runtime.backends.cpu.lowering import lower, prepared
-from dy2st.runtime.backends.cpu.opt_level import Haste, has_register_loops
+from dy2st.runtime.backends.cpu.opt_level import Haste, has_loops, has_register_loops
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols, entry, helpers
-from dy2st.runtime.executor.select import has_loops
 
 _LONG = 1_000_000
 """From so many letters of glue on, level 1 takes more time for each than before: some 4,000 operations."""

@@ -15,7 +15,7 @@ from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group
 from dy2st.runtime.backends.cpu.loop_nests.dump import loops
 from dy2st.runtime.backends.cpu.lowering import lower, prepared
-from dy2st.runtime.executor.select import has_loops
+from dy2st.runtime.backends.cpu.opt_level import has_loops
 
 
 def stage(program: Program, name: str) -> str:

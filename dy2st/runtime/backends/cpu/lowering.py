@@ -7,6 +7,7 @@ Rows of components go in and come out (value_layout.py); what is returned is `ho
 
 from __future__ import annotations
 
+from dy2st import config
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Program
 from dy2st.passes.core.base import run_pipeline
@@ -27,7 +28,7 @@ from dy2st.passes.simplify.dce import RemoveDeadCode
 from dy2st.passes.simplify.dead_stores import RemoveDeadStores
 from dy2st.passes.simplify.fuse_attention import Attend
 from dy2st.passes.simplify.select_to_cond import BranchOnScalars
-from dy2st.runtime.backends.cpu.allocator.guard_pages import OLD, are_guarded
+from dy2st.runtime.backends.cpu.allocator.guard_pages import OLD
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Unit, Writer
@@ -64,7 +65,7 @@ def lower(program: Program, target: Target) -> Unit:
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):
             module.add(line.partition("@")[2].partition("(")[0], line)
-    for name, text in ({**GUARDED, **OLD} if are_guarded() else FUNCTIONS).items():
+    for name, text in ({**GUARDED, **OLD} if config.are_guarded() else FUNCTIONS).items():
         unit.kernels.add(name, text)
     for name, block in program.functions.items():
         unit.module.add(function_name(name), _function(unit, name, block))

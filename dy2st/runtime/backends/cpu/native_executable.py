@@ -15,12 +15,12 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.aot_cache.artifacts import Product, kept, made, note_program
 from dy2st.runtime.aot_cache.program_artifacts import fingerprint_of
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu import runtime_library_symbols
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import INTERRUPTED, OK
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, in_registers, kinds
 from dy2st.runtime.backends.cpu.opt_level import Haste
+from dy2st.runtime.backends.cpu.precompile import compiled_beforehand
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols, helpers, interrupts
 from dy2st.runtime.backends.cpu.python_abi.deoptimize import replay
 from dy2st.runtime.backends.cpu.python_abi.host_callbacks import (
@@ -131,12 +131,19 @@ class NativePlan(Locked):
                 raise NotKept
             note_program()
             haste = self._haste() if callable(self._haste) else self._haste
-            with nullcontext() if beside else cpu.compiled_beforehand(self.program, self._strict, haste):
-                if self._unit is None:
-                    self._unit = cpu.lowered(self.program, self._strict)
-                return cpu.product(self.program, self._unit, quick=self.is_quick, haste=haste, beside=beside)
+            with nullcontext() if beside else compiled_beforehand(self.program, self._strict, haste):
+                from dy2st.runtime.backends.cpu.compile import product
+
+                return product(self.program, self._lowered(), quick=self.is_quick, haste=haste, beside=beside)
 
         return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
+
+    def _lowered(self) -> Unit:
+        from dy2st.runtime.backends.cpu.compile import lowered
+
+        if self._unit is None:
+            self._unit = lowered(self.program, self._strict)
+        return self._unit
 
     def _kernels(self, notes: dict[str, Any]) -> list[int]:
         """Return where the kernels of the library stand that the code calls."""
@@ -159,7 +166,7 @@ class NativePlan(Locked):
         """What the code was made from; written again where the code was kept by an earlier process."""
         unit = self._unit
         if unit is None:
-            unit = self._unit = cpu.lowered(self.program, self._strict)
+            unit = self._lowered()
             if [call.name for call in unit.calls] != [note.name for note in self._notes]:
                 raise RuntimeError("native code was kept of another Program; remove the folder of DY2ST_CACHE_DIR")
         return unit

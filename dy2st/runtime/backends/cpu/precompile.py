@@ -18,11 +18,10 @@ from dy2st.runtime.aot_cache.artifacts import is_first
 from dy2st.runtime.backends.cpu import runtime_library_symbols
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
-from dy2st.runtime.backends.cpu.opt_level import Haste
+from dy2st.runtime.backends.cpu.opt_level import Haste, has_loops
 from dy2st.runtime.backends.cpu.python_abi import helpers, interrupts
 from dy2st.runtime.backends.cpu.thread_pool import pool
 from dy2st.runtime.backends.gil_switch_interval import often
-from dy2st.runtime.executor.select import has_loops
 
 _FLOATS = {"float32": "f32", "float64": "f64"}
 _FORMS = {False: ("nn",), True: ("nn", "packed.n", "pack_b.n")}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterable
 
+from dy2st import config
 from dy2st.runtime.aot_cache.artifacts import Product, kept, made
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, shared_object
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.opt_level import Haste
@@ -32,9 +31,10 @@ def families(names: Iterable[str]) -> list[str]:
 
 def jobs(names: Iterable[str], strict: bool, haste: Haste) -> list[Callable[[], object]]:
     """Return what makes the code of the families of these names that is not there: functions that may run together."""
+    from dy2st.runtime.backends.cpu.runtime_library import parts
+
     target, missing = current_target(strict), [of for of in families(names) if kept(_recipe(of, strict)) is None]
-    parts = (part for of in missing for part in cpu.library_function("parts")(of, target))
-    made = dict.fromkeys((part.text, part.level(haste)) for part in parts)
+    made = dict.fromkeys((part.text, part.level(haste)) for of in missing for part in parts(of, target))
     return [lambda one=one: shared_object(one[0], target, one[1]) for one in made]
 
 
@@ -50,7 +50,7 @@ def family(name: str) -> str:
 
 def code(of: str, strict: bool = False, haste: Haste = "none") -> Code:
     """Return the code of a family, loaded; where it is made in `haste`, that, unless there is better."""
-    return _code(of, strict, haste, os.environ.get("DY2ST_CPU"))
+    return _code(of, strict, haste, config.forced_cpu())
 
 
 @functools.cache
@@ -62,7 +62,9 @@ def _code(of: str, strict: bool, haste: Haste, forced: str | None) -> Code:
     recipe = best if haste == "none" else f"{best} without {haste}"
 
     def make() -> Product:
-        return Product(cpu.library_function("binary")(of, current_target(strict), haste))
+        from dy2st.runtime.backends.cpu.runtime_library import binary
+
+        return Product(binary(of, current_target(strict), haste))
 
     product, _ = made(recipe, make)
     return load(product.binary)

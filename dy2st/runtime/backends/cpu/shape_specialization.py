@@ -22,10 +22,10 @@ from dy2st.passes.simplify.simplify import Simplify
 from dy2st.passes.specialize_shapes import narrowed
 from dy2st.runtime.aot_cache.artifacts import is_first
 from dy2st.runtime.aot_cache.program_artifacts import answered, derived, may_be_kept
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.fusion.shape_assumptions import assumptions, is_asked_for
 from dy2st.runtime.backends.cpu.native_executable import NativePlan, NotKept, refuse_another_count
 from dy2st.runtime.backends.cpu.opt_level import haste_of_library
+from dy2st.runtime.backends.cpu.precompile import where_nothing_is_kept
 from dy2st.runtime.interpreter.cost_model import bindings
 from dy2st.shapes import Dim, Extent, Terms
 
@@ -169,7 +169,7 @@ class Versions(Locked):
             return self._made[key]
         if only_kept or not self._quick or not is_first():
             return self._version(key, bound, only_kept)
-        with cpu.where_nothing_is_kept(self.program, haste_of_library(self.program, bound)):
+        with where_nothing_is_kept(self.program, haste_of_library(self.program, bound)):
             return self._version(key, bound, only_kept)
 
     def _version(self, key: _Key, bound: dict[str, int], only_kept: bool) -> NativePlan:

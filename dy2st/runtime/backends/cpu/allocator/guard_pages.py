@@ -10,15 +10,9 @@ where it happens; a write in front of a block ends it when the block is given ba
 from __future__ import annotations
 
 import mmap
-import os
 
 _PAGE = mmap.PAGESIZE
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-
-
-def are_guarded() -> bool:
-    """Say whether blocks that are made from now on are guarded."""
-    return os.environ.get("DY2ST_GUARD", "0") not in ("", "0")
 
 
 OLD = {"dy2st.guarded.old": "declare void @dy2st.guarded.old(ptr)"}

@@ -17,7 +17,6 @@ from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.aot_cache.artifacts import Product, made, named_recipe
 from dy2st.runtime.aot_cache.code_image import Binary, Image, NotLinkable
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.compiler import compiled, version
 from dy2st.runtime.backends.cpu.compile_link.image_loader import Owner, libc_address, load_image
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
@@ -97,8 +96,10 @@ def _as_rounded(text: str, target: Target) -> str:
 # ---- loading -------------------------------------------------------------------------------------------------------
 def linked(objects: Sequence[bytes]) -> Binary:
     """Return object files as one image, or as they are where it takes LLVM to load them."""
+    from dy2st.runtime.backends.cpu.compile_link.elf_linker import link
+
     try:
-        return cpu.link(objects)
+        return link(objects)
     except NotLinkable:
         return list(objects)
 
@@ -119,9 +120,11 @@ def outside(name: str) -> int:
 
 def _by_llvm(objects: Sequence[bytes]) -> Callable[[str], int]:
     """Let LLVM load object files; return what finds a function."""
+    from dy2st.runtime.backends.cpu.compile_link.llvm_loader import load_by_llvm
+
     names = [name for name in [*_provided] if any(name.encode() in one for one in objects)]
     provided = {name: _provided[name]() for name in names}  # an address may be provided by code that this provides
-    return cpu.load_by_llvm(objects, provided, current_target())
+    return load_by_llvm(objects, provided, current_target())
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from dy2st.records import record
-from dy2st.runtime.backends import cpu
+from dy2st.runtime.aot_cache.environment_key import llvm_folder
 from dy2st.runtime.backends.llvm_availability import NoLlvm
 
 _HANDLE, _TEXT, _INT, _OUT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)
@@ -106,7 +106,7 @@ class _Library:
 @functools.cache
 def library() -> _Library:
     """Return LLVM, ready to make code for this machine; NoLlvm where it cannot be loaded."""
-    path = os.path.join(cpu.llvm_folder() or "", "binding", _NAMES.get(sys.platform, "libllvmlite.so"))
+    path = os.path.join(llvm_folder() or "", "binding", _NAMES.get(sys.platform, "libllvmlite.so"))
     try:
         _load_beside(path)
         made = _Library(path)

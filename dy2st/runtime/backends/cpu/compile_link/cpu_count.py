@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator
 
-_NAMES = ("DY2ST_NUM_THREADS", "OMP_NUM_THREADS")
+from dy2st import config
 
 
 def usable_threads() -> int:
@@ -14,15 +14,7 @@ def usable_threads() -> int:
 
     ValueError where `DY2ST_NUM_THREADS` is no whole number of at least 1.
     """
-    own, common = (os.environ.get(name, "").strip() for name in _NAMES)
-    if own:
-        if not own.isdigit() or int(own) < 1:
-            raise ValueError(f"{_NAMES[0]} is a whole number of at least 1, not {own!r}")
-        return int(own)
-    outermost = common.partition(",")[0].strip()  # OpenMP has a number for each level of nesting
-    if outermost.isdigit() and int(outermost) >= 1:
-        return int(outermost)
-    return usable_cpus()
+    return config.num_threads() or usable_cpus()
 
 
 def usable_cpus(root: str = "/") -> int:

@@ -9,10 +9,10 @@ shorter, and every operation rounds by itself.
 from __future__ import annotations
 
 import functools
-import os
 import platform
 from collections.abc import Mapping
 
+from dy2st import config
 from dy2st.records import record, replace
 from dy2st.runtime.backends.cpu.compile_link.compiler import Machine, host
 
@@ -71,7 +71,7 @@ def host_target(forced: str | None = None) -> Target:
 
 def current_target(strict: bool = False) -> Target:
     """Return the target that `DY2ST_CPU` names, else this machine's."""
-    found = host_target(os.environ.get("DY2ST_CPU") or None)
+    found = host_target(config.forced_cpu())
     return replace(found, vector_bytes=_STRICT_BYTES, strict=True) if strict else found
 
 

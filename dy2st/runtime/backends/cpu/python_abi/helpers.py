@@ -6,10 +6,11 @@ import ctypes
 import functools
 from collections.abc import Callable
 
+from dy2st import config
 from dy2st.runtime import memory_budget as budget
 from dy2st.runtime.aot_cache.artifacts import Product
 from dy2st.runtime.backends.cpu.allocator.budget import GUARDED_MAKING, MAKING
-from dy2st.runtime.backends.cpu.allocator.guard_pages import BLOCKS, are_guarded
+from dy2st.runtime.backends.cpu.allocator.guard_pages import BLOCKS
 from dy2st.runtime.backends.cpu.allocator.large_pages import LARGE
 from dy2st.runtime.backends.cpu.allocator.prefault_functions import AHEAD
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED
@@ -45,7 +46,7 @@ define void @dy2st.export.push(ptr %plate, ptr %context) {
 
 
 def _code() -> Code:
-    return _made(are_guarded())
+    return _made(config.are_guarded())
 
 
 @functools.cache
@@ -66,7 +67,7 @@ def _text(guarded: bool) -> str:
 
 def product() -> Product:
     """Return the code of these helpers, not yet loaded."""
-    return _product(are_guarded())
+    return _product(config.are_guarded())
 
 
 def _product(guarded: bool) -> Product:
@@ -115,7 +116,7 @@ def allocator() -> int:
 
 def freer() -> Callable[[ctypes.c_void_p], object]:
     """Return the function that gives the memory of a block back to the system, or to the reserve."""
-    return _freer(are_guarded())
+    return _freer(config.are_guarded())
 
 
 @functools.cache

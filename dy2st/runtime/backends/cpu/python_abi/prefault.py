@@ -22,15 +22,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from dy2st import config
 from dy2st.records import record
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.aot_cache.artifacts import is_kept, named_recipe
-from dy2st.runtime.backends.cpu.allocator.guard_pages import are_guarded
 from dy2st.runtime.backends.cpu.allocator.prefault_functions import ARRAYS, MOST_LARGE, TAKEN_WORDS
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.compile_link.image_loader import libc_address
 from dy2st.runtime.backends.cpu.python_abi import helpers
-from dy2st.runtime.executor.select import backend
 
 _LEAST = 1 << 20
 """Less memory than this is there in less time than a thread takes."""
@@ -71,7 +70,7 @@ def expected(function: Any, arguments: Sequence[Any]) -> Expected | None:
 
     `arguments` are the tensors and numbers that it is called with.
     """
-    if sys.platform != "linux" or are_guarded() or disk_cache.folder() is None or backend() == "interpreter":
+    if not _is_wanted():
         return None
     code = getattr(function, "__code__", None)
     if code is None:
@@ -134,11 +133,15 @@ def bring_in(arrays: Sequence[Any]) -> None:
         _bring_in((0, []), [(begin, end - begin) for begin, end in zip(begins, ends, strict=True)])
 
 
+def _is_wanted() -> bool:
+    """Return whether memory is brought in ahead on this system, in this process."""
+    other = config.are_guarded() or config.cache_folder() is None or config.backend() == "interpreter"
+    return sys.platform == "linux" and not other
+
+
 def _can_begin() -> bool:
     """Say whether there is a CPU for the thread, and its code at hand."""
-    if sys.platform != "linux" or are_guarded() or disk_cache.folder() is None or backend() == "interpreter":
-        return False
-    return usable_cpus() > 1 and (helpers.is_loaded() or is_kept(named_recipe("support")))
+    return _is_wanted() and usable_cpus() > 1 and (helpers.is_loaded() or is_kept(named_recipe("support")))
 
 
 def _bring_in(need: _Need, arrays: Sequence[tuple[int, int]] = ()) -> None:

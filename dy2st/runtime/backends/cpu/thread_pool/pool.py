@@ -17,7 +17,6 @@ import time
 
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, named_product, provide
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_threads
 from dy2st.runtime.backends.cpu.compile_link.image_loader import libc_address
@@ -116,7 +115,13 @@ def _code() -> Code:
 
 def product() -> Product:
     """Return the pool's code, not yet loaded."""
-    return named_product("pool", lambda: cpu.pool_text(sys.platform, platform.machine()), level=0)
+
+    def write() -> str:
+        from dy2st.runtime.backends.cpu.thread_pool.module import pool_text
+
+        return pool_text(sys.platform, platform.machine())
+
+    return named_product("pool", write, level=0)
 
 
 def _external(name: str) -> int:

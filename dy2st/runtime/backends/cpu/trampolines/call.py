@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.object_layout import maker, places, slots_of
@@ -70,7 +69,13 @@ def unchanged_address() -> int | None:
 
 def product() -> Product:
     """Return this code, not yet loaded; that of unchanged_words.py is with it."""
-    return named_product("known calls", lambda: cpu.known_text(), level=0)
+
+    def write() -> str:
+        from dy2st.runtime.backends.cpu.trampolines.call_ir import known_text
+
+        return known_text()
+
+    return named_product("known calls", write, level=0)
 
 
 class _Layout:

@@ -17,7 +17,6 @@ from typing import Any
 
 from dy2st.ir.context import Context
 from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.code_loader import named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.methods import OWN, loaded
@@ -54,7 +53,13 @@ def install() -> bool:
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("grad switch", lambda: cpu.switch_text(), level=0)
+
+    def write() -> str:
+        from dy2st.runtime.backends.cpu.trampolines.method_ir import switch_text
+
+        return switch_text()
+
+    return named_product("grad switch", write, level=0)
 
 
 def _vectorcall_place() -> int | None:

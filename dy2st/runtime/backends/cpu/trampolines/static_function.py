@@ -15,7 +15,6 @@ from typing import Any
 
 from dy2st.ir.context import Context, Process
 from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.code_loader import named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.methods import OWN, loaded
@@ -49,4 +48,10 @@ def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("static calls", lambda: cpu.static_text(), level=0)
+
+    def write() -> str:
+        from dy2st.runtime.backends.cpu.trampolines.method_ir import static_text
+
+        return static_text()
+
+    return named_product("static calls", write, level=0)

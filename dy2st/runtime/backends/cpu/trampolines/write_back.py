@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines import call
@@ -53,4 +52,10 @@ def _address() -> int:
 
 def product() -> Product:
     """Return this code, not yet loaded."""
-    return named_product("known writes", lambda: cpu.written_text(), level=0)
+
+    def write() -> str:
+        from dy2st.runtime.backends.cpu.trampolines.call_ir import written_text
+
+        return written_text()
+
+    return named_product("known writes", write, level=0)

@@ -11,8 +11,8 @@ import dy2st as paddle
 from dy2st.runtime.aot_cache import artifacts, disk_cache, environment_key
 from dy2st.runtime.aot_cache.artifacts import Product, from_bytes, made
 from dy2st.runtime.aot_cache.code_image import Image
-from dy2st.runtime.backends import cpu
 from dy2st.runtime.backends.cpu import compile, runtime_library_symbols
+from dy2st.runtime.backends.cpu.compile import lowered
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import together
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 
@@ -137,7 +137,7 @@ def test_a_kept_program_that_is_another_one_is_found_out(folder, monkeypatch):
     x = np.eye(2, dtype="float32")
     NativePlan(program_of(f, x))
     plan = NativePlan(program_of(f, x))
-    other = cpu.lowered(program_of(lambda x: x + 1, x))
+    other = lowered(program_of(lambda x: x + 1, x))
     monkeypatch.setattr(compile, "lowered", lambda program, strict: other)
     with pytest.raises(RuntimeError, match="native code was kept of another Program"):
         _ = plan.unit
@@ -199,7 +199,7 @@ def test_a_changed_source_is_another_identity(tmp_path):
 @pytest.mark.parametrize(("moment", "is_shared"), [(1.0, False), (-10.0, True), (1e9, True)])
 def test_source_that_changed_after_its_import_makes_code_of_this_process_alone(monkeypatch, moment, is_shared):
     names, started = [], time.time() - 100
-    monkeypatch.setattr(cpu, "STARTED", started)
+    monkeypatch.setattr(environment_key, "STARTED", started)
     monkeypatch.setattr(environment_key, "_files", lambda folder: [("a.py", 1, int((started + moment) * 1e9))])
     for process in (1, 2):
         monkeypatch.setattr(os, "getpid", lambda process=process: process)

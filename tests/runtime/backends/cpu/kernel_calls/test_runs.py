@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st import config
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.executor.select import backend
 from dy2st.runtime.executor.tiering import Automatic
 from dy2st.runtime.interpreter.planned import Plan, compile_plan
 from tests.in_threads import in_threads
@@ -147,7 +147,7 @@ def test_a_loop_that_would_call_python_stays_with_the_interpreter(rng):
 def test_an_unknown_backend_is_refused(monkeypatch):
     monkeypatch.setenv("DY2ST_BACKEND", "fast")
     with pytest.raises(ValueError, match="DY2ST_BACKEND is one of auto, native, interpreter, not 'fast'"):
-        backend()
+        config.backend()
 
 
 def test_a_result_that_is_an_argument_is_the_same_array(rng):

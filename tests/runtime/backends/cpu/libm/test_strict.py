@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st import config
 from dy2st.runtime.backends.cpu.compile_link.code_loader import assembly, rounded_apart
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.libm import FORMULAS, strict_function
 from dy2st.runtime.backends.cpu.libm.functions import EXACT
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.executor.select import is_strict
 from tests.runtime.backends.cpu.accuracy import BINARY, BY_MPMATH, IN_FLOAT64, UNARY, numbers, pairs, within
 from tests.runtime.backends.cpu.native import DTYPES, mapped, runnable, thread_counts, ulps
 
@@ -107,4 +107,4 @@ def test_a_build_strategy_asks_for_it_too():
 @pytest.mark.parametrize(("value", "wanted"), [("1", True), ("0", False), ("", False)])
 def test_the_environment_asks_for_it_too(value, wanted, monkeypatch):
     monkeypatch.setenv("DY2ST_STRICT", value)
-    assert is_strict() is wanted
+    assert config.is_strict() is wanted
