@@ -1,4 +1,4 @@
-"""The command `dy2st`: look into a saved model, run it, draw it; show the source that a function is converted to.
+"""The command `dy2st`: look into a saved model, run it, draw it; show converted source, and what a pass does.
 
 An error is one line on the standard error stream; the exit status is then 2 for a wrong command line, else 1.
 """
@@ -6,6 +6,7 @@ An error is one line on the standard error stream; the exit status is then 2 for
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib.util
 import os
 import sys
@@ -17,10 +18,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dy2st.errors import ProgramSyntaxError
 from dy2st.files import program_file
+from dy2st.ir.parser import parse
 from dy2st.ir.printer import to_text
+from dy2st.ir.program import Program
+from dy2st.ir.verifier import verify
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.nn.layer import Layer
+from dy2st.passes.core.base import run_pipeline
+from dy2st.passes.pipelines import PIPELINES, all_passes, settle
 from dy2st.runtime.backends.cpu import STAGES
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
@@ -48,7 +55,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="dy2st", description="Look into saved models, run and draw them; show converted source.")
+    parser = _Parser(
+        prog="dy2st", description="Look into saved models, run and draw them; show converted source and passes."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     inspect = commands.add_parser("inspect", help="say what a saved model holds")
     inspect.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
@@ -75,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
                       help="a function or Class.method of a file, which is imported; or a saved model")  # fmt: skip
     code.add_argument("--stage", choices=STAGES, help="of a saved model: a stage on its way to this CPU's machine code")
     code.set_defaults(command=_code, refuse=code.error)
+    one = commands.add_parser("pass", help="run a pass on a Program, and print the Program before and after")
+    one.add_argument("words", metavar="[NAME] FILE", nargs="*",
+                     help="a pass, and a Program as text (- for the standard input) or a saved model")  # fmt: skip
+    one.add_argument("--pipeline", metavar="NAME", help=f"run all of a pipeline instead: {', '.join(PIPELINES)}")
+    one.add_argument("--after-only", action="store_true", help="print the Program after the pass alone")
+    one.add_argument("--list", action="store_true", help="list the passes and the pipelines that they are in")
+    one.set_defaults(command=_pass, refuse=one.error)
     return parser
 
 
@@ -165,7 +181,49 @@ def _code(options: argparse.Namespace) -> None:
     print(to_static(found).code.rstrip("\n"))
 
 
+def _pass(options: argparse.Namespace) -> None:
+    passes = all_passes()
+    if options.list:
+        for name, one in passes.items():
+            print(f"{name:26} {(type(one).__doc__ or '').partition(chr(10))[0]}")
+        for name, pipeline in PIPELINES.items():
+            print(textwrap.fill(", ".join(p.name for p in pipeline()), 118, initial_indent=f"\npipeline {name}: "))
+        return
+    words: list[str] = options.words if options.pipeline is None else [options.pipeline, *options.words]
+    if len(words) != 2:
+        options.refuse("give it a pass and a file, or --pipeline NAME and a file, or --list")
+        return
+    name, path = words
+    kind, known = ("pass", passes) if options.pipeline is None else ("pipeline", PIPELINES)
+    if name not in known:
+        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0)
+        options.refuse(f"there is no {kind} {name!r}; did you mean {near[0]!r}? `--list` shows all")
+        return
+    for program in _programs(path):
+        verify(program)
+        before = "" if options.after_only else f"# before\n{to_text(program)}\n# after {name}\n"
+        if name == "default":
+            changed = settle(program, verify=True)
+        else:
+            changed = run_pipeline(program, PIPELINES[name]() if name in PIPELINES else [passes[name]], verify=True)
+        print(before + to_text(program) + ("" if changed or not before else "# nothing has changed\n"), end="")
+
+
 # ---- helpers -----------------------------------------------------------------------------------------------------
+def _programs(path: str) -> Iterator[Program]:
+    """Yield the Program that a text is, or those of a saved model."""
+    model = program_file.found(path)
+    if model.suffix == program_file.SUFFIX and model.is_file():
+        for method in load(model)._methods.values():
+            yield from (program for _, program in method.programs())
+        return
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    try:
+        yield parse(text)
+    except ProgramSyntaxError as error:
+        raise ProgramSyntaxError(f"{'standard input' if path == '-' else path}: {error}") from error
+
+
 def _named(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (equals and name and value):

@@ -1,5 +1,6 @@
 """The command `dy2st`: what it prints, what it writes, and one line for each error."""
 
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.cli import main
+from dy2st.passes.simplify.cse import MergeCommonSubexpressions
 from tests.jit.saved_models import X, refiner
 
 ROOT = Path(__file__).parents[1]
@@ -183,6 +185,66 @@ def test_errors_of_sources(tmp_path: Path, capsys: Any) -> None:
     ):
         status, _, err = run(capsys, "code", what)
         assert (status, err) == (1, f"dy2st: {message}\n")
+
+
+TWICE = """program main
+func main(%x: float32[N]) {
+  %a: float32[N] = exp(%x)
+  %b: float32[N] = exp(%x)
+  %c: float32[N] = add(%a, %b)
+  return %c
+}
+"""
+ONCE = TWICE.replace("  %b: float32[N] = exp(%x)\n", "").replace("%a, %b", "%a, %a")
+
+
+def test_a_pass_on_a_text(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "twice.txt"
+    file.write_text(TWICE)
+    assert run(capsys, "pass", "cse", file) == (0, f"# before\n{TWICE}\n# after cse\n{ONCE}", "")
+    assert run(capsys, "pass", "--after-only", "cse", file) == (0, ONCE, "")
+    assert run(capsys, "pass", "--after-only", "--pipeline", "default", file) == (0, ONCE, "")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(ONCE))
+    status, out, err = run(capsys, "pass", "cse", "-")
+    assert (status, err) == (0, "")
+    assert out == f"# before\n{ONCE}\n# after cse\n{ONCE}# nothing has changed\n"
+
+
+def test_a_pipeline_on_a_saved_model(model: Path, capsys: Any) -> None:
+    status, out, err = run(capsys, "pass", "--pipeline", "native", model)
+    assert (status, err) == (0, "")
+    assert out.count("# before") == out.count("# after native") == 3  # forward, training or not, and halve
+    assert "program forward" in run(capsys, "pass", "--pipeline", "specialize", model.with_suffix(""))[1]
+
+
+def test_the_list_of_passes(capsys: Any) -> None:
+    status, out, err = run(capsys, "pass", "--list")
+    assert (status, err) == (0, "")
+    assert "\ncse                        Compute equal expressions of a block once.\n" in out
+    assert "\npipeline default: dce, simplify, constant_fold, cse, " in out
+
+
+def test_errors_of_passes(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, bad, wrong = (tmp_path / name for name in ("twice.txt", "bad.txt", "wrong.txt"))
+    file.write_text(TWICE)
+    bad.write_text(TWICE.replace("%a, %b)", "%a %b)"))
+    wrong.write_text(TWICE.replace("%c: float32[N]", "%c: int32[N]"))
+    for arguments, status, message in (
+        (("fold", file), 2, "there is no pass 'fold'; did you mean 'constant_fold'?"),
+        (("--pipeline", "nativ", file), 2, "there is no pipeline 'nativ'; did you mean 'native'?"),
+        (("cse",), 2, "give it a pass and a file"),
+        (("cse", file, file), 2, "give it a pass and a file"),
+        (("cse", bad), 1, f"dy2st: {bad}: expected ')', line 5, column 27; %c: float32[N] = add(%a %b); ^"),
+        (("cse", wrong), 1, "declared int32[N], add gives float32[N]"),
+        (("cse", tmp_path / "absent.txt"), 1, "absent.txt: No such file or directory"),
+    ):
+        found, out, err = run(capsys, "pass", *arguments)
+        assert (found, out) == (status, ""), arguments
+        assert message in err
+        assert err.count("\n") == 1
+    monkeypatch.setattr(MergeCommonSubexpressions, "apply", lambda self, program: program.block.operations.clear() or 1)
+    status, _, err = run(capsys, "pass", "cse", file)
+    assert (status, "the pass 'cse' broke a rule of the IR" in err) == (1, True)
 
 
 def test_as_a_process(model: Path) -> None:

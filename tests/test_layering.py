@@ -75,6 +75,12 @@ ON_FIRST_USE = frozenset(
 )
 # Imports inside functions other than those: importer -> {what it imports: why it may}.
 _MAKES_CODE = "it only makes code, and most processes find theirs on disk"
+_IN_FRONT_OF_NATIVE_CODE = (
+    "loops.peel_optional_cotangents loops.sink_broadcasts loops.split_matmul lowering.batched_wgrad "
+    "lowering.bool_indices_to_int lowering.broadcast_constants lowering.complex_to_pairs lowering.decompose "
+    "lowering.dims_of_operands lowering.matmul_accumulate lowering.pad_add_to_concat lowering.push_slice_up "
+    "simplify.dead_stores simplify.fuse_attention simplify.select_to_cond"
+)
 INSIDE_FUNCTIONS: dict[str, dict[str, str]] = {
     f"{NATIVE}.native_executable": {f"{NATIVE}.compile": _MAKES_CODE},
     f"{NATIVE}.runtime_library_symbols": {f"{NATIVE}.runtime_library": _MAKES_CODE},
@@ -89,6 +95,7 @@ INSIDE_FUNCTIONS: dict[str, dict[str, str]] = {
     f"{NATIVE}.trampolines.write_back": {f"{NATIVE}.trampolines.call_ir": _MAKES_CODE},
     "dy2st.cli": {f"{NATIVE}.dump_stages": _MAKES_CODE},
     "dy2st.missing": {"difflib": "2 ms of every `import dy2st` otherwise, for the text of an error"},
+    "dy2st.passes.pipelines": {f"dy2st.passes.{name}": _MAKES_CODE for name in _IN_FRONT_OF_NATIVE_CODE.split()},
     "dy2st.ir.program": {"dy2st.ir.printer": "str(program) is the printer's work, and the printer reads programs"},
 }
 

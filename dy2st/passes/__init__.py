@@ -1,4 +1,4 @@
-"""Passes: Program in, Program out. `DEFAULT` is the order in which they run."""
+"""Passes: Program in, Program out. `pipelines.py` lists the orders in which they run."""
 
 from dy2st.passes.core.base import Pass, run_pipeline
 from dy2st.passes.pipelines import DEFAULT, optimise

@@ -1,6 +1,18 @@
-"""The order of the passes, and `optimise`, which runs them until nothing changes."""
+"""The pipelines: which passes run, in which order and why, for each use of a Program. Nothing else orders passes.
+
+| pipeline | runs on |
+|---|---|
+| `default` | every Program before it runs, and its derivatives |
+| `specialize` | a Program whose extents specialize_shapes.py has just made known |
+| `native` | what native code is made of; `native_strict` where that has to give the interpreter's bits |
+
+What makes a Program may call one pass on what it has just made: autodiff/prune.py and static/model_files.py remove what
+nobody uses. What takes more than a Program (vmap, derivatives, known extents) is no pass.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Program
@@ -25,7 +37,73 @@ DEFAULT: tuple[Pass, ...] = (
     MergeConds(),  # makes room for all of the above inside the branches
     RemoveDeadCode(),  # last: the others leave behind what they made useless
 )
+SPECIALIZE: tuple[Pass, ...] = (
+    Simplify(),  # extents that are known now become constants
+    FoldConstants(),  # after simplify: what is computed of them
+    ReadTapesLess(),  # after fold: numbers that are known now need no tape
+    HoistInvariants(),  # last: what a known extent has made the same in every turn
+)
 _ROUNDS = 4
+
+
+def native(strict: bool = False) -> tuple[Pass, ...]:
+    """Return the passes in front of native code; their modules load when code is made, not when it is found on disk.
+
+    Strict code adds up in the order that the Program says, so no product is cut into a sum of two.
+    """
+    from dy2st.passes.loops.peel_optional_cotangents import BeginOptionals
+    from dy2st.passes.loops.sink_broadcasts import RepeatInside
+    from dy2st.passes.loops.split_matmul import SplitProducts
+    from dy2st.passes.lowering.batched_wgrad import SumBatches
+    from dy2st.passes.lowering.bool_indices_to_int import PlacesAsInts
+    from dy2st.passes.lowering.broadcast_constants import SpreadConstants
+    from dy2st.passes.lowering.complex_to_pairs import Pairs
+    from dy2st.passes.lowering.decompose import Decompose
+    from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
+    from dy2st.passes.lowering.matmul_accumulate import AccumulateProducts
+    from dy2st.passes.lowering.pad_add_to_concat import JoinParts
+    from dy2st.passes.lowering.push_slice_up import CutOperands
+    from dy2st.passes.simplify.dead_stores import RemoveDeadStores
+    from dy2st.passes.simplify.fuse_attention import Attend
+    from dy2st.passes.simplify.select_to_cond import BranchOnScalars
+
+    regroup: tuple[Pass, ...] = (
+        SplitProducts(),  # not before cse and push_slice_up, so that products are cut as they will stay
+        CutOperands(),  # again: what was cut is a sum now, and parts alone of it may be read
+    )
+    return (
+        PlacesAsInts(),  # first: all that follows meets ints alone as places
+        Attend(),  # before decompose, which takes apart the softmax that attention is recognised by
+        Pairs(),  # before decompose, so that what is left of complex numbers is taken apart like other floats
+        RemoveDeadStores(),  # before decompose: what fills a whole tensor is a repeated value for all that follows
+        Decompose(),  # before all that looks for small operations
+        BeginOptionals(),  # before pad_add_to_concat: it makes plain sums of sums with what may be missing
+        JoinParts(),  # before push_slice_up: it makes sums of parts, which may be cut in turn
+        RepeatInside(),  # after decompose, which repeats numbers; licm has put them in front of the loops
+        SpreadConstants(),  # wherever constants stand: fold has put them into the blocks that read them
+        DimsOfOperands(),  # before cse: extents are asked of fewer values then, often of the same one
+        MergeCommonSubexpressions(),  # after what made equal operations, before what counts the users of a value
+        CutOperands(),  # after cse, which leaves a value with all of its users
+        BranchOnScalars(),  # after push_slice_up, which cuts no results of a cond
+        *(() if strict else regroup),
+        SumBatches(),  # before matmul_accumulate, which may add the one product that it makes in place
+        RemoveDeadCode(),  # before matmul_accumulate, which wants a product that nobody else uses
+        AccumulateProducts(),
+        RemoveDeadCode(),  # last: the others leave behind what they made useless
+    )
+
+
+PIPELINES: dict[str, Callable[[], tuple[Pass, ...]]] = {
+    "default": lambda: DEFAULT,
+    "specialize": lambda: SPECIALIZE,
+    "native": native,
+    "native_strict": lambda: native(strict=True),
+}
+
+
+def all_passes() -> dict[str, Pass]:
+    """Return every pass of a pipeline by its name, which is that of its file."""
+    return {one.name: one for passes in PIPELINES.values() for one in passes()}
 
 
 def optimise(program: Program, verify: bool = False) -> Program:
@@ -34,7 +112,15 @@ def optimise(program: Program, verify: bool = False) -> Program:
     Passes make room for each other, so the pipeline runs until nothing changes, at most four times.
     """
     copy = clone_program(program)
-    for _ in range(_ROUNDS):
-        if not run_pipeline(copy, DEFAULT, verify):
-            break
+    settle(copy, verify)
     return copy
+
+
+def settle(program: Program, verify: bool = False) -> bool:
+    """Run the default pipeline until nothing changes; say whether anything did."""
+    changed = False
+    for _ in range(_ROUNDS):
+        if not run_pipeline(program, DEFAULT, verify):
+            break
+        changed = True
+    return changed

@@ -1,8 +1,12 @@
 """All passes together: random Programs mean the same before and after, and stay valid."""
 
+import pkgutil
+from importlib import import_module
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from dy2st import passes
 from dy2st.errors import InvalidProgram
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_program
@@ -10,6 +14,7 @@ from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.passes import DEFAULT, Pass, optimise, run_pipeline
+from dy2st.passes.pipelines import PIPELINES, all_passes
 from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.random_programs import bits, inputs, outcome, programs
@@ -17,6 +22,21 @@ from tests.shares import examples
 
 SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 CASES = [inputs(3, 2, True), inputs(1, 0, False), inputs(0, -1, True)]
+
+
+def test_each_pass_is_in_a_pipeline_and_is_called_like_its_file() -> None:
+    for module in pkgutil.walk_packages(passes.__path__, "dy2st.passes."):
+        import_module(module.name)
+    found = [one for one in Pass.__subclasses__() if one.__module__.startswith("dy2st.passes.")]
+    assert {one.name for one in found} == set(all_passes())
+    for one in found:
+        assert one.__module__.endswith(f".{one.name}")
+
+
+def test_strict_native_code_splits_no_products() -> None:
+    names = [one.name for one in PIPELINES["native_strict"]()]
+    assert "split_matmul" not in names
+    assert "split_matmul" in [one.name for one in PIPELINES["native"]()]
 
 
 @SETTINGS

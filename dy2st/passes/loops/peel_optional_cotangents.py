@@ -39,7 +39,7 @@ _DTYPES = ("float32", "float64")
 class BeginOptionals(Pass):
     """Let a loop carry zeros and not an optional that is unset before the first turn."""
 
-    name = "begin_optionals"
+    name = "peel_optional_cotangents"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _begin)

@@ -43,7 +43,7 @@ _DEEPEST = 8
 class ReadTapesLess(Pass):
     """Make values again that tapes keep for a later loop, where that costs no more than to read them."""
 
-    name = "tapes"
+    name = "rematerialize"
 
     def apply(self, program: Program) -> bool:
         changed = False

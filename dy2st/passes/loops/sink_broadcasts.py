@@ -33,7 +33,7 @@ _ARITHMETIC = ("add", "sub", "mul", "div")
 class RepeatInside(Pass):
     """Let loops and branches take numbers, and not arrays that repeat one."""
 
-    name = "repeat_inside"
+    name = "sink_broadcasts"
 
     def apply(self, program: Program) -> bool:
         changed = [_in_block(block) for block in program.functions.values()]

@@ -39,7 +39,7 @@ _FIRST = {"axes": (0,)}
 class SplitProducts(Pass):
     """Replace products in loops by those of their left operand's parts."""
 
-    name = "split_products"
+    name = "split_matmul"
 
     def apply(self, program: Program) -> bool:
         changed = False

@@ -26,7 +26,7 @@ _PLAIN = {"transpose_x": True, "transpose_y": False}
 class SumBatches(Pass):
     """Replace sums over the batch of a product by products of the rows of all matrices."""
 
-    name = "sum_batches"
+    name = "batched_wgrad"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _sum)

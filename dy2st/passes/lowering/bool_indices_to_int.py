@@ -26,7 +26,7 @@ _PLACES = {
 class PlacesAsInts(Pass):
     """Give ops that take places ints."""
 
-    name = "places_as_ints"
+    name = "bool_indices_to_int"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _change)

@@ -27,7 +27,7 @@ _FEW = 16
 class SpreadConstants(Pass):
     """Let elementwise operations read a repeated number instead of an array that has one number only."""
 
-    name = "spread_constants"
+    name = "broadcast_constants"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _spread)

@@ -30,7 +30,7 @@ Rule = Callable[[Builder, Operation, Sequence[Value]], Value | Sequence[Value]]
 class Pairs(Pass):
     """Replace operations on complex numbers by operations on pairs of floats."""
 
-    name = "pairs"
+    name = "complex_to_pairs"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _block)

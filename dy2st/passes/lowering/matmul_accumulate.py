@@ -33,7 +33,7 @@ _DTYPES = ("float32", "float64")
 class AccumulateProducts(Pass):
     """Replace a sum of a carried matrix and a product by one operation."""
 
-    name = "accumulate_products"
+    name = "matmul_accumulate"
 
     def apply(self, program: Program) -> bool:
         entries = list(program.functions.values())  # what is carried is an argument of a block inside

@@ -49,7 +49,7 @@ class _Chain:
 class JoinParts(Pass):
     """Replace sums of zeros and parts that do not overlap by the parts, joined."""
 
-    name = "join_parts"
+    name = "pad_add_to_concat"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _join)

@@ -43,7 +43,7 @@ class _Cut:
 class CutOperands(Pass):
     """Cut the operands of what is only used in parts."""
 
-    name = "cut_operands"
+    name = "push_slice_up"
 
     def apply(self, program: Program) -> bool:
         for turn in range(_ROUNDS):

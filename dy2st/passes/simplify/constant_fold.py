@@ -37,7 +37,7 @@ _GROWS = ("scalar_pow", "scalar_lshift")
 class FoldConstants(Pass):
     """Compute operations on constants while compiling."""
 
-    name = "fold"
+    name = "constant_fold"
 
     def apply(self, program: Program) -> bool:
         changed = False

@@ -51,7 +51,7 @@ _MASKED = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}
 class Attend(Pass):
     """Replace product, mask, softmax and product by one operation."""
 
-    name = "attend"
+    name = "fuse_attention"
 
     def apply(self, program: Program) -> bool:
         return each_block(program, _attend)

@@ -27,7 +27,7 @@ _COSTLY = frozenset({"matmul", "conv", "attention", "while_loop", "counted_while
 class BranchOnScalars(Pass):
     """Replace a `where` on one number by a `cond`, where a choice is costly."""
 
-    name = "branch_on_scalars"
+    name = "select_to_cond"
 
     def apply(self, program: Program) -> bool:
         effects = Effects(program)

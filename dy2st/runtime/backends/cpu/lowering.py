@@ -11,23 +11,7 @@ from dy2st import config
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Block, Program
 from dy2st.passes.core.base import run_pipeline
-from dy2st.passes.loops.peel_optional_cotangents import BeginOptionals
-from dy2st.passes.loops.sink_broadcasts import RepeatInside
-from dy2st.passes.loops.split_matmul import SplitProducts
-from dy2st.passes.lowering.batched_wgrad import SumBatches
-from dy2st.passes.lowering.bool_indices_to_int import PlacesAsInts
-from dy2st.passes.lowering.broadcast_constants import SpreadConstants
-from dy2st.passes.lowering.complex_to_pairs import Pairs
-from dy2st.passes.lowering.decompose import Decompose
-from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
-from dy2st.passes.lowering.matmul_accumulate import AccumulateProducts
-from dy2st.passes.lowering.pad_add_to_concat import JoinParts
-from dy2st.passes.lowering.push_slice_up import CutOperands
-from dy2st.passes.simplify.cse import MergeCommonSubexpressions
-from dy2st.passes.simplify.dce import RemoveDeadCode
-from dy2st.passes.simplify.dead_stores import RemoveDeadStores
-from dy2st.passes.simplify.fuse_attention import Attend
-from dy2st.passes.simplify.select_to_cond import BranchOnScalars
+from dy2st.passes.pipelines import native
 from dy2st.runtime.backends.cpu.allocator.guard_pages import OLD
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.backends.cpu.compile_link.target import Target
@@ -45,15 +29,7 @@ from dy2st.runtime.backends.cpu.ops.tensors import unfilled
 def prepared(program: Program, strict: bool = False) -> Program:
     """Return a Program as code is made of it: large operations that fuse are written as small ones."""
     copy = clone_program(program)
-    regroup = () if strict else (SplitProducts(), CutOperands())
-    run_pipeline(
-        copy,
-        (
-            PlacesAsInts(), Attend(), Pairs(), RemoveDeadStores(), Decompose(), BeginOptionals(), JoinParts(),
-            RepeatInside(), SpreadConstants(), DimsOfOperands(), MergeCommonSubexpressions(), CutOperands(),
-            BranchOnScalars(), *regroup, SumBatches(), RemoveDeadCode(), AccumulateProducts(), RemoveDeadCode(),
-        ),
-    )  # fmt: skip
+    run_pipeline(copy, native(strict))
     return copy
 
 

@@ -15,10 +15,7 @@ from dy2st.forks import Locked
 from dy2st.ir.packed import LateProgram
 from dy2st.ir.program import Program
 from dy2st.passes.core.base import run_pipeline
-from dy2st.passes.loops.licm import HoistInvariants
-from dy2st.passes.loops.rematerialize import ReadTapesLess
-from dy2st.passes.simplify.constant_fold import FoldConstants
-from dy2st.passes.simplify.simplify import Simplify
+from dy2st.passes.pipelines import SPECIALIZE
 from dy2st.passes.specialize_shapes import narrowed
 from dy2st.runtime.aot_cache.artifacts import is_first
 from dy2st.runtime.aot_cache.program_artifacts import answered, derived, may_be_kept
@@ -202,5 +199,5 @@ class Versions(Locked):
 
 def _narrowed(program: Program, known: dict[str, Extent]) -> Program:
     made = narrowed(program, known)
-    run_pipeline(made, (Simplify(), FoldConstants(), ReadTapesLess(), HoistInvariants()))
+    run_pipeline(made, SPECIALIZE)
     return made
