@@ -28,7 +28,6 @@ from dy2st.jit.dispatch.write_back import write_array
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.trampolines import static_function
 from dy2st.runtime.backends.cpu.trampolines.call import Input, is_loaded, known_call
-from dy2st.runtime.backends.cpu.trampolines.grad_mode import install
 from dy2st.runtime.backends.cpu.trampolines.write_back import known_writes
 from dy2st.runtime.backends.llvm_availability import NoLlvm
 from dy2st.runtime.eager.tensor import Tensor
@@ -110,7 +109,6 @@ class Ready:
             return now
         try:
             made = known_call(self.inputs, UNSEEN, results=self.results, distinct=self.distinct)
-            install()  # what mostly stands around such calls
         except NoLlvm:  # native code was kept by an earlier process, this was not
             made = None
         return now if made is None else made

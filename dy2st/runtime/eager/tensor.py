@@ -1,7 +1,7 @@
 """The one public Tensor. Its payload is an array (eager) or an `ir.Value` (in a trace or a hand-built Program).
 
 This file has what every tensor is: payload, shape, dtype, gradient state, conversion to Python and NumPy. Operators and
-methods come from `functions/`, which attaches them by `trampolines/methods.py`'s table.
+methods come from `functions/`, which attaches them by `functions/methods.py`'s table.
 
 Views share memory. A view remembers its base and how it was made (`view`), so that a write through either reaches the
 other in a trace as well, and so that gradients follow (`inplace.py`).

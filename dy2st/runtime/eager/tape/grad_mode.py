@@ -55,10 +55,6 @@ class GradMode:
         return wrapped
 
 
-ENTER, EXIT = GradMode.__enter__, GradMode.__exit__
-"""The methods as they are here: machine code takes their place where it can (trampolines/grad_mode.py)."""
-
-
 def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
     """Return a generator function in whose turns gradients are on or off, and as they were between them."""
 

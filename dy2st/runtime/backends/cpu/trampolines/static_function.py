@@ -6,6 +6,9 @@ A function keeps in a slot what its last call was recognised by: what of the con
 arguments, the function that recognises such calls (inline_cache.py) and its Program. Where nothing is traced, the
 context has the same objects, Programs are not turned off and as many arguments are given by position, that function is
 called. Where it says that this is another call, and for all others, the method in Python does it.
+
+The code has no owner as a builtin function has one, so its plate is a symbol, which stands for the array object of the
+plate: behind what other plates have (entry.py) come words of its own, the variable of the current context first.
 """
 
 from __future__ import annotations
@@ -13,16 +16,17 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from dy2st.ir.context import Context, Process
+import numpy as np
+
+from dy2st.ir.context import _CURRENT, Context, Process  # pyright: ignore[reportPrivateUsage]
 from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends.cpu.compile_link.code_loader import named_product
+from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product, provide
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
-from dy2st.runtime.backends.cpu.trampolines.methods import OWN, loaded
 from dy2st.runtime.backends.cpu.trampolines.object_layout import places
 
 MODES = ("grad", "amp", "checkpoint", "process")
 """What of a context decides what a call is recognised by, in this order."""
-CALL, UNSEEN, ENABLED, LIKE, LAST, TRACE, FIRST_MODE = range(OWN, OWN + 56, 8)
+VARIABLE, CALL, UNSEEN, ENABLED, LIKE, LAST, TRACE, FIRST_MODE = range(api.BEHIND, api.BEHIND + 64, 8)
 PLATE = "dy2st.external.static.plate"
 
 
@@ -40,7 +44,10 @@ def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
     call = kind.__call__
     words = [id(call), id(unseen), processes["to_static_enabled"], own[like], own[last], contexts["trace"]]
     words += [contexts[mode] for mode in MODES]
-    code = loaded(product(), PLATE, words, (call, unseen))
+    plate = np.array([0, 0, *api.addresses(), id(_CURRENT), *words], np.int64)
+    api.keep_for_good((plate, call, unseen))
+    provide(PLATE, lambda: id(plate))
+    code = load(product().binary)
     name, flags = "__call__", api.ROW_OF_ARGUMENTS | api.KEYWORDS
     setattr(kind, name, api.method(kind, code.address("dy2st.static.call"), name, flags))
     return True
@@ -50,7 +57,7 @@ def product() -> Product:
     """Return this code, not yet loaded."""
 
     def write() -> str:
-        from dy2st.runtime.backends.cpu.trampolines.method_ir import static_text
+        from dy2st.runtime.backends.cpu.trampolines.static_function_ir import static_text
 
         return static_text()
 
