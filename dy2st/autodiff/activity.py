@@ -23,11 +23,11 @@ def active_results(operation: Operation, active: set[Value]) -> list[bool]:
     results = [is_differentiable(v.type) for v in operation.results]
     if isinstance(operation.op, Op) and not operation.op.differentiable:
         return [False] * len(results)
-    if operation.name == "cond":
+    if operation.op.is_branch:
         inner = [active_values(b, _arguments(operation, b, active, 1)) for b in operation.blocks]
         flags = [[v in s for v in b.results] for b, s in zip(operation.blocks, inner, strict=True)]
         return [r and any(f[i] for f in flags) for i, r in enumerate(results)]
-    if operation.name in ("while_loop", "counted_while"):
+    if operation.op.is_loop:
         entering = active_carried(operation, active)
         return [r and on for r, on in zip(results, entering, strict=True)]
     return results
@@ -35,11 +35,11 @@ def active_results(operation: Operation, active: set[Value]) -> list[bool]:
 
 def active_carried(operation: Operation, active: set[Value]) -> list[bool]:
     """Say for each carried value of a loop whether it is active at any turn."""
-    body, offset = operation.blocks[0], 1 if operation.name == "counted_while" else 0
+    body, offset = operation.blocks[0], 1 if operation.op.is_counted else 0
     carried: int = operation.attributes["carried"]
     on = [v in active for v in operation.operands[1 : 1 + carried]]
     fixed = [v in active for v in operation.operands[1 + carried :]]
-    leaving = body.results if operation.name == "counted_while" else body.results[1:]
+    leaving = body.results if operation.op.is_counted else body.results[1:]
     while True:
         roots = [a for a, flag in zip(body.arguments[offset:], [*on, *fixed], strict=True) if flag]
         inner = active_values(body, roots)

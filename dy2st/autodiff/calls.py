@@ -49,7 +49,7 @@ def calls_itself(functions: dict[str, Block], name: str) -> bool:
     """Say whether a function calls itself, directly or not."""
     reached = [name]
     for one in reached:
-        called = [o.attributes["function"] for o in functions[one].walk() if o.name == "call"]
+        called = [o.attributes["function"] for o in functions[one].walk() if o.op.is_call]
         if name in called:
             return True
         reached += [c for c in dict.fromkeys(called) if c in functions and c not in reached]

@@ -75,9 +75,9 @@ def _forget_extents(block: Block, value: Value, kind: Type) -> None:
     if not told:  # no number in it is an extent, and blocks inside of this one may name those of a tensor as they like
         return
     for operation in block.operations:
-        first = {"cond": 1, "while_loop": 1, "counted_while": 0}.get(operation.name)
-        if first is None or value not in operation.operands:
+        if not (operation.op.is_branch or operation.op.is_loop) or value not in operation.operands:
             continue
+        first = 0 if operation.op.is_counted else 1
         for inner in operation.blocks:
             _forget_extents(inner, inner.arguments[operation.operands.index(value) - first], kind)
 

@@ -44,11 +44,11 @@ def _push(
 ) -> None:
     before, b.location = b.location, operation.location
     primals = [_mapped(v, mapping) for v in operation.operands]
-    if operation.name == "cond":
+    if operation.op.is_branch:
         _push_cond(b, operation, mapping, tangents, primals, given)
-    elif operation.name in ("while_loop", "counted_while"):
+    elif operation.op.is_loop:
         _push_loop(b, operation, mapping, tangents, primals, given)
-    elif operation.name == "call":
+    elif operation.op.is_call:
         _push_call(b, operation, mapping, tangents, primals, given)
     elif operation.blocks:
         raise no_rule(operation)
@@ -138,7 +138,7 @@ def _push_loop(
     primals: Sequence[Value],
     given: Sequence[Value | None],
 ) -> None:
-    counted, carried = operation.name == "counted_while", operation.attributes["carried"]
+    counted, carried = operation.op.is_counted, operation.attributes["carried"]
     body = operation.blocks[0]
     has = active_carried(operation, {v for v, t in zip(operation.operands, given, strict=True) if t is not None})
     has += [t is not None for t in given[1 + carried :]]

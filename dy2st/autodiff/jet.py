@@ -76,11 +76,11 @@ class Pusher:
     # ---- operations ------------------------------------------------------------------------------------------------
     def _push(self, operation: Operation) -> None:
         before, self.b.location = self.b.location, operation.location
-        if operation.name == "cond":
+        if operation.op.is_branch:
             self._push_cond(operation)
-        elif operation.name in ("while_loop", "counted_while"):
+        elif operation.op.is_loop:
             self._push_loop(operation)
-        elif operation.name == "call":
+        elif operation.op.is_call:
             self._push_call(operation)
         elif operation.blocks:
             raise no_rule(operation)
@@ -132,7 +132,7 @@ class Pusher:
 
     def _push_loop(self, operation: Operation) -> None:
         carried: int = operation.attributes["carried"]
-        counted, body, every = operation.name == "counted_while", operation.blocks[0], self._every()
+        counted, body, every = operation.op.is_counted, operation.blocks[0], self._every()
         on = active_carried(operation, {v for v in operation.operands if v in self.series})
         side = self._inside()
         assert side.mapping is not None

@@ -100,7 +100,7 @@ def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
             frontier.add(operands[i], so_far.get(i))
     side = turn.side
     side.block.results = [slot.after for slot in slots]
-    turns = operation.operands[0] if operation.name == "counted_while" else _count_turns(operation)
+    turns = operation.operands[0] if operation.op.is_counted else _count_turns(operation)
     read_extents(operation, side)
     for value, argument in list(side.residuals.items()):
         _store_on_tape(operation, side, turn.index, value, argument)
@@ -129,7 +129,7 @@ def _leave(frontier: Frontier, turns: Value, found: Sequence[tuple[Value, Value,
 
 def _surely_turns(turns: Value) -> bool:
     made = turns.operation
-    return made is not None and made.name == "scalar_constant" and made.attributes["value"] > 0
+    return made is not None and made.op.is_constant and made.attributes["value"] > 0
 
 
 # ---- one turn ----------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def _expected(operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -
 def _ends(operation: Operation) -> tuple[Block, list[Value], list[Value]]:
     """Return the body of a loop, what each turn takes (the count apart), and what leaves it as carried."""
     body = operation.blocks[0]
-    if operation.name == "counted_while":
+    if operation.op.is_counted:
         return body, body.arguments[1:], body.results
     return body, list(body.arguments), body.results[1:]
 
@@ -228,7 +228,7 @@ def _is_list(value: Value) -> bool:
 def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> Turn:
     """Pull the body back once, the cotangents of its results in these forms."""
     (body, taken, leaving), carried = _ends(operation), int(operation.attributes["carried"])
-    counted = operation.name == "counted_while"
+    counted = operation.op.is_counted
     fixed = dict(zip(taken[carried:], operation.operands[1 + carried :], strict=True))
     side = BackwardBuilder(Builder(body, names=b.names), b, fixed)
     index = side.argument(INT, "t")
@@ -311,7 +311,7 @@ def _carry(operation: Operation, initial: Value, kind: Type) -> tuple[Value, Val
     """Add a carried value to a loop; return the body's argument and the loop's result. The body's result follows."""
     body = operation.blocks[0]
     carried: int = operation.attributes["carried"]
-    offset = 1 if operation.name == "counted_while" else 0
+    offset = 1 if operation.op.is_counted else 0
     argument = Value(kind, body)
     body.arguments.insert(offset + carried, argument)
     operation.operands.insert(1 + carried, initial)

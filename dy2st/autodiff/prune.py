@@ -9,7 +9,7 @@ from __future__ import annotations
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.passes.core.effects import Effects
-from dy2st.passes.loops.licm import LOOPS, hoist_out_of_loops
+from dy2st.passes.loops.licm import hoist_out_of_loops
 from dy2st.passes.simplify.dce import RemoveDeadCode
 
 READS = ("variant_get", "list_get")
@@ -26,13 +26,13 @@ class KnownCalls(Effects):
     """Judge operations where not every function that they call may be known."""
 
     def both(self, operation: Operation) -> tuple[bool, bool]:
-        unknown = operation.name == "call" and operation.attributes["function"] not in self.program.functions
+        unknown = operation.op.is_call and operation.attributes["function"] not in self.program.functions
         return (True, True) if unknown else super().both(operation)
 
 
 def hoist(b: Builder, block: Block) -> None:
     """Move what does not change in a loop of `block` in front of it, so that no tape is kept of it."""
-    if any(operation.name in LOOPS for operation in block.walk()):
+    if any(operation.op.is_loop for operation in block.walk()):
         functions = {**(b.functions or {}), "": block}
         hoist_out_of_loops(block, KnownCalls(Program(functions, "")))
 

@@ -136,7 +136,7 @@ class BackwardBuilder(Builder):
         made = value.operation
         if made is None:
             return value in self.entering or value in self._again
-        if made.name in ("constant", "scalar_constant"):
+        if made.op.is_constant:
             return True
         raises = made.op.can_raise([v.type for v in made.operands], made.attributes)
         if depth == 0 or raises or not (made.name.startswith("scalar_") or made.name in CHEAP):

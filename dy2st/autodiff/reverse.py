@@ -116,7 +116,7 @@ class Frontier:
         """
         operands = operation.operands
         given = [v for v in dict.fromkeys(operands) if v in self.cts and v in self.active and operands.count(v) == 1]
-        control = operation.blocks or operation.name == "call"
+        control = operation.blocks or operation.op.is_call
         parts = [v for v in given if control and reads_part(operation, v, self.b.functions)]
         return {v: self.cts.pop(v) for v in given if isinstance(v.type, ListType) or v in parts}
 

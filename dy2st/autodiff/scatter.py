@@ -33,7 +33,7 @@ def reads_part(operation: Operation, value: Value, functions: Functions, inside:
     if hasattr(operation.op, "adds"):
         return operation.operands[0] is value
     blocks = operation.blocks
-    if operation.name == "call":
+    if operation.op.is_call:
         name = operation.attributes["function"]
         blocks = [functions[name]] if functions is not None and name in functions and name not in inside else []
         inside = (*inside, name)

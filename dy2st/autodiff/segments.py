@@ -43,7 +43,7 @@ def cut(b: Builder, operation: Operation) -> int:
         return 0
     name = next(made for i in range(len(functions) + 1) if (made := f"segment_{i}") not in functions)
     first = put_before(operation, "scalar_constant", [], {"value": 1 if policy == SQRT else policy})
-    counted = operation.name == "counted_while"
+    counted = operation.op.is_counted
     outer = _CutCounted(b, operation, name) if counted else _CutWhile(b, operation, name)
     functions[name] = outer.segment()
     extra = outer.turn(first, 1 if policy == SQRT else 0)

@@ -54,7 +54,7 @@ Raised = tuple[Value, Mapping]
 
 def has_attempts(program: Program) -> bool:
     """Say whether there is a `try` in a Program."""
-    return any(operation.name == "try" for block in program.functions.values() for operation in block.walk())
+    return any(operation.op.is_try for block in program.functions.values() for operation in block.walk())
 
 
 def unwound(program: Program, names: Names) -> Program:
@@ -86,7 +86,7 @@ def unwind_here(b: Builder, block: Block) -> None:
 def _holds_attempt(operation: Operation) -> bool:
     """Say whether there is a `try` in an operation through which a derivative may flow."""
     inside = (o for block in operation.blocks for o in block.walk())
-    return any(o.name == "try" and any(map(_flows, o.results)) for o in (operation, *inside))
+    return any(o.op.is_try and any(map(_flows, o.results)) for o in (operation, *inside))
 
 
 def _flows(value: Value) -> bool:
@@ -94,7 +94,7 @@ def _flows(value: Value) -> bool:
 
 
 def _is_attempt(operation: Operation) -> bool:
-    return operation.name == "try" and operation.attributes["label"] is not None
+    return operation.op.is_try and operation.attributes["label"] is not None
 
 
 def _handed(attempt: Operation) -> Sequence[Value]:
@@ -110,7 +110,7 @@ def _lines(operations: Sequence[Operation], raises: Callable[[Operation], bool])
         lines[-1].append(operation)
         if raises(operation):
             lines.append([])
-            if operation.name == "raise":
+            if operation.op.is_raise:
                 break
     return lines
 
@@ -147,10 +147,10 @@ class _Unwind:
         before, b.location = b.location, operation.location
         if _is_attempt(operation):
             self.define(b, operation, self.attempt(b, operation, mapping), mapping)
-        elif operation.name == "try":
+        elif operation.op.is_try:
             self.define(b, operation, self.asked(b, operation, mapping), mapping)
         else:
-            inside = any(inner.name == "try" for block in operation.blocks for inner in block.walk())
+            inside = any(inner.op.is_try for block in operation.blocks for inner in block.walk())
             blocks = [self.closed(block) if inside else clone_block(block) for block in operation.blocks]
             operands = [mapping[v] for v in operation.operands]
             made = b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
@@ -173,7 +173,7 @@ class _Unwind:
         """Return the labels of each `raise` in an operation that nothing in it catches."""
         found = self._escaping.get(operation)
         if found is None:
-            if operation.name == "raise":
+            if operation.op.is_raise:
                 found = frozenset([operation.attributes["label"]])
             else:
                 inside = [frozenset[int]().union(*map(self.escaping, block.operations)) for block in operation.blocks]
@@ -211,7 +211,7 @@ class _Unwind:
             for operation in lines[-1]:
                 self.operation(b, operation, mapping)
             raised, lines[-1] = self.nothing(b), []
-        if len(lines) > 1 and lines[-2][-1].name == "raise":  # 1.
+        if len(lines) > 1 and lines[-2][-1].op.is_raise:  # 1.
             optionals.update(zip(results, unset(b, results), strict=True))
         return self.outcome(raised, lines[-1], results, mapping, optionals)
 
@@ -240,18 +240,18 @@ class _Unwind:
 
     def raising(self, b: Builder, operation: Operation, mapping: Mapping) -> Raised:
         """Emit an operation that may raise."""
-        if operation.name == "raise":  # 1.
+        if operation.op.is_raise:  # 1.
             attempt = self.open[operation.attributes["label"]]
             given = operation.operands[len(operation.operands) - len(_handed(attempt)) :]
             assert self.kind is not None
             return handed_over(b, self.kind, self.numbers[attempt], [mapping[v] for v in given]), {}
-        if operation.name in ("while_loop", "counted_while"):
+        if operation.op.is_loop:
             return self.loop(b, operation, mapping), {}
         operands = [b.use(mapping[v]) for v in operation.operands]
         if _is_attempt(operation):
             raised, *found = self.handled(b, operation, operands)
         else:  # 2. and 3.
-            chosen, *operands = operands if operation.name == "cond" else [self.probe(b, operation, mapping), *operands]
+            chosen, *operands = operands if operation.op.is_branch else [self.probe(b, operation, mapping), *operands]
             ways = [b.child() for _ in operation.blocks]
             for way, block in zip(ways, operation.blocks, strict=True):
                 self.whole(way, block, dict(zip(block.arguments, operands, strict=True)))
@@ -327,7 +327,7 @@ class _Unwind:
         body, handler = b.child(), b.child()
         entered = {a: b.use(mapping[v]) for a, v in zip(operation.blocks[0].arguments, operation.operands, strict=True)}
         for inner in operation.blocks[0].operations:
-            if inner.name == "try":
+            if inner.op.is_try:
                 self.probe(body, inner, entered)
             else:
                 self.operation(body, inner, entered)
@@ -340,7 +340,7 @@ class _Unwind:
     # ---- loops -----------------------------------------------------------------------------------------------------
     def loop(self, b: Builder, operation: Operation, mapping: Mapping) -> Value:
         """4. Emit a loop; return what it hands over. What it carries is there in any case."""
-        counted, carried = operation.name == "counted_while", operation.attributes["carried"]
+        counted, carried = operation.op.is_counted, operation.attributes["carried"]
         source = operation.blocks[0]
         assert self.kind is not None
         inner = Builder(Block(), None, self.names)
@@ -367,7 +367,7 @@ class _Unwind:
 
     def turn(self, b: Builder, operation: Operation, entered: Mapping) -> list[Value]:
         """Emit one turn; return the next predicate (of a `while_loop`), what was handed over, and what is carried."""
-        counted, carried = operation.name == "counted_while", operation.attributes["carried"]
+        counted, carried = operation.op.is_counted, operation.attributes["carried"]
         source = operation.blocks[0]
         outcome = self.run(b, source.operations, source.results, dict(entered))
         going, caught = b.child(), b.child()

@@ -40,7 +40,7 @@ def loop(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[Lane]
 def _parts(operation: Operation) -> tuple[list[Value], list[Value], list[Value], list[Value]]:
     """Return a loop's body as its turn or nothing, carried arguments, invariant arguments, carried results."""
     body, carried = operation.blocks[0], operation.attributes["carried"]
-    offset = int(operation.name == "counted_while")
+    offset = int(operation.op.is_counted)
     taken = body.arguments[offset:]
     return body.arguments[:offset], taken[:carried], taken[carried:], body.results[1 - offset :]
 
@@ -81,7 +81,7 @@ def _rebuilt(
     """Emit the loop of a body that was rebuilt."""
     leaving = _parts(operation)[3]
     results = [in_form(side, v, form) for v, form in zip(leaving, forms, strict=True)]
-    if operation.name == "while_loop":
+    if not operation.op.is_counted:
         results.insert(0, side.lane(operation.blocks[0].results[0]).value)
     initial = [
         _entering(at, v, lane, form) for v, lane, form in zip(operation.operands[1:], lanes[1:], forms, strict=False)
@@ -117,7 +117,7 @@ class _Mask:
     """
 
     def __init__(self, at: Batcher, operation: Operation, head: Lane, tapes: set[int]):
-        self.counted, self.tapes = operation.name == "counted_while", tapes
+        self.counted, self.tapes = operation.op.is_counted, tapes
         self.head = at.stacked(head)
         self.first = self.head if self.counted else mask_of(at, Lane(self.head, Form.STACKED))
         self.inside: Value

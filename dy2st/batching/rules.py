@@ -239,7 +239,7 @@ LAST_AXES = (
 def enter_families() -> None:
     """Give every op its rule that belongs to a family by what its class says of it."""
     for name, op in REGISTRY.items():
-        if getattr(op, "elementwise", False):
+        if op.elementwise:
             RULES[name] = elementwise
         elif not {"axis", "axes"}.isdisjoint(op.attributes) and name not in OTHERWISE and not name.startswith("list_"):
             RULES[name] = along_axes

@@ -98,7 +98,7 @@ def whole(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
 def quotient(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
     """A quotient by a number that is known not to be zero."""
     divisor = operation.operands[1].operation
-    if divisor is None or divisor.name != "scalar_constant" or not divisor.attributes["value"]:
+    if divisor is None or not divisor.op.is_constant or not divisor.attributes["value"]:
         return None
     return stacked(at.b.div(*(_vector(at, lane, float64) for lane in lanes)))
 

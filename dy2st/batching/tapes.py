@@ -18,7 +18,7 @@ from dy2st.passes.simplify.constant_fold import constant_of
 
 def is_written_tape(block: Block, operation: Operation, i: int) -> bool:
     """Say whether carried value `i` of a loop in `block` is a list that every turn appends to and one loop reads."""
-    body, offset = operation.blocks[0], int(operation.name == "counted_while")
+    body, offset = operation.blocks[0], int(operation.op.is_counted)
     argument, leaving = body.arguments[offset + i], body.results[1 - offset + i]
     made = leaving.operation
     if not isinstance(argument.type, ListType) or made is None or made.name != "list_append":
@@ -37,7 +37,7 @@ def is_written_tape(block: Block, operation: Operation, i: int) -> bool:
 
 def is_read_tape(operation: Operation, at: int) -> bool:
     """Say whether operand `at` of a counted loop is a list of which each turn reads the element of its number alone."""
-    if operation.name != "counted_while" or at <= operation.attributes["carried"]:
+    if not operation.op.is_counted or at <= operation.attributes["carried"]:
         return False
     body = operation.blocks[0]
     argument, turn = body.arguments[at], body.arguments[0]
@@ -55,7 +55,7 @@ def _reads(writer: Operation, user: Operation, at: int) -> bool:
 
 def _counts(loop: Operation, number: Value) -> bool:
     """Say whether a number is that of a loop's turns."""
-    if loop.name == "counted_while":
+    if loop.op.is_counted:
         return number is loop.operands[0]
     if number not in loop.results:
         return False

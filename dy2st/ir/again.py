@@ -55,7 +55,7 @@ def _is_plain(operation: Operation, shape: Shape) -> bool:
         return False
     if operation.name == "broadcast":
         return len(operation.operands) == 1 and operation.attributes["shape"] == shape
-    return operation.name in _COPIED or getattr(operation.op, "elementwise", False)
+    return operation.name in _COPIED or operation.op.elementwise
 
 
 def _fits(t: Type, shape: Shape) -> bool:

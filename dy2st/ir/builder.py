@@ -295,7 +295,7 @@ class Builder:
         """Append an op, turning Python numbers into constants and broadcasting the operands of elementwise ops."""
         values = list(operands)
         dtype = next((v.type.dtype for v in values if isinstance(v, Value) and isinstance(v.type, TensorType)), None)
-        elementwise = getattr(op, "elementwise", False)
+        elementwise = op.elementwise
         for i, value in enumerate(values):
             if not isinstance(value, Value):
                 as_tensor = elementwise and dtype is not None

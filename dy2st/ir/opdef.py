@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dy2st.dtypes import DType
+from dy2st.ir.traits import Traits
 from dy2st.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ EVERY_KIND = "biufc"
 REAL_NUMBERS = "biuf"
 
 
-class OpDef:
+class OpDef(Traits):
     """The part of an op that the IR needs."""
 
     name: ClassVar[str] = ""
@@ -26,10 +27,6 @@ class OpDef:
     """Attributes that need not be there: the op says what it does without."""
     blocks: ClassVar[int] = 0
     """How many sub-blocks the op has."""
-    may_raise: ClassVar[bool] = False
-    """The op can raise: never speculated, moved across an effect, or deleted."""
-    effect: ClassVar[bool] = False
-    """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
     place: ClassVar[str] = ""
     """The attribute that is a place in the user's source, (file, line): treated as the location of an operation is."""
     defined_on: ClassVar[str | tuple[str, ...]] = EVERY_KIND

@@ -34,8 +34,6 @@ from dy2st.ir.literals import Array, write_value
 from dy2st.ir.location import Location
 from dy2st.ir.program import Block, Operation, Program, Value
 
-LABELS = {"cond": ("then", "else"), "while_loop": ("body",), "counted_while": ("body",), "try": ("body", "handler")}
-"""What the sub-blocks of an op are called; those of other ops are block0, block1, ..."""
 _WIDTH = 96
 _PLAIN = re.compile(r"[^\W\d][\w.]*")
 _WORD = re.compile(r'[^\s"]+')
@@ -75,7 +73,7 @@ def value_names(block: Block) -> ValueNames:
 
 def label(operation: Operation, i: int) -> str:
     """Return what sub-block number `i` of an operation is called."""
-    known = LABELS.get(operation.name, ())
+    known = operation.op.block_names
     return known[i] if i < len(known) else f"block{i}"
 
 

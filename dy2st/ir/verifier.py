@@ -103,7 +103,7 @@ class _Verifier:
             self.block(inner, operation, f"block {label(operation, i)}")
         self.control(operation)
         self.results(operation, block, defined)
-        if operation.name == "call":
+        if operation.op.is_call:
             self.call(operation)
 
     def attributes(self, operation: Operation) -> None:
@@ -159,22 +159,22 @@ class _Verifier:
     # ---- control flow ----------------------------------------------------------------------------------------------
     def control(self, operation: Operation) -> None:
         """Check what the type rules of control flow take for granted: predicates, counts, carried values."""
-        name = operation.name
-        if name == "try":
+        name, op = operation.name, operation.op
+        if op.is_try:
             self.attempt(operation)
-        if name not in ("cond", "while_loop", "counted_while"):
+        if not (op.is_branch or op.is_loop):
             return
         if not operation.operands:
-            self.refuse(f"{name} needs a {'count' if name == 'counted_while' else 'predicate'}", operation)
+            self.refuse(f"{name} needs a {'count' if op.is_counted else 'predicate'}", operation)
         first = operation.operands[0].type
-        if name == "counted_while" and not (isinstance(first, ScalarType) and first.kind == "int"):
+        if op.is_counted and not (isinstance(first, ScalarType) and first.kind == "int"):
             self.refuse(f"the count of counted_while is an int, not {first}", operation)
-        if name != "counted_while" and not isinstance(first, (ScalarType, TensorType)):
+        if not op.is_counted and not isinstance(first, (ScalarType, TensorType)):
             self.refuse(f"the predicate of {name} is a tensor or a number, not {first}", operation)
-        turn = [ScalarType("int")] if name == "counted_while" else []
+        turn = [ScalarType("int")] if op.is_counted else []
         for block in operation.blocks:
             self.enters([*turn, *(v.type for v in operation.operands[1:])], block, operation)
-        if name != "cond":
+        if op.is_loop:
             self.loop(operation, first)
 
     def attempt(self, operation: Operation) -> None:
@@ -196,16 +196,17 @@ class _Verifier:
                 self.refuse(f"argument {i} of a block of {operation.name} is {argument.type}, given {type}", operation)
 
     def loop(self, operation: Operation, first: Type) -> None:
-        name, carried, body = operation.name, operation.attributes["carried"], operation.blocks[0]
+        name, counted = operation.name, operation.op.is_counted
+        carried, body = operation.attributes["carried"], operation.blocks[0]
         if type(carried) is not int or not 0 <= carried < len(operation.operands):
             self.refuse(f"{name} carries {carried!r} of its {len(operation.operands) - 1} values", operation)
         if (reason := wrong_checkpoint(operation.attributes.get("checkpoint", KEEP_ALL))) is not None:
             self.refuse(f"{name}: {reason}", operation)
         results = [v.type for v in body.results]
-        if name == "while_loop" and not (results and type(results[0]) is type(first)):
+        if not counted and not (results and type(results[0]) is type(first)):
             self.refuse(f"the body of while_loop gives the next predicate, {first}, first", operation)
-        arguments = body.arguments[1:] if name == "counted_while" else body.arguments
-        leaving = results if name == "counted_while" else results[1:]
+        arguments = body.arguments[1:] if counted else body.arguments
+        leaving = results if counted else results[1:]
         for i, (argument, result) in enumerate(zip(arguments[:carried], leaving, strict=False)):
             if not agrees(argument.type, result):
                 self.refuse(f"carried value {i} of {name} enters as {argument.type}, leaves as {result}", operation)

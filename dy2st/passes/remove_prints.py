@@ -24,7 +24,7 @@ def silence(block: Block, functions: dict[str, Block]) -> None:
     """Remove the prints of a block; functions that it calls and that print are replaced by copies without."""
     _remove(block)
     for operation in block.operations:
-        if operation.op.name == "call":
+        if operation.op.is_call:
             operation.attributes["function"] = _quiet(operation.attributes["function"], functions)
         for inner in operation.blocks:
             silence(inner, functions)
@@ -36,11 +36,11 @@ def runs_twice_unseen(block: Block, functions: dict[str, Block]) -> bool:
     known: set[str] = set()
     while pending:
         for operation in pending.pop().walk():
-            if operation.op.name == "call":
+            if operation.op.is_call:
                 name = operation.attributes["function"]
                 pending += [functions[name]] if name in functions and name not in known else []
                 known.add(name)
-            elif operation.op.effect and not _is_print(operation) and operation.op.name != "raise":
+            elif operation.op.effect and not _is_print(operation) and not operation.op.is_raise:
                 return False
     return True
 

@@ -28,7 +28,6 @@ from dy2st.ops.control.control_flow import visible_symbols
 from dy2st.passes.core.rewrite import Renaming, parts, rename_symbols
 from dy2st.shapes import Dim, Extent
 
-_LOOPS = ("while_loop", "counted_while")
 _ROUNDS = 3
 """How often the body of a loop is looked at before all that it changes is taken as the Program says it."""
 
@@ -85,9 +84,9 @@ class _Narrowing:
 
     def _operation(self, operation: Operation) -> None:
         types = [v.type for v in operation.operands]
-        if operation.op.name in _LOOPS:
+        if operation.op.is_loop:
             self._loop(operation, types)
-        elif operation.op.name == "cond":
+        elif operation.op.is_branch:
             for block in operation.blocks:
                 self.block(block, types[1:])
         else:
@@ -101,7 +100,7 @@ class _Narrowing:
 
     def _loop(self, operation: Operation, types: Sequence[Type]) -> None:
         (body,) = operation.blocks
-        turn = [INT] if operation.op.name == "counted_while" else []
+        turn = [INT] if operation.op.is_counted else []
         arguments = body.arguments[len(turn) :]
         for argument in arguments:
             self.declared.setdefault(argument, argument.type)

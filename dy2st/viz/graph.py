@@ -49,7 +49,7 @@ class Names:
 def panels_of(program: Program, names: dict[str, Names] | None = None, details: bool = False) -> list[Panel]:
     """Return a panel for the entry and for every function that it does not call, arranged in rows."""
     drawer = _Drawer(program, details)
-    called = {o.attributes["function"] for o in program.walk() if o.name == "call"}
+    called = {o.attributes["function"] for o in program.walk() if o.op.is_call}
     shown = [program.entry, *(f for f in program.functions if f != program.entry and f not in called)]
     made: list[Panel] = []
     for function in shown:
@@ -128,7 +128,7 @@ class _PanelOfBlock:
         for at, inner in enumerate(operation.blocks):
             names = self._names_inside(operation, inner)
             node.panels.append(self.drawer.block(inner, label(operation, at), self.texts, names, self.stack))
-        if operation.name == "call":
+        if operation.op.is_call:
             self._open_call(operation, node)
         number = self._add(node)
         self._connect(number, operation.operands, "")
@@ -137,11 +137,11 @@ class _PanelOfBlock:
 
     def _names_inside(self, operation: Operation, block: Block) -> Names:
         """Return what enters and leaves a sub-block by the names that it has outside."""
-        loop = operation.name in ("while_loop", "counted_while")
-        first = 1 if operation.name == "counted_while" else 0
+        loop = operation.op.is_loop
+        first = 1 if operation.op.is_counted else 0
         carried = operation.attributes["carried"] if loop else 0
         results = [f"next {i}" for i in range(carried)]
-        found = Names(["repeat if", *results] if operation.name == "while_loop" else results)
+        found = Names(["repeat if", *results] if loop and not operation.op.is_counted else results)
         for at, argument in enumerate(block.arguments):
             if at < first:
                 found.arguments[argument] = "turn"
@@ -170,7 +170,7 @@ class _PanelOfBlock:
 
     def _plumbing(self, operation: Operation) -> None:
         """Take note of what a hidden operation gives: the text of a constant, or where its operand comes from."""
-        if operation.name in CONSTANTS:
+        if operation.op.is_constant:
             self.written[operation.results[0]] = _value_text(operation.attributes["value"])
         elif operation.name in PASSED and operation.operands:
             source, result = operation.operands[0], operation.results[0]
@@ -220,7 +220,7 @@ class _PanelOfBlock:
 
 
 def _title(operation: Operation) -> str:
-    if operation.name == "call":
+    if operation.op.is_call:
         return _cut(f"call {operation.attributes['function']}")
     return operation.name
 

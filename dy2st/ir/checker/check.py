@@ -61,7 +61,7 @@ class _Whole:
         for operation in program.walk():
             count += 1
             label = operation.attributes.get("label")
-            if operation.op.name == "raise" and type(label) is int:
+            if operation.op.is_raise and type(label) is int:
                 self.raised.setdefault(label, []).append(operation)
         self.left = 5000 + 40 * count
         """How many operations may still be looked at: claims that fail one after the other in nested loops cost."""

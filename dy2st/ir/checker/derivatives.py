@@ -57,7 +57,7 @@ def _program(check: Check, g: Given, name: str, taken: Sequence[Type], given: Se
 
 
 def _is_arithmetic(operation: Operation) -> bool:
-    return operation.op.saveable and not (operation.blocks or operation.op.effect or operation.name == "call")
+    return operation.op.saveable and not (operation.blocks or operation.op.effect or operation.op.is_call)
 
 
 def _stated(program: Program) -> list[object]:

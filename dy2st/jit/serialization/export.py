@@ -229,7 +229,7 @@ class _Saver:
         for f, block in program.functions.items():
             copy = taken[names[f]] = clone_block(block)
             for operation in copy.walk():
-                if operation.name == "call":
+                if operation.op.is_call:
                     operation.attributes["function"] = names[operation.attributes["function"]]
             _forget_labels(copy, frozenset())
         call.function, call.mode = entry, mode
@@ -239,11 +239,11 @@ class _Saver:
 def _forget_labels(block: Block, caught: frozenset[int | None]) -> None:
     """Take the labels from what is raised, and what goes with them: both are for this process, or a `try` around."""
     for operation in block.operations:
-        if operation.name == "raise" and operation.attributes["label"] not in caught:
+        if operation.op.is_raise and operation.attributes["label"] not in caught:
             operation.attributes["label"] = None
             del operation.operands[places(operation.attributes["template"] or ()) :]
         for i, inner in enumerate(operation.blocks):
-            in_body = operation.name == "try" and i == 0
+            in_body = operation.op.is_try and i == 0
             _forget_labels(inner, caught | {operation.attributes["label"]} if in_body else caught)
 
 

@@ -53,7 +53,7 @@ def _function(trace: Any, program: Program) -> str:
         for function, block in program.functions.items():
             copy = trace.functions[names[function]] = clone_block(block)
             for operation in copy.walk():
-                if operation.name == "call":
+                if operation.op.is_call:
                     operation.attributes["function"] = names[operation.attributes["function"]]
         known[id(program)] = program, names[program.entry]
     b: Builder | None = trace.builder

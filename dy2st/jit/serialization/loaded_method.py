@@ -136,7 +136,7 @@ def reachable(program: Program, start: str) -> dict[str, Any]:
     waiting = [start]
     while waiting:
         for operation in found[waiting.pop()].walk():
-            name = operation.attributes["function"] if operation.name == "call" else None
+            name = operation.attributes["function"] if operation.op.is_call else None
             if name is not None and name not in found:
                 found[name] = program.functions[name]
                 waiting.append(name)

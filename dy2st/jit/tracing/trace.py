@@ -346,7 +346,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
 
     def _check(self, program: Program) -> None:
         """Refuse a Program with a `try` in which a value of the first trace of its body was kept somewhere."""
-        if not any(o.name == "try" for function in program.functions.values() for o in function.walk()):
+        if not any(o.op.is_try for function in program.functions.values() for o in function.walk()):
             return
         try:
             verify(program)
@@ -363,7 +363,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
     def did_something(self) -> bool:
         """Say whether a call does more than to compute: an effect, or a write."""
         self.rebound.write()
-        return bool(self.log.overlays[0]) or any(o.op.effect or o.name == "raise" for o in self.root.block.walk())
+        return bool(self.log.overlays[0]) or any(o.op.effect or o.op.is_raise for o in self.root.block.walk())
 
     def _settled(self, output: Any) -> Any:
         """Return an output that is certainly set without its "unset" alternative."""

@@ -111,7 +111,7 @@ def _watch(block: Block, events: list[Event]) -> None:
         for inner in operation.blocks:
             _watch(inner, events)
         seen = [v for v in operation.results if isinstance(v.type, TensorType)]
-        if seen and not operation.blocks and operation.name not in ("call", "unreachable"):
+        if seen and not operation.blocks and not operation.op.is_call and operation.name != "unreachable":
             host = Host(_Noting(operation, events))
             operations.append(Operation(lookup("host_call"), seen, {"host": host, "types": ()}, [], operation.location))
     block.operations[:] = operations

@@ -32,6 +32,8 @@ class Cond(Op):
     """Run the first block where the predicate is true, else the second; both take the same operands."""
 
     name = "cond"
+    block_names = ("then", "else")
+    is_branch = True
     blocks = 2
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
@@ -53,6 +55,8 @@ class WhileLoop(Op):
     """
 
     name = "while_loop"
+    block_names = ("body",)
+    is_loop = True
     attributes = ("carried", "checkpoint")
     may_lack = ("checkpoint",)
     blocks = 1
@@ -72,6 +76,9 @@ class CountedWhile(Op):
     """
 
     name = "counted_while"
+    block_names = ("body",)
+    is_loop = True
+    is_counted = True
     attributes = ("carried", "reverse", "checkpoint")
     may_lack = ("checkpoint",)
     blocks = 1
@@ -86,6 +93,7 @@ class Call(Op):
     """Call a function of this Program by name; `types` are its result types."""
 
     name = "call"
+    is_call = True
     attributes = ("function", "types")
 
     def infer(self, *operands: Type, function: str, types: tuple[Type, ...]) -> tuple[Type, ...]:
@@ -144,6 +152,7 @@ class Raise(Op):
     """
 
     name = "raise"
+    is_raise = True
     attributes = ("kind", "template", "label")
     differentiable = False
     may_raise = True

@@ -20,6 +20,7 @@ class ScalarConstant(Op):
     """A Python int, float or bool."""
 
     name = "scalar_constant"
+    is_constant = True
     attributes = ("value",)
     differentiable = False
 

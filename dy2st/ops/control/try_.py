@@ -24,6 +24,8 @@ class Try(Op):
     """
 
     name = "try"
+    block_names = ("body", "handler")
+    is_try = True
     attributes = ("label", "kinds")
     blocks = 2
 

@@ -10,6 +10,7 @@ An op has
     `linear_in = (0, 1)` + `transpose`     linear in each of these operands on its own (mul, matmul, conv, reshape)
     `linear_together = (0, 1)` + `transpose`   linear in these operands together (concat, setitem)
     `jvp`                                  anything else; what it emits is differentiated in turn
+- traits       what passes and backends ask of it (`ir/traits.py`)
 - `samples`    operands and attributes on which the registry-driven tests check every rule
 
 Reverse mode is derived: linearize (jvp), then transpose. An op may bring its own (`pull`) where that costs less.
@@ -49,20 +50,11 @@ class Op(OpDef):
     Rules here end in `*_: Any, **attributes: Any`, so that an op's own rule may name its attributes as keywords.
     """
 
-    elementwise: ClassVar[bool] = False
-    """Operands have one shape in the IR (the builder broadcasts them) and so has the result."""
-    differentiable: ClassVar[bool] = True
     linear_in: ClassVar[tuple[int, ...]] = ()
     linear_together: ClassVar[tuple[int, ...]] = ()
     variadic: ClassVar[bool] = False
     """The op takes any number of operands and is linear in all of them together."""
-    random: ClassVar[bool] = False
-    """The first two operands are the generator's seed and draw number."""
-    fresh: ClassVar[bool] = False
-    """Results are always new arrays that share no memory with operands, so a plan may write over them when they die."""
     abstract: ClassVar[bool] = False
-    is_view: ClassVar[bool] = False
-    """The result shares the first operand's memory in eager mode; then the op has `unview`."""
 
     def __init_subclass__(cls, **keywords: Any):
         super().__init_subclass__(**keywords)
@@ -173,7 +165,7 @@ def _refuse_incomplete(cls: type[Op]) -> None:
     missing: list[str] = []
     if not cls.name:
         missing.append("`name`")
-    control = cls.blocks > 0 or cls.name == "call"
+    control = cls.blocks > 0 or cls.is_call
     if cls.infer is OpDef.infer and cls.infer_operation is OpDef.infer_operation:
         missing.append("`infer`, the shape and dtype rule")
     if cls.eval is Op.eval and not control:

@@ -20,6 +20,7 @@ class Constant(Op):
     """A literal tensor; `value` is a NumPy array."""
 
     name = "constant"
+    is_constant = True
     attributes = ("value",)
     differentiable = False
 
@@ -68,6 +69,7 @@ class ZerosLike(Op):
     """Zeros of the shape and dtype of the operand; for a list, a list of unset elements; for an optional, unset."""
 
     name = "zeros_like"
+    splat = 0
     differentiable = False
 
     def infer(self, like: Type) -> Type:
@@ -88,6 +90,7 @@ class OnesLike(Op):
     """Ones of the shape and dtype of the operand."""
 
     name = "ones_like"
+    splat = 1
     differentiable = False
 
     def infer(self, like: TensorType) -> TensorType:

@@ -17,6 +17,7 @@ class Add(Ufunc):
     """x + y."""
 
     name = "add"
+    commutative = True
     function = "add"
     arity = 2
     linear_together = (0, 1)
@@ -55,6 +56,7 @@ class Mul(Ufunc):
     """x * y."""
 
     name = "mul"
+    commutative = True
     function = "multiply"
     arity = 2
     linear_in = (0, 1)
@@ -72,6 +74,7 @@ class SafeMul(Elementwise):
     """
 
     name = "safe_mul"
+    commutative = True
     defined_on = "fc"
     linear_in = (0, 1)
     fresh = True

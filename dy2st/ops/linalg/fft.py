@@ -21,6 +21,7 @@ class FFT(Op):
     """
 
     name = "fft"
+    superlinear = True
     attributes = ("axis", "norm", "inverse")
     linear_in = (0,)
     may_raise = True

@@ -46,6 +46,7 @@ class Inverse(_Square):
     """The inverses of square matrices."""
 
     name = "inverse"
+    superlinear = True
     function = "inv"
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value], **_: Any) -> Any:
@@ -92,6 +93,7 @@ class Solve(Op):
     """The x of a @ x = y, for square matrices `a` and matrices `y` in equal batches."""
 
     name = "solve"
+    superlinear = True
     defined_on = "fc"
     linear_in = (1,)
     may_raise = True
@@ -154,6 +156,7 @@ class SymmetricEigen(_Square):
     """The eigenvalues, ascending, and eigenvectors (columns) of the symmetric part of matrices."""
 
     name = "eigh"
+    superlinear = True
     defined_on = "f"
     function = "eigh"
 
@@ -184,6 +187,7 @@ class GeneralEigen(_Square):
     """The eigenvalues and eigenvectors (columns) of square matrices, complex, in no order."""
 
     name = "eig"
+    superlinear = True
     function = "eig"
     differentiable = False
 

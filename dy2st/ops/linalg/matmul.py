@@ -22,6 +22,7 @@ class MatMul(Op):
     """
 
     name = "matmul"
+    superlinear = True
     attributes = ("transpose_x", "transpose_y")
     linear_in = (0, 1)
     may_raise = True
@@ -67,6 +68,7 @@ class MatMulAdd(Op):
     """
 
     name = "matmul_add"
+    superlinear = True
     attributes = ("transpose_x", "transpose_y")
     may_raise = True
     fresh = True

@@ -25,6 +25,7 @@ class QR(Op):
     """Q with orthonormal columns, and the upper triangular R, with Q @ R = a."""
 
     name = "qr"
+    superlinear = True
     defined_on = "f"
     may_raise = True
     fresh = True
@@ -55,6 +56,7 @@ class SVD(Op):
     """U, the singular values in descending order, and V^T, with U @ diag(s) @ V^T = a."""
 
     name = "svd"
+    superlinear = True
     defined_on = "f"
     may_raise = True
     fresh = True

@@ -29,6 +29,7 @@ class AdaptiveAvgPool(Op):
     """The mean of each cell of [batch, channels, *spatial]; the result's spatial extents are `output`."""
 
     name = "adaptive_avg_pool"
+    superlinear = True
     defined_on = "fc"
     attributes = ("output",)
     linear_in = (0,)
@@ -60,6 +61,7 @@ class AdaptiveAvgPoolGrad(Op):
     """The transpose of `adaptive_avg_pool` from tensors of `shape` (a template)."""
 
     name = "adaptive_avg_pool_grad"
+    superlinear = True
     defined_on = "fc"
     attributes = ("shape", "output")
     linear_in = (0,)
@@ -92,6 +94,7 @@ class AdaptiveMaxPool(Op):
     """The largest element of each cell and its place (int64), row-major in the spatial axes; the first of equals."""
 
     name = "adaptive_max_pool"
+    superlinear = True
     defined_on = REAL_NUMBERS
     attributes = ("output",)
     may_raise = True

@@ -43,6 +43,7 @@ class Attention(Op):
     """
 
     name = "attention"
+    superlinear = True
     defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
     may_raise = True
@@ -98,6 +99,7 @@ class AttentionGrad(Op):
     """
 
     name = "attention_grad"
+    superlinear = True
     defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
     may_raise = True
@@ -141,6 +143,7 @@ class AttentionMaskGrad(Op):
     """The cotangent of a mask that is added to the scores: theirs, added up to its shape."""
 
     name = "attention_mask_grad"
+    superlinear = True
     defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
     may_raise = True

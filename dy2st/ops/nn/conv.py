@@ -40,6 +40,7 @@ class Conv(_Conv):
     """The convolution of `x` with filters `w`: result [batch, filters, *out]."""
 
     name = "conv"
+    superlinear = True
     attributes = ("stride", "padding", "dilation", "groups")
 
     def infer(self, x: TensorType, w: TensorType, *, stride: Ints, padding: Pairs, dilation: Ints,
@@ -70,6 +71,7 @@ class ConvInputGrad(_Conv):
     """The tensor of `shape` (a template) whose convolution with `w` has the transpose that maps `c` to it."""
 
     name = "conv_input_grad"
+    superlinear = True
     attributes = ("shape", "stride", "padding", "dilation", "groups")
 
     def infer(self, c: TensorType, w: TensorType, *dims: ScalarType, shape: Template, stride: Ints, padding: Pairs,
@@ -111,6 +113,7 @@ class ConvWeightGrad(_Conv):
     """The filters of `shape` (a template) whose convolution with `x` has the transpose that maps `c` to them."""
 
     name = "conv_weight_grad"
+    superlinear = True
     attributes = ("shape", "stride", "padding", "dilation", "groups")
 
     def infer(self, x: TensorType, c: TensorType, *dims: ScalarType, shape: Template, stride: Ints, padding: Pairs,

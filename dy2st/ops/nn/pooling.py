@@ -32,6 +32,7 @@ class MaxPool(Op):
     """The largest element of each window and its place (int64), row-major in the spatial axes; the first of equals."""
 
     name = "max_pool"
+    superlinear = True
     defined_on = REAL_NUMBERS
     attributes = ("kernel", "stride", "padding", "ceil_mode")
     may_raise = True
@@ -73,6 +74,7 @@ class AvgPool(Op):
     """The mean of each window; over its elements alone where `exclusive`, else over the padding too."""
 
     name = "avg_pool"
+    superlinear = True
     defined_on = "fc"
     attributes = ("kernel", "stride", "padding", "ceil_mode", "exclusive")
     linear_in = (0,)
@@ -107,6 +109,7 @@ class AvgPoolGrad(Op):
     """The transpose of `avg_pool` from tensors of `shape` (a template)."""
 
     name = "avg_pool_grad"
+    superlinear = True
     defined_on = "fc"
     attributes = ("shape", "kernel", "stride", "padding", "ceil_mode", "exclusive")
     linear_in = (0,)

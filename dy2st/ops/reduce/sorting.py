@@ -31,6 +31,7 @@ class Sort(Op):
     """The elements in order along `axis`."""
 
     name = "sort"
+    superlinear = True
     defined_on = REAL_NUMBERS
     attributes = ("axis", "descending")
     fresh = True
@@ -55,6 +56,7 @@ class ArgSort(Op):
     """The int64 indices that sort the tensor along `axis`; of equal elements the first comes first."""
 
     name = "argsort"
+    superlinear = True
     defined_on = REAL_NUMBERS
     attributes = ("axis", "descending")
     differentiable = False
@@ -84,6 +86,7 @@ class TopK(Op):
     """
 
     name = "topk"
+    superlinear = True
     defined_on = REAL_NUMBERS
     attributes = ("k", "axis", "largest", "sorted")
     may_raise = True

@@ -27,7 +27,7 @@ class Effects:
     def both(self, operation: Operation) -> tuple[bool, bool]:
         """Say both: whether the operation may raise, and whether it is seen outside."""
         op = operation.op
-        if op.name == "call":
+        if op.is_call:
             return self._function(operation.attributes["function"])
         raises = op.can_raise([v.type for v in operation.operands], operation.attributes)
         effect = op.effect

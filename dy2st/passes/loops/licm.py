@@ -23,9 +23,6 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.effects import Effects
 from dy2st.passes.core.rewrite import Replacements, parts
-from dy2st.passes.simplify.constant_fold import CONSTANTS
-
-LOOPS = ("while_loop", "counted_while")
 
 
 class HoistInvariants(Pass):
@@ -48,7 +45,7 @@ def hoist_out_of_loops(block: Block, effects: Effects) -> None:
     for operation in block.operations:
         for inner in operation.blocks:
             hoist_out_of_loops(inner, effects)
-        if operation.op.name in LOOPS:
+        if operation.op.is_loop:
             kept += hoist.hoisted(operation, block)
         kept.append(operation)
     block.operations[:] = kept
@@ -66,7 +63,7 @@ class _Hoist:
             self.replacements.operands(operation)
             for inner in operation.blocks:
                 changed |= self.block(inner)
-            if operation.op.name in LOOPS:
+            if operation.op.is_loop:
                 changed |= self.settle(operation)
                 moved = self.hoisted(operation, block)
                 changed |= bool(moved)
@@ -79,7 +76,7 @@ class _Hoist:
 
     def hoisted(self, loop: Operation, into: Block) -> list[Operation]:
         """1. Return copies for `into` of the body's invariant operations, which leave the body."""
-        body, turn = loop.blocks[0], int(loop.op.name == "counted_while")
+        body, turn = loop.blocks[0], int(loop.op.is_counted)
         first = turn + loop.attributes["carried"]
         outside = dict(zip(body.arguments[first:], loop.operands[1 + loop.attributes["carried"] :], strict=True))
         moved: list[Operation] = []
@@ -100,7 +97,7 @@ class _Hoist:
         return moved
 
     def may_leave(self, operation: Operation, outside: dict[Value, Value]) -> bool:
-        if operation.op.name in CONSTANTS or not operation.results or any(parts(v.type) for v in operation.results):
+        if operation.op.is_constant or not operation.results or any(parts(v.type) for v in operation.results):
             return False
         if not all(v in outside or _is_constant(v) for v in operation.operands):
             return False
@@ -108,7 +105,7 @@ class _Hoist:
 
     def settle(self, loop: Operation) -> bool:
         """2."""
-        body, turn = loop.blocks[0], int(loop.op.name == "counted_while")
+        body, turn = loop.blocks[0], int(loop.op.is_counted)
         test = 1 - turn
         changed = False
         for i in reversed(range(loop.attributes["carried"])):
@@ -132,4 +129,4 @@ def _is_checked_beside(operation: Operation) -> bool:
 
 
 def _is_constant(value: Value) -> bool:
-    return value.operation is not None and value.operation.op.name in CONSTANTS
+    return value.operation is not None and value.operation.op.is_constant

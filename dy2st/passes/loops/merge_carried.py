@@ -25,8 +25,7 @@ from dy2st.ir.types import ScalarType
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements
 from dy2st.passes.loops.congruence import Nodes, classes
-from dy2st.passes.loops.licm import LOOPS
-from dy2st.passes.simplify.cse import COMMUTATIVE, identity
+from dy2st.passes.simplify.cse import identity
 
 
 class MergeCarried(Pass):
@@ -47,14 +46,14 @@ def _merge(block: Block, replacements: Replacements) -> bool:
         replacements.operands(operation)
         for inner in operation.blocks:
             changed |= _merge(inner, replacements)
-        if operation.op.name in LOOPS:
+        if operation.op.is_loop:
             changed |= _merge_in(operation, results, replacements)
     replacements.results(block)
     return changed
 
 
 def _merge_in(loop: Operation, results: set[Value], replacements: Replacements) -> bool:
-    (body,), turn = loop.blocks, int(loop.op.name == "counted_while")
+    (body,), turn = loop.blocks, int(loop.op.is_counted)
     instead: dict[Value, Value] = {}
     for i, first in reversed(list(enumerate(_equal(loop, turn)))):
         old, new = loop.results[i], loop.results[first]
@@ -93,10 +92,10 @@ def _equal(loop: Operation, turn: int) -> list[int]:
 
 def _add(operation: Operation, places: dict[Value, int], nodes: Nodes) -> None:
     """Add nodes for what an operation computes."""
-    if operation.blocks or operation.op.effect or operation.op.name == "call":
+    if operation.blocks or operation.op.effect or operation.op.is_call:
         places.update((result, nodes.add(id(result))) for result in operation.results)
         return
     reads = [places[v] for v in operation.operands]
-    made = nodes.add((operation.op.name, identity(operation.attributes)), reads, operation.op.name in COMMUTATIVE)
+    made = nodes.add((operation.op.name, identity(operation.attributes)), reads, operation.op.commutative)
     for i, result in enumerate(operation.results):
         places[result] = made if len(operation.results) == 1 else nodes.add(("result", i), [made])

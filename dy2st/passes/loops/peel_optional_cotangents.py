@@ -30,7 +30,6 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_optional, payload
 from dy2st.passes.core.base import Pass, each_block
-from dy2st.passes.loops.licm import LOOPS
 from dy2st.shapes import Extent
 
 _DTYPES = ("float32", "float64")
@@ -47,7 +46,7 @@ class BeginOptionals(Pass):
 
 def _begin(block: Block) -> bool:
     used = Counter(v for o in block.operations for v in o.operands) + Counter(block.results)
-    found = {o: places for o in block.operations if o.op.name in LOOPS and (places := _places(o, used))}
+    found = {o: places for o in block.operations if o.op.is_loop and (places := _places(o, used))}
     if not found:
         return False
     operations, block.operations = block.operations, []
@@ -62,7 +61,7 @@ def _begin(block: Block) -> bool:
 
 def _places(loop: Operation, used: Counter[Value]) -> dict[int, list[int | tuple[Value, int | None]]]:
     """Return which of the carried values begin as unset and need not, and where their extents are found."""
-    (body,), turn = loop.blocks, int(loop.op.name == "counted_while")
+    (body,), turn = loop.blocks, int(loop.op.is_counted)
     uses = Counter(v for o in body.operations for v in o.operands) + Counter(body.results)
     places: dict[int, list[int | tuple[Value, int | None]]] = {}
     for i in range(loop.attributes["carried"]):
@@ -104,7 +103,7 @@ def _place_of(extent: Extent, loop: Operation) -> tuple[Value, int | None] | Non
 
 
 def _carry_zeros(b: Builder, loop: Operation, place: int, extents: list[int | tuple[Value, int | None]]) -> None:
-    (body,), turn = loop.blocks, int(loop.op.name == "counted_while")
+    (body,), turn = loop.blocks, int(loop.op.is_counted)
     argument, t = body.arguments[turn + place], payload(loop.results[place].type)
     assert isinstance(t, TensorType)
     given = [e for e in extents if not isinstance(e, int)]

@@ -33,8 +33,7 @@ from dy2st.ir.types import INT, ScalarType, Type
 from dy2st.ops.core.base import Op
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements, parts
-from dy2st.passes.loops.licm import LOOPS
-from dy2st.passes.simplify.constant_fold import CONSTANTS, constant_of
+from dy2st.passes.simplify.constant_fold import constant_of
 
 _EXTENTS = ("dim", "broadcast_extent")
 _DEEPEST = 8
@@ -56,12 +55,12 @@ def _block(block: Block, replacements: Replacements) -> bool:
     changed, before = False, dict[Value, Operation]()
     for operation in block.operations:
         replacements.operands(operation)
-        if operation.op.name == "counted_while":
+        if operation.op.is_counted:
             for loop in dict.fromkeys(before[v] for v in operation.operands[1:] if v in before):
                 changed |= _has_turns_of(loop, operation) and _Again(loop, operation, replacements).done()
         for inner in operation.blocks:
             changed |= _block(inner, replacements)
-        if operation.op.name in LOOPS:
+        if operation.op.is_loop:
             before.update((v, operation) for v in operation.results)
     replacements.results(block)
     return changed
@@ -70,7 +69,7 @@ def _block(block: Block, replacements: Replacements) -> bool:
 def _has_turns_of(loop: Operation, later: Operation) -> bool:
     """Say whether a loop turns as often as an earlier one did."""
     turns = later.operands[0]
-    if loop.op.name == "counted_while":
+    if loop.op.is_counted:
         known = _number(turns)
         return turns is loop.operands[0] or (known is not None and known == _number(loop.operands[0]))
     if turns not in loop.results:
@@ -81,7 +80,7 @@ def _has_turns_of(loop: Operation, later: Operation) -> bool:
 
 def _step(loop: Operation, place: int) -> int | None:
     """Return what every turn adds to a carried int, None where it does something else."""
-    (body,), turn = loop.blocks, int(loop.op.name == "counted_while")
+    (body,), turn = loop.blocks, int(loop.op.is_counted)
     argument, made = body.arguments[turn + place], body.results[1 - turn + place].operation
     if argument.type != INT or made is None or argument not in made.operands:
         return None
@@ -104,7 +103,7 @@ class _Again:
     def __init__(self, loop: Operation, later: Operation, replacements: Replacements):
         self.loop, self.later, self.replacements = loop, later, replacements
         (self.source,), (self.body,) = loop.blocks, later.blocks
-        self.turn = int(loop.op.name == "counted_while")
+        self.turn = int(loop.op.is_counted)
         self.here: dict[Value, Value] = {}
         """Values of the loop that are values of the later one, too."""
         self.kept: list[Operation] = []
@@ -165,7 +164,7 @@ class _Again:
 
     def _may(self, value: Value, depth: int = _DEEPEST) -> bool:
         made = value.operation
-        if value in self.here or (made is not None and made.op.name in CONSTANTS):
+        if value in self.here or (made is not None and made.op.is_constant):
             return True
         if made is None:
             return self._is_turn(value) or self._counts(value) is not None or self._outside(value) is not None
@@ -191,7 +190,7 @@ class _Again:
             operands = [self._make(v, here, into) for v in made.operands]
             again = Operation(made.op, operands, dict(made.attributes), [], made.location)
             kind: Type = value.type
-            if made.op.name not in CONSTANTS:
+            if not made.op.is_constant:
                 kind = made.op.infer_operation([v.type for v in operands], made.attributes, ())
             again.results.append(Value(kind, self.body, again))
             into.append(again)

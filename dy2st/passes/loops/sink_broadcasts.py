@@ -24,7 +24,6 @@ from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.core.base import Pass
-from dy2st.passes.loops.licm import LOOPS
 
 _FEW = 16
 _ARITHMETIC = ("add", "sub", "mul", "div")
@@ -42,13 +41,13 @@ class RepeatInside(Pass):
 
 def handed_on(operation: Operation) -> Iterator[tuple[Value, Value]]:
     """Yield what an operation hands to its blocks, as they find it in every run, with the blocks' names for it."""
-    name, operands = operation.op.name, operation.operands
-    if name == "cond":
+    op, operands = operation.op, operation.operands
+    if op.is_branch:
         for block in operation.blocks:
             yield from zip(operands[1:], block.arguments, strict=True)
-    elif name in LOOPS:
+    elif op.is_loop:
         count, (body,) = operation.attributes["carried"], operation.blocks
-        first = count + (name == "counted_while")
+        first = count + op.is_counted
         yield from zip(operands[count + 1 :], body.arguments[first:], strict=True)
 
 
@@ -94,10 +93,10 @@ def _is_read_as(value: Value, inner: Value) -> bool:
     if inner in inner.block.results or inner.type != value.type:
         return False
     for operation in inner.block.operations:
-        if inner not in operation.operands or getattr(operation.op, "elementwise", False):
+        if inner not in operation.operands or operation.op.elementwise:
             continue
         further = [name for outer, name in handed_on(operation) if outer is inner]
-        there = operation.operands.count(inner) * (2 if operation.op.name == "cond" else 1)
+        there = operation.operands.count(inner) * (2 if operation.op.is_branch else 1)
         if len(further) != there or not all(_is_read_as(value, name) for name in further):
             return False
     return True

@@ -27,7 +27,7 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.effects import Effects
-from dy2st.passes.loops.licm import LOOPS, hoist_out_of_loops
+from dy2st.passes.loops.licm import hoist_out_of_loops
 from dy2st.records import record
 from dy2st.shapes import Extent
 
@@ -44,7 +44,7 @@ class SplitProducts(Pass):
     def apply(self, program: Program) -> bool:
         changed = False
         for function in program.functions.values():
-            found = sum(_Body(o).split() for o in function.walk() if o.op.name in LOOPS)
+            found = sum(_Body(o).split() for o in function.walk() if o.op.is_loop)
             if found:
                 hoist_out_of_loops(function, Effects(program))
             changed |= found > 0
@@ -65,7 +65,7 @@ class _Body:
 
     def __init__(self, loop: Operation):
         self.block: Block = loop.blocks[0]
-        first = loop.attributes["carried"] + (loop.op.name == "counted_while")
+        first = loop.attributes["carried"] + (loop.op.is_counted)
         self.stays = set(self.block.arguments[first:])
         uses = (v for operation in self.block.walk() for v in operation.operands)
         self.uses = Counter(uses) + Counter(self.block.results)

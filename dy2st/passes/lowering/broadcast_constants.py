@@ -35,7 +35,7 @@ class SpreadConstants(Pass):
 
 def _spread(block: Block) -> bool:
     even = {v for o in block.operations if _is_even(o) for v in o.results}
-    readers = {o for o in block.operations if getattr(o.op, "elementwise", False) and even.intersection(o.operands)}
+    readers = {o for o in block.operations if o.op.elementwise and even.intersection(o.operands)}
     if not readers:
         return False
     spread: dict[Value, Value] = {}

@@ -70,7 +70,7 @@ def _first(value: Value) -> Operation | None:
 
 
 def _keeps_extents(operation: Operation, value: Value) -> bool:
-    elementwise = bool(getattr(operation.op, "elementwise", False))
+    elementwise = operation.op.elementwise
     shape = value.type.shape if isinstance(value.type, TensorType) else None
     if operation.op.name == "broadcast" and operation.operands[0].type == value.type:
         return True

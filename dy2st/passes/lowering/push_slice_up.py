@@ -106,7 +106,7 @@ def _is_done_on_parts(operation: Operation) -> bool:
     if operation.op.name in _RELABELS:  # 4
         source = operation.operands[0].operation
         return source is not None and len(source.results) == 1 and _is_done_on_parts(source)
-    return same and bool(getattr(operation.op, "elementwise", False))
+    return same and operation.op.elementwise
 
 
 def _axis(user: Operation, value: Value) -> int | None:

@@ -26,8 +26,6 @@ from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements
 from dy2st.shapes import product
 
-CONSTANTS = ("constant", "scalar_constant")
-LIKE = ("zeros_like", "ones_like")
 _LARGEST = 4096
 _LARGEST_COPIED = 16
 _BITS = 512
@@ -78,7 +76,7 @@ class _Fold:
 
     def evaluate(self, operation: Operation) -> list[Any] | None:
         operands = [constant_of(v) for v in operation.operands]
-        if operation.op.name in LIKE:
+        if operation.op.splat is not None:
             operands = [np.empty(tensor_type(v).shape, tensor_type(v).dtype.numpy) for v in operation.results]  # type: ignore[arg-type]
         try:
             with np.errstate(all="ignore"):
@@ -108,9 +106,9 @@ class _Fold:
 
 def _may_fold(operation: Operation) -> bool:
     op = operation.op
-    if op.effect or op.blocks or op.name in (*CONSTANTS, "call") or getattr(op, "random", False):
+    if op.effect or op.blocks or op.is_constant or op.is_call or op.random:
         return False
-    if op.name not in LIKE and any(constant_of(v) is None for v in operation.operands):
+    if op.splat is None and any(constant_of(v) is None for v in operation.operands):
         return False
     if op.name in _GROWS and not _is_modest(operation):
         return False
@@ -134,7 +132,7 @@ def _is_small(value: Value) -> bool:
 def constant_of(value: Value) -> Any:
     """Return the number or array that a value is known to be, else None."""
     operation = value.operation
-    return operation.attributes["value"] if operation is not None and operation.op.name in CONSTANTS else None
+    return operation.attributes["value"] if operation is not None and operation.op.is_constant else None
 
 
 def _content(made: Any, value: Value) -> Any:
@@ -149,9 +147,9 @@ def _constant_operation(value: Value, content: Any, like: Operation) -> Operatio
 
 def _sink_constants(operation: Operation) -> bool:
     """3."""
-    if not operation.blocks or operation.op.name == "try":
+    if not operation.blocks or operation.op.is_try:
         return False
-    turn = int(operation.op.name == "counted_while")
+    turn = int(operation.op.is_counted)
     changed = False
     for i in reversed(range(1 + operation.attributes.get("carried", 0), len(operation.operands))):
         content = constant_of(operation.operands[i])

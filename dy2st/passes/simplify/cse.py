@@ -25,9 +25,6 @@ from dy2st.ir.types import ScalarType
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements
 
-COMMUTATIVE = ("add", "mul", "safe_mul")
-"""Ops whose operands may change places, bit by bit."""
-
 
 class MergeCommonSubexpressions(Pass):
     """Compute equal expressions of a block once."""
@@ -51,11 +48,11 @@ def _merge(block: Block, replacements: Replacements) -> bool:
         changed |= _merge_operands(operation)
         for inner in operation.blocks:
             changed |= _merge(inner, replacements)
-        if operation.blocks or operation.op.effect or operation.op.name == "call":
+        if operation.blocks or operation.op.effect or operation.op.is_call:
             kept.append(operation)
             continue
         operands = list(map(id, operation.operands))
-        if operation.op.name in COMMUTATIVE:
+        if operation.op.commutative:
             operands.sort()
         key = (operation.op.name, *operands, identity(operation.attributes))
         earlier = first.setdefault(key, operation)
@@ -82,9 +79,9 @@ def _becomes(later: Operation, earlier: Operation, results: set[Value], replacem
 
 def _merge_operands(operation: Operation) -> bool:
     """3."""
-    if not operation.blocks or operation.op.name == "try":
+    if not operation.blocks or operation.op.is_try:
         return False
-    turn = int(operation.op.name == "counted_while")
+    turn = int(operation.op.is_counted)
     seen: dict[Value, int] = {}
     again: list[int] = []
     for i in range(1 + operation.attributes.get("carried", 0), len(operation.operands)):

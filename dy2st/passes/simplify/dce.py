@@ -50,11 +50,11 @@ class _Sweep:
             if live.isdisjoint(operation.results) and self.effects.is_pure(operation):  # 1.
                 self.changed = True
                 continue
-            if operation.op.name == "cond":
+            if operation.op.is_branch:
                 self.cond(operation, live)
-            elif operation.op.name in ("while_loop", "counted_while"):
+            elif operation.op.is_loop:
                 self.loop(operation, live)
-            elif operation.op.name == "try":
+            elif operation.op.is_try:
                 self.attempt(operation)
             live.update(operation.operands)
             kept.append(operation)
@@ -79,7 +79,7 @@ class _Sweep:
 
     def loop(self, operation: Operation, live: set[Value]) -> None:
         body, count = operation.blocks[0], operation.attributes["carried"]
-        turn = int(operation.op.name == "counted_while")
+        turn = int(operation.op.is_counted)
         test = 1 - turn
         kept = self.needed(operation, live, turn, test)
         if len(kept) < count:  # 3.
@@ -136,7 +136,7 @@ def _drop_functions(program: Program) -> bool:
     """5."""
     reached: list[str] = [program.entry]
     for name in reached:
-        calls = [o.attributes["function"] for o in program.functions[name].walk() if o.op.name == "call"]
+        calls = [o.attributes["function"] for o in program.functions[name].walk() if o.op.is_call]
         reached += dict.fromkeys(c for c in calls if c not in reached)
     dead = [name for name in program.functions if name not in reached]
     for name in dead:

@@ -34,14 +34,14 @@ def _merge(block: Block, effects: Effects) -> bool:
     kept: list[Operation] = []
     place: dict[Operation, int] = {}
     for operation in block.operations:
-        first = firsts.get(operation.operands[0]) if operation.op.name == "cond" else None
+        first = firsts.get(operation.operands[0]) if operation.op.is_branch else None
         if first is not None and _may_join(operation, kept, place[first], effects):  # 1.
             _join(first, operation)
             changed = True
             continue
         place[operation] = len(kept)
         kept.append(operation)
-        if operation.op.name == "cond":
+        if operation.op.is_branch:
             firsts[operation.operands[0]] = operation
     block.operations[:] = kept
     return changed

@@ -119,7 +119,7 @@ def _scalar_eq(operation: Operation) -> Value | None:
         return None
     variant = asked.operands[0]
     made = variant.operation
-    if made is None or made.op.name != "cond":
+    if made is None or not made.op.is_branch:
         return None
     ways = [block.results[made.results.index(variant)].operation for block in made.blocks]
     tags = [way.attributes["tag"] for way in ways if way is not None and way.op.name == "variant_new"]

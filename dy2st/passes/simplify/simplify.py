@@ -110,7 +110,7 @@ class _Simplify:
         (result,) = operation.results
         number = result.type.extent if isinstance(result.type, ScalarType) else None
         number = _counted(operation) if number is None else number
-        if not isinstance(number, int) or operation.op.name == "scalar_constant" or operation.op.effect:
+        if not isinstance(number, int) or operation.op.is_constant or operation.op.effect:
             return False
         if self.effects.is_pure(operation):
             self.kept.pop()
@@ -131,11 +131,11 @@ class _Simplify:
 
     # ---- control flow ----------------------------------------------------------------------------------------------
     def control(self, operation: Operation, block: Block) -> bool:
-        rule: Callable[[Operation, Block], bool] = self.cond if operation.op.name == "cond" else self.loop
-        if operation.op.name in ("cond", "while_loop", "counted_while") and rule(operation, block):
+        rule: Callable[[Operation, Block], bool] = self.cond if operation.op.is_branch else self.loop
+        if (operation.op.is_branch or operation.op.is_loop) and rule(operation, block):
             return True
         self.kept.append(operation)
-        return operation.op.name == "cond" and self.passed_on(operation)
+        return operation.op.is_branch and self.passed_on(operation)
 
     def cond(self, operation: Operation, block: Block) -> bool:
         """5."""
@@ -155,7 +155,7 @@ class _Simplify:
         """5."""
         first = constant_of(operation.operands[0])
         still = truth(operation.operands[0]) is False
-        if operation.op.name == "counted_while":
+        if operation.op.is_counted:
             still = first is not None and first <= 0
         if not still:
             return False
@@ -223,7 +223,7 @@ class _Sharing:
 
 
 def _computes_anew(operation: Operation) -> bool:
-    return getattr(operation.op, "elementwise", False) or getattr(operation.op, "fresh", False)
+    return operation.op.elementwise or operation.op.fresh
 
 
 def _used_in(block: Block) -> set[Value]:

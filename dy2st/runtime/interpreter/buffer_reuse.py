@@ -64,7 +64,7 @@ class Lives:
 
 def _only_computes(operation: Operation) -> bool:
     op = operation.op
-    if op.blocks or op.effect or op.name == "call":
+    if op.blocks or op.effect or op.is_call:
         return False
     return not op.can_raise([v.type for v in operation.operands], operation.attributes)
 
@@ -91,7 +91,7 @@ def _implicit_broadcasts(block: Block) -> set[Operation]:
 
 def _broadcasts_itself(user: Operation, made: Value, sources: dict[Value, Value]) -> bool:
     """Say whether the operands, or what they are broadcasts of, broadcast to the shape of one of them."""
-    if not getattr(user.op, "elementwise", False) or user.blocks:
+    if not user.op.elementwise or user.blocks:
         return False
     shapes = [sources.get(v, v).type.shape for v in user.operands]  # type: ignore[union-attr]
     try:
@@ -153,7 +153,7 @@ def keeps(operation: Operation, position: int, ufunc: bool) -> bool:
         return False
     if op.effect:
         return True
-    if ufunc or getattr(op, "fresh", False):
+    if ufunc or op.fresh:
         return False
     results = [v.type for v in operation.results]
     if isinstance(operand.type, ListType):
@@ -170,7 +170,7 @@ def shows(operation: Operation) -> bool:
 def makes(operation: Operation, index: int, ufunc: bool) -> bool:
     """Say whether this result is an array or a list that nothing else refers to."""
     op = operation.op
-    if ufunc or getattr(op, "fresh", False):
+    if ufunc or op.fresh:
         return True
     if op.name == "variant_new":
         return not operation.operands

@@ -50,12 +50,12 @@ def _is_last(block: Block, value: Value, attempt: Operation) -> bool:
 def _writes_last(operation: Operation, value: Value, attempt: Operation) -> bool:
     """Say whether an operation cannot come to the handler once it has written over a value."""
     if not operation.blocks:
-        return operation.name != "call" or not _lands(operation, attempt)  # it raises before it writes
+        return not operation.op.is_call or not _lands(operation, attempt)  # it raises before it writes
     if not _lands(operation, attempt):
         return True
-    if operation.name == "cond":
+    if operation.op.is_branch:
         return all(_is_last(block, v, attempt) for block in operation.blocks for v in _inside(operation, block, value))
-    if operation.name != "try":
+    if not operation.op.is_try:
         return False
     body, handler = operation.blocks
     if not all(_is_last(block, v, attempt) for block in operation.blocks for v in _inside(operation, block, value)):
@@ -75,11 +75,11 @@ def _inside(operation: Operation, block: Block, value: Value) -> list[Value]:
 def _lands(operation: Operation, attempt: Operation) -> bool:
     """Say whether what an operation raises may come to the handler of a `try`."""
     label, kinds = attempt.attributes["label"], attempt.attributes["kinds"]
-    if operation.name == "raise" and (kinds or operation.attributes["label"] == label):
+    if operation.op.is_raise and (kinds or operation.attributes["label"] == label):
         return True
-    if operation.name == "call":
+    if operation.op.is_call:
         return True
-    if kinds and operation.name != "raise" and _raises(operation):
+    if kinds and not operation.op.is_raise and _raises(operation):
         return True
     return any(_lands(inner, attempt) for block in operation.blocks for inner in block.operations)
 

@@ -15,7 +15,6 @@ import numpy as np
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.core.base import Op
-from dy2st.passes.loops.licm import LOOPS
 from dy2st.runtime.interpreter.trip_count import Numbers
 from dy2st.shapes import Dim, Shape, product, substituted
 
@@ -46,7 +45,7 @@ def seconds(program: Program, inputs: Sequence[Any]) -> float:
     """
     symbols = bindings(program, inputs)
     if symbols is None:
-        return math.inf if any(operation.op.name in LOOPS for operation in program.walk()) else 0.0
+        return math.inf if any(operation.op.is_loop for operation in program.walk()) else 0.0
     return _Run(Numbers(program, inputs, symbols)).nanoseconds(program.block) * 1e-9
 
 
@@ -66,7 +65,7 @@ class _Run:
         name = operation.op.name
         if operation.blocks:
             return _STEP + self._of_blocks(operation)
-        total = math.inf if name == "call" else float(_STEP)
+        total = math.inf if operation.op.is_call else float(_STEP)
         if name in _CONVOLUTIONS:
             total += multiplications(operation, self._numbers.symbols) * _NANOSECONDS_OF_CONVOLUTION
         if name in _PRODUCTS:
@@ -79,7 +78,7 @@ class _Run:
         return total
 
     def _of_blocks(self, operation: Operation) -> float:
-        if operation.op.name in LOOPS:
+        if operation.op.is_loop:
             turns, carried = self._numbers.turns(operation), operation.attributes["carried"]
             (body,), enter = operation.blocks, operation.operands[1:]
             inside = body.arguments[len(body.arguments) - len(enter) :]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.ops.control.try_ import handed_over
@@ -100,7 +101,7 @@ class _BlockCompiler:
         for at, operation in enumerate(self.block.operations):
             if operation in self.lives.skipped:
                 continue
-            if operation.op.name in ("constant", "scalar_constant"):
+            if operation.op.is_constant:
                 self._constant(operation)
             else:
                 self._operation(at, operation)
@@ -126,17 +127,9 @@ class _BlockCompiler:
         given_up = {v for v in dying if self.owned.is_free(v, at)}
         slots = [self.frame.slot[v] for v in operands]
         freed = {v: slot for v in dying if (slot := self.frame.release(v)) is not None}
-        makers = {
-            "cond": self._cond,
-            "while_loop": self._loop,
-            "counted_while": self._loop,
-            "try": self._try,
-            "call": self._call,
-        }
-        make = makers.get(operation.op.name, self._plain)
-        step = make(operation, operands, slots, given_up)
+        step = self._maker(operation.op)(operation, operands, slots, given_up)
         counted = [self.frame.slot[v] for v in operation.results if _may_be_large(v.type)]
-        if counted and not operation.blocks and operation.op.name != "call":
+        if counted and not operation.blocks and not operation.op.is_call:
             step = counted_step(step, counted)
         self.plan.where[step] = operation.location
         self.steps.append(step)
@@ -146,6 +139,15 @@ class _BlockCompiler:
         clear = [freed[v] for v in forgotten if self.frame.is_free(freed[v])]
         if clear:
             self.steps.append(clear_step(list(dict.fromkeys(clear))))
+
+    def _maker(self, op: OpDef) -> Callable[[Operation, list[Value], list[int], set[Value]], Step]:
+        if op.is_branch:
+            return self._cond
+        if op.is_loop:
+            return self._loop
+        if op.is_try:
+            return self._try
+        return self._call if op.is_call else self._plain
 
     # ---- plain operations ------------------------------------------------------------------------------------------
     def _plain(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
@@ -229,7 +231,7 @@ class _BlockCompiler:
         return try_step(body, handler, partial(handed_over, **operation.attributes, count=count), slots, outs, copied)
 
     def _loop(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
-        count, counted = operation.attributes["carried"], operation.op.name == "counted_while"
+        count, counted = operation.attributes["carried"], operation.op.is_counted
         passed = operands[1:]
         free = [v in given_up and once(v, operands) for v in passed[:count]]
         carried = operation.blocks[0].arguments[int(counted) :]

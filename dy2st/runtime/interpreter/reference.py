@@ -42,7 +42,7 @@ def run_block(program: Program, block: Block, arguments: Sequence[Any], xp: Any)
         try:
             results = _run(program, operation, operands, xp)
         except Exception as error:
-            calling = operation.op.name == "call"
+            calling = operation.op.is_call
             raise located(error, operation.location, calling)  # noqa: B904  the same error
         for value, result in zip(operation.results, results, strict=True):
             env[value] = result
@@ -50,19 +50,17 @@ def run_block(program: Program, block: Block, arguments: Sequence[Any], xp: Any)
 
 
 def _run(program: Program, operation: Operation, operands: list[Any], xp: Any) -> Sequence[Any]:
-    name = operation.op.name
-    if name == "cond":
+    op = operation.op
+    if op.is_branch:
         return run_block(program, operation.blocks[0 if operands[0] else 1], operands[1:], xp)
-    if name == "while_loop":
-        return _while(program, operation, operands, xp)
-    if name == "counted_while":
-        return _for(program, operation, operands, xp)
-    if name == "try":
+    if op.is_loop:
+        return (_for if op.is_counted else _while)(program, operation, operands, xp)
+    if op.is_try:
         return _try(program, operation, operands, xp)
-    if name == "call":
+    if op.is_call:
         return call(program, operation.attributes["function"], operands, xp)
-    results = operation.op.eval(xp, *operands, **operation.attributes)  # type: ignore[attr-defined]
-    if name == "constant":
+    results = op.eval(xp, *operands, **operation.attributes)  # type: ignore[attr-defined]
+    if op.is_constant and isinstance(operation.results[0].type, TensorType):
         return (read_only(results),)
     if len(operation.results) == 1:
         return (_array(single(results), operation.results[0], xp),)

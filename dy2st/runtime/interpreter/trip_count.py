@@ -58,7 +58,7 @@ class Numbers:
         if made.op.name in _ARITHMETIC:
             a, b = (self.of(operand, depth + 1) for operand in made.operands)
             return None if a is None or b is None else _ARITHMETIC[made.op.name](a, b)
-        given = made.attributes["value"] if made.op.name in ("scalar_constant", "constant") else None
+        given = made.attributes["value"] if made.op.is_constant else None
         if isinstance(given, np.ndarray):
             return given.item() if _is_number(given) else None
         return given
@@ -83,10 +83,10 @@ class Numbers:
 
     def turns(self, loop: Operation) -> float:
         """Return the most turns of a loop; infinite where nothing tells. What it counts up to is known from then on."""
-        if loop.op.name == "counted_while":
+        if loop.op.is_counted:
             count = self.of(loop.operands[0])
             return math.inf if count is None else max(count, 0)
-        if loop.op.name != "while_loop":
+        if not loop.op.is_loop:
             return math.inf
         counts = [count for test in _tests(loop.blocks[0].results[0]) for count in self._counts(loop, *test)]
         if not counts:
@@ -143,7 +143,7 @@ def _tests(test: Value) -> Iterator[tuple[Value, Value]]:
         elif name in _LESS:
             low, high = (made.operands[i] for i in _LESS[name])
             yield outer.get(low, low), outer.get(high, high)
-        elif name == "cond":
+        elif made.op.is_branch:
             pending += _tests_of_branches(made, made.results.index(value), outer)
 
 
@@ -159,7 +159,7 @@ def _tests_of_branches(cond: Operation, index: int, outer: _Outer) -> list[tuple
 
 def _is_false(value: Value) -> bool:
     made = value.operation
-    if made is None or made.op.name not in ("scalar_constant", "constant"):
+    if made is None or not made.op.is_constant:
         return False
     return not np.any(made.attributes["value"])
 

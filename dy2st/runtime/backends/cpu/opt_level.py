@@ -22,18 +22,14 @@ _PRODUCTS = (
 )
 
 
-_LOOPS = ("while_loop", "counted_while", "call")
-"""What runs operations more than once."""
-
-
 def has_loops(program: Program) -> bool:
     """Return whether a call runs some operations more than once."""
-    return any(operation.op.name in _LOOPS for operation in program.walk())
+    return any(operation.op.is_loop or operation.op.is_call for operation in program.walk())
 
 
 def has_register_loops(program: Program) -> bool:
     """Say whether there is a loop whose turns need no memory: at level 0 all of its registers would be in memory."""
-    loops = (operation for operation in program.walk() if operation.op.name in _LOOPS and operation.blocks)
+    loops = (operation for operation in program.walk() if operation.op.is_loop and operation.blocks)
     return any(all(map(_is_in_registers, loop.blocks)) for loop in loops)
 
 

@@ -126,10 +126,10 @@ def context_manager(trace: Any, manager: Any) -> Any:
 def raises(operations: Iterable[Operation], caught: frozenset[Any] = frozenset()) -> Iterator[Operation]:
     """Give the `raise`s among operations, and in their blocks, that no `try` among them catches."""
     for o in operations:
-        if o.name == "raise" and (o.attributes["label"] is None or o.attributes["label"] not in caught):
+        if o.op.is_raise and (o.attributes["label"] is None or o.attributes["label"] not in caught):
             yield o
         for i, block in enumerate(o.blocks):
-            inner = caught | {o.attributes["label"]} if o.name == "try" and i == 0 else caught
+            inner = caught | {o.attributes["label"]} if o.op.is_try and i == 0 else caught
             yield from raises(block.operations, inner)
 
 

@@ -128,11 +128,11 @@ class Attempt:
         """
         found: list[int] = []
         for o in operations:
-            if o.op.name == "raise" and o.attributes["label"] in self.sites:
+            if o.op.is_raise and o.attributes["label"] in self.sites:
                 found.append(o.attributes["label"])
             elif not guards:
                 found += [-1 for _ in kinds_raised(o.op, o.operands, o.attributes, self.caught())]
-            held = o.op.name == "try" and bool(o.attributes["kinds"])  # what its body raises is a site of its handler
+            held = o.op.is_try and bool(o.attributes["kinds"])  # what its body raises is a site of its handler
             for i, block in enumerate(o.blocks):
                 found += self.count(block.operations, guards or (held and i == 0))
         return found

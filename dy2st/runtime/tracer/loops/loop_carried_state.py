@@ -156,7 +156,7 @@ class Loop:
                 return found
         names, written = trace.builder.names, trace.aliases.writes
         child, after, skipped = self._until_stable(turn, enter, names.count)
-        depends = trace.aliases.writes != written or any(o.op.name == "raise" for o in child.block.walk())
+        depends = trace.aliases.writes != written or any(o.op.is_raise for o in child.block.walk())
         if key is None or not trace.loop_notes.are_read or (settled is not None and not settled.templates):
             return child, after
         failures = 0 if settled is None else settled.failures + 1

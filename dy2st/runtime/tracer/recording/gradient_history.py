@@ -19,7 +19,6 @@ from collections.abc import Collection, Sequence
 from dy2st.ir.program import Block, Value
 from dy2st.ir.types import TensorType, is_differentiable
 from dy2st.ops.core.base import Op
-from dy2st.passes.loops.licm import LOOPS
 
 _DEEPEST = 50
 """How many loops and branches that lead to each other are looked into; what is behind more counts as open."""
@@ -72,7 +71,7 @@ class Histories:
             return () if isinstance(value.type, TensorType) else None
         if operation.blocks:
             return None
-        return operation.operands if getattr(operation.op, "differentiable", True) else ()
+        return operation.operands if operation.op.differentiable else ()
 
     def _is_spent(self, value: Value, seen: set[Value], certainly: bool, deepest: int) -> bool:
         """Say whether a value was freed, or has no history unless it `certainly` is to be freed."""
@@ -124,21 +123,21 @@ class Histories:
         if operation is None:
             return self._entering(value)
         at = operation.results.index(value) if operation.blocks else 0
-        if operation.op.name == "cond":
+        if operation.op.is_branch:
             return [block.results[at] for block in operation.blocks]
-        if operation.op.name in LOOPS:
+        if operation.op.is_loop:
             (body,) = operation.blocks
-            return [operation.operands[1 + at], body.results[at + (operation.op.name == "while_loop")]]
+            return [operation.operands[1 + at], body.results[at + (not operation.op.is_counted)]]
         return None
 
     def _entering(self, value: Value) -> Sequence[Value] | None:
         around = self._around.get(value.block)
-        if around is None or around.op.name not in (*LOOPS, "cond"):
+        if around is None or not (around.op.is_loop or around.op.is_branch):
             return None
-        at = value.block.arguments.index(value) + (around.op.name != "counted_while")
+        at = value.block.arguments.index(value) + (not around.op.is_counted)
         if at == 0:
             return None
         ways = [around.operands[at]]
-        if around.op.name in LOOPS and at <= around.attributes["carried"]:
-            ways.append(around.blocks[0].results[at - (around.op.name == "counted_while")])
+        if around.op.is_loop and at <= around.attributes["carried"]:
+            ways.append(around.blocks[0].results[at - (around.op.is_counted)])
         return ways

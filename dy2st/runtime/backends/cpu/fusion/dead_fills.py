@@ -91,9 +91,9 @@ def _is_written_over(
     if operation.op.name == "index_set" and i == 0:
         region = _region(operation)
         return region is not None and _ends(block, readers, operation.results[0], [*done, region], depth)
-    if operation.op.name == "cond" and i > 0:  # 3
+    if operation.op.is_branch and i > 0:  # 3
         return all(_ends(b, _readers(b), b.arguments[i - 1], done, depth) for b in operation.blocks)
-    if operation.op.name == "counted_while" and 0 < i <= operation.attributes["carried"]:
+    if operation.op.is_counted and 0 < i <= operation.attributes["carried"]:
         return _fills_by_turns(operation, i)
     return False
 

@@ -266,7 +266,7 @@ def _fusible(operation: Operation) -> bool:
         return pick_of(operation) is not None
     if name in _FILLED:
         return isinstance(operation.operands[0].type, TensorType)
-    return bool(getattr(operation.op, "elementwise", False)) and computes(operation)
+    return operation.op.elementwise and computes(operation)
 
 
 def _reducing(like: Operation, value: Value, axes: tuple[int, ...]) -> Operation:

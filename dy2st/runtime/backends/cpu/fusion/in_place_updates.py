@@ -106,7 +106,7 @@ def with_cond_last(end: End, steps: list[Step]) -> list[Step]:
 
 
 def _is_cond(step: Step) -> bool:
-    return isinstance(step, Operation) and step.op.name == "cond"
+    return isinstance(step, Operation) and step.op.is_branch
 
 
 def _may_go_before(step: Step) -> bool:
@@ -142,7 +142,7 @@ def overwritten(end: End, steps: Sequence[Step]) -> Next:
 def branches(end: End, steps: Sequence[Step]) -> list[End]:
     """Return the branches that end a run too: those of a `cond` that is the last of a block that does."""
     last, names = _last(steps)
-    if not isinstance(last, Operation) or last.op.name != "cond":
+    if not isinstance(last, Operation) or not last.op.is_branch:
         return []
     shown, kept = _shown(end, steps)
     behind = [v for v in (*_named_anew(names), *end.block.results) if _named(v).operation is not last]

@@ -12,6 +12,6 @@ def can_raise(operation: Operation) -> bool:
 
 def is_observed(operation: Operation) -> bool:
     """Say whether the operation, or one inside it, may raise or is seen outside."""
-    if operation.op.effect or operation.op.name == "call" or can_raise(operation):
+    if operation.op.effect or operation.op.is_call or can_raise(operation):
         return True
     return any(is_observed(inner) for block in operation.blocks for inner in block.operations)

@@ -39,7 +39,7 @@ def is_in_registers(operation: Operation) -> bool:
         return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0
     if name == "matmul":
         return _is_known(operation) and not tensor_type(operation.operands[0]).dtype.is_bool
-    if not getattr(operation.op, "elementwise", False):
+    if not operation.op.elementwise:
         return False
     shapes = {v.type.shape for v in values if isinstance(v.type, TensorType)}
     return len(shapes) == 1 and not any(isinstance(v.type, ScalarType) for v in values) and computes(operation)

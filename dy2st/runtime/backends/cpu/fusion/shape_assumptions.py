@@ -49,7 +49,6 @@ def _met_in(operation: Operation) -> Iterator[Meeting]:
         yield rows, columns
 
 
-_LOOPS = ("while_loop", "counted_while")
 _SAME_TRAILING = frozenset({"layer_norm"})
 """Ops whose operands have the last extents of the first."""
 _SAME_LEADING = frozenset({"softmax_cross_entropy"})
@@ -108,7 +107,7 @@ def is_asked_for(program: Program) -> bool:
 
 def _carried(program: Program, origins: _Origins) -> set[str]:
     """Return the symbols that the extents of what loops carry may come from: small tensors stay in registers there."""
-    loops = [o for o in program.block.walk() if o.op.name in _LOOPS]
+    loops = [o for o in program.block.walk() if o.op.is_loop]
     extents = {e for loop in loops for v in loop.results for e in _shape(v)}
     return {name for extent in extents for name in origins(extent)}
 
@@ -174,14 +173,13 @@ def _aliases(block: Block) -> dict[str, Extent]:
                 found.setdefault(str(a), b)
 
     for operation in block.walk():
-        name = operation.op.name
-        if name in _LOOPS:
+        if operation.op.is_loop:
             given = operation.operands[1:]
             for argument, value in zip(reversed(operation.blocks[0].arguments), reversed(given), strict=False):
                 note(argument, value)
             for result, value in zip(operation.results, given, strict=False):
                 note(result, value)
-        elif name == "cond":
+        elif operation.op.is_branch:
             for inner in operation.blocks:
                 for result, value in zip(operation.results, inner.results, strict=True):
                     note(result, value)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.passes.loops.licm import LOOPS
 from dy2st.shapes import Dim, Extent
 
 Origins = Callable[[Extent], Iterable[str]]
@@ -30,7 +29,7 @@ def cut_widths(program: Program, origins: Origins) -> set[str]:
             names = set(origins(extent)) if isinstance(extent, Dim) else set[str]()
             if isinstance(extent, int) or names & weights:
                 found |= names | {name for bound in _bounds(operation) for name in origins(bound)}
-    for loop in (o for o in operations if o.op.name in LOOPS):
+    for loop in (o for o in operations if o.op.is_loop):
         for extent in _joined(loop.blocks[0]):
             found |= set(origins(extent)) | {name for part in _symbols(extent) for name in origins(part)}
     return found

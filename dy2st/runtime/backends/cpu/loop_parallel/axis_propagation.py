@@ -79,7 +79,7 @@ class Ties:
 def tie_loop(ties: Ties, loop: Operation, beside: Collection[Operation] = ()) -> None:
     """Tie what a loop carries and hands to its turns, and all that is inside but the operations `beside`."""
     (body,), carried = loop.blocks, loop.attributes["carried"]
-    counted = loop.op.name == "counted_while"
+    counted = loop.op.is_counted
     arguments, following = body.arguments[counted:], body.results[not counted :]
     ties.mix(loop.operands[0])
     for value in (*body.arguments[:counted], *body.results[: not counted]):
@@ -96,7 +96,7 @@ def _tie_block(ties: Ties, block: Block, beside: Collection[Operation] = ()) -> 
     for operation in block.operations:
         if operation in beside:
             continue
-        tie = _TIES.get(operation.op.name, _elementwise if getattr(operation.op, "elementwise", False) else _mixed)
+        tie = _TIES.get(operation.op.name, _elementwise if operation.op.elementwise else _mixed)
         tie(ties, operation)
 
 

@@ -14,13 +14,11 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
+from dy2st.ops.control.control_flow import Assert
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import as_part, in_nests, in_registers, owners
 from dy2st.runtime.backends.cpu.loop_parallel.axis_propagation import Node, Ties, axes_of, tie_loop
 from dy2st.runtime.backends.cpu.loop_parallel.reductions import Sum, sums_of, tie_sum
 from dy2st.shapes import Dim
-
-_OBSERVED = ("call", "try", "raise", "assert")
-"""Ops after which a run may not begin again, or whose insides are not looked into."""
 
 
 def kept_apart(loop: Operation) -> dict[Value, int] | None:
@@ -51,7 +49,9 @@ def _kept_apart(loop: Operation, sums: Sequence[Sum]) -> dict[Value, int] | None
 
 
 def _is_observed(operation: Operation) -> bool:
-    return operation.op.effect or operation.op.name in _OBSERVED
+    """Say whether a run may not begin again after it, or what is inside is not looked into."""
+    op = operation.op
+    return op.effect or op.is_call or op.is_try or isinstance(op, Assert)
 
 
 def _class(ties: Ties, loop: Operation, node: Node, sums: Sequence[Sum]) -> dict[Value, int] | None:

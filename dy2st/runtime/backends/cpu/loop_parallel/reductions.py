@@ -32,7 +32,7 @@ class Sum:
 
 def sums_of(loop: Operation) -> Iterator[Sum]:
     """Yield the sums that a loop carries: each turn adds to them, and does nothing else with them."""
-    (body,), first = loop.blocks, int(loop.op.name == "counted_while")
+    (body,), first = loop.blocks, int(loop.op.is_counted)
     uses = Counter(v for operation in body.operations for v in operation.operands) + Counter(body.results)
     carried = body.arguments[first : first + loop.attributes["carried"]]
     for place, (total, following) in enumerate(zip(carried, body.results[1 - first :], strict=True)):

@@ -61,7 +61,7 @@ def _float_power(w: Writer, operation: Operation, operands: list[Components], ki
     small = [is_small(w, n) for k, n in zip(kinds, numbers, strict=True) if k != "float"]
     a, b = (as_float(w, "float" if k == "float" else "int", n) for k, n in zip(kinds, numbers, strict=True))
     exponent = operation.operands[1].operation
-    squares = exponent is not None and exponent.name == "scalar_constant" and exponent.attributes["value"] == 2
+    squares = exponent is not None and exponent.op.is_constant and exponent.attributes["value"] == 2
     result = f.value(f"fmul double {a}, {a}") if squares else v.math("pow", float64, a, b)
     positive = f.value(f"fcmp ogt double {a}, 0.0")
     whole = f.value(f"fcmp oeq double {v.math('trunc', float64, b)}, {b}")

@@ -57,7 +57,7 @@ def counting(loop: Operation) -> Counting | None:
     limit = sides[1 - sides.index(following[driver])]
     upwards = (_ORDERS[order.op.name] > 0) == (sides[0] is following[driver])
     used = {id(order), *(id(v.operation) for v in (*following, *order.operands))}
-    others = [o for o in body.operations if id(o) not in used and o.op.name not in ("constant", "scalar_constant")]
+    others = [o for o in body.operations if id(o) not in used and not o.op.is_constant]
     fits = limit in body.arguments[carried:] and kinds(limit.type) == kinds(following[driver].type)
     if others or not fits or known[driver] * (1 if upwards else -1) <= 0:
         return None
@@ -101,7 +101,7 @@ def _literal(value: Value, loop: Operation) -> int | None:
             return None
         value = loop.operands[1 + number]  # what stands outside of the loop
     made = value.operation
-    if made is None or made.op.name not in ("constant", "scalar_constant"):
+    if made is None or not made.op.is_constant:
         return None
     constant = np.asarray(made.attributes["value"])
     if constant.size != 1:

@@ -140,7 +140,7 @@ def _carried_types(operation: Operation) -> list[Type]:
     They are those of the results, but for a small tensor whose extents the turns change: that one stands in memory.
     """
     count = len(operation.results)
-    arguments = operation.blocks[0].arguments[operation.op.name == "counted_while" :][:count]
+    arguments = operation.blocks[0].arguments[operation.op.is_counted :][:count]
     pairs = zip(operation.results, arguments, strict=True)
     return [v.type if not is_small(v.type) or is_small(argument.type) else argument.type for v, argument in pairs]
 

@@ -67,7 +67,7 @@ def added_later(w: Writer, loop: Operation, kept: list[list[str]]) -> Iterator[N
 
 def _sums(loop: Operation) -> Iterator[tuple[Operation, int]]:
     """Yield the sums of a loop that only its next turn uses, to add to; and which of the carried values each is."""
-    (body,), first = loop.blocks, int(loop.op.name == "counted_while")
+    (body,), first = loop.blocks, int(loop.op.is_counted)
     uses = Counter(v for operation in body.operations for v in operation.operands) + Counter(body.results)
     carried = {v: i for i, v in enumerate(body.arguments[first : first + loop.attributes["carried"]])}
     following = body.results[1 - first :]

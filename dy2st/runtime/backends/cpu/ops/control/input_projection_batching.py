@@ -91,7 +91,7 @@ def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -
 
 def _counters(loop: Operation, body: Block) -> dict[Value, int]:
     """Return the numbers of a loop that are one more, or one less, in each turn."""
-    if loop.op.name == "counted_while":
+    if loop.op.is_counted:
         return {body.arguments[0]: -1 if loop.attributes["reverse"] else 1}
     found: dict[Value, int] = {}
     for argument, following in zip(body.arguments, body.results[1:], strict=False):

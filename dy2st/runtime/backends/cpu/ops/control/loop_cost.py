@@ -60,7 +60,7 @@ def expected_turns(f: Function, loop: Operation, operands: Sequence[Components])
 
 def counted_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str | None:
     """Write how many turns a loop has that ends with its count, at least 1; None for another loop."""
-    if loop.op.name == "counted_while":
+    if loop.op.is_counted:
         return most(f, operands[0][0], 1)
     (body,), carried = loop.blocks, loop.attributes["carried"]
     order, following = body.results[0].operation, body.results[1:]
@@ -91,4 +91,4 @@ def _extents(value: Value, components: Components) -> list[str]:
 
 def _is_elementwise(operation: Operation) -> bool:
     made = operation.results
-    return bool(getattr(operation.op, "elementwise", False)) and len(made) == 1 and not in_register(made[0].type)
+    return operation.op.elementwise and len(made) == 1 and not in_register(made[0].type)

@@ -27,10 +27,8 @@ _TURNS, _SHORT_TURNS = 256, 65536
 """After how many turns a loop looks at the clock at most; where all of a turn is in registers."""
 _FIRST = 64
 """After how many turns a loop looks at the clock for the first time."""
-_LONG = ("matmul", "bmm", "conv", "pool", "sort", "topk", "attention", "inverse", "solve", "svd", "eig", "qr", "fft")
-"""Parts of names of ops of which one may take a second."""
 _MANY, _SOME = 1 << 18, 1 << 12
-"""From how many elements on an operation is followed by a look at the clock; one with such a name."""
+"""From how many elements on an operation is followed by a look at the clock; a superlinear one."""
 _STEPS = 3
 """How many steps of other kinds a look follows."""
 _TICKS = {"x86": 2**27, "aarch64": 2**22}
@@ -80,7 +78,7 @@ def look_after(w: Writer, step: Step) -> None:
     values = [v for v in (*step.operands, *step.results) if isinstance(v.type, TensorType) and not in_registers(v.type)]
     if not values or w.overwrites:
         return
-    long = isinstance(step, Operation) and any(part in step.op.name for part in _LONG)
+    long = isinstance(step, Operation) and step.op.superlinear
     w.unlooked += 1
     if not long and w.unlooked < _STEPS:
         return
@@ -137,8 +135,8 @@ def _clock(f: Function, module: Module, family: str) -> str:
 
 def _may_take_long(loop: Operation) -> bool:
     """Say whether one turn may take as long as a loop, or a product of large matrices."""
-    names = (inner.op.name for body in loop.blocks for inner in body.walk())
-    return any(name in ("while_loop", "counted_while", "call") or any(part in name for part in _LONG) for name in names)
+    inside = (inner.op for body in loop.blocks for inner in body.walk())
+    return any(op.is_loop or op.is_call or op.superlinear for op in inside)
 
 
 def _is_short(loop: Operation) -> bool:

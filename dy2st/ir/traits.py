@@ -1,0 +1,56 @@
+"""Traits of ops: what passes, derivatives and backends ask of an op in place of its name. An op's class states them.
+
+Each is a class attribute, so that asking costs what reading an attribute costs. A new op has the defaults here, which
+are always right: what an op does not claim is not made use of.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Traits:
+    """What an op can say of itself."""
+
+    # ---- control flow
+    is_loop: ClassVar[bool] = False
+    """The block runs once a turn: values are carried from one turn to the next."""
+    is_counted: ClassVar[bool] = False
+    """A loop whose number of turns is known when it begins."""
+    is_branch: ClassVar[bool] = False
+    """One of two blocks runs, by the first operand."""
+    is_call: ClassVar[bool] = False
+    """A function of the Program runs, whose name is an attribute."""
+    is_try: ClassVar[bool] = False
+    """What the first block raises is caught."""
+    block_names: ClassVar[tuple[str, ...]] = ()
+    """What a text calls the blocks; without, they are block0, block1, ..."""
+    is_raise: ClassVar[bool] = False
+    """Nothing after it in its block runs."""
+
+    # ---- effects
+    may_raise: ClassVar[bool] = False
+    """The op can raise: never speculated, moved across an effect, or deleted."""
+    effect: ClassVar[bool] = False
+    """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
+    random: ClassVar[bool] = False
+    """The first two operands are the generator's seed and draw number."""
+
+    # ---- memory
+    is_view: ClassVar[bool] = False
+    """The result shares the first operand's memory in eager mode; then the op has `unview`."""
+    fresh: ClassVar[bool] = False
+    """Results are always new arrays that share no memory with operands, so a plan may write over them when they die."""
+
+    # ---- what is computed
+    elementwise: ClassVar[bool] = False
+    """Operands have one shape in the IR (the builder broadcasts them) and so has the result."""
+    commutative: ClassVar[bool] = False
+    """The operands may be exchanged, to the same bits."""
+    is_constant: ClassVar[bool] = False
+    """The result is the attribute `value`."""
+    splat: ClassVar[int | None] = None
+    """The number that all elements of the result are; None for an op where that is not so."""
+    superlinear: ClassVar[bool] = False
+    """One may take a second: products, windows, sorting, factorizations cost many times what their elements count."""
+    differentiable: ClassVar[bool] = True
