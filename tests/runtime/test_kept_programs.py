@@ -238,7 +238,7 @@ def test_answers_are_kept():
 
 def test_a_damaged_answer_is_asked_for_again():
     again, _ = late()
-    disk_cache.write(program_artifacts._hash("answer", "how many", again.made_as), b"")
+    disk_cache.write(program_artifacts._ANSWERS.key("how many", again.made_as), b"")
     assert program_artifacts.answered(again, "how many", lambda: 2) == 2
     assert program_artifacts.answered(again, "how many", never) == 2
 

@@ -39,22 +39,7 @@ def convert(fn: types.FunctionType) -> Converted:
 
 def _kept(fn: types.FunctionType, make: Callable[[], Conversion]) -> Conversion:
     key = key_of(fn) if disk_cache.folder() is not None else None
-    if key is None:
-        return make()
-    conversion = _read(key, fn)
-    if conversion is None:
-        conversion = make()
-        disk_cache.write(key, conversion.to_bytes())
-    return conversion
-
-
-def _read(key: str, fn: types.FunctionType) -> Conversion | None:
-    """Return the conversion that is kept under a key; None where there is none, or none that can be read."""
-    data = disk_cache.read(key)
-    try:
-        return None if data is None else conversion_from(data, fn)
-    except ValueError:  # written by somebody else: it is made again
-        return None
+    return make() if key is None else _CONVERSIONS.made(key, make, fn)
 
 
 def key_of(fn: types.FunctionType) -> str | None:
@@ -63,8 +48,8 @@ def key_of(fn: types.FunctionType) -> str | None:
     if text is None:
         return None
     names = frozenset(name for code in _nested(fn.__code__) for name in _names(code))
-    parts = [_converter(), fn.__code__.co_filename, text, *sorted(modules_among(fn, names)), _described(fn.__code__)]
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    modules = sorted(modules_among(fn, names))
+    return _CONVERSIONS.key(fn.__code__.co_filename, text, modules, _described(fn.__code__))
 
 
 @functools.cache
@@ -86,6 +71,13 @@ def _digest_of_source(fn: types.FunctionType) -> str | None:
         return _digest_of_file(file, said.st_size, said.st_mtime_ns)
     lines = source_lines(fn)
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest() if lines else None
+
+
+def _to_bytes(conversion: Conversion, fn: types.FunctionType) -> bytes:
+    return conversion.to_bytes()
+
+
+_CONVERSIONS = disk_cache.Kind("conversion", _to_bytes, conversion_from, lambda: _converter())
 
 
 @functools.lru_cache(maxsize=256)

@@ -7,7 +7,6 @@ it (environment_key.py). So a later process that has the recipe makes no text, a
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,9 +17,6 @@ from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.aot_cache.code_image import Binary, Image
 from dy2st.runtime.aot_cache.environment_key import identity
-
-_MOST_BYTES = 64 * 2**20
-"""Larger products are made anew: reading them takes longer than what they save."""
 
 
 @record
@@ -88,7 +84,7 @@ def named_recipe(name: str) -> str:
 
 def is_kept(recipe: str) -> bool:
     """Say whether there is a file for a recipe; what is in it is not looked at."""
-    return disk_cache.has(_key(recipe))
+    return disk_cache.has(_PRODUCTS.key(recipe))
 
 
 def is_first() -> bool:
@@ -113,11 +109,7 @@ def _is_first(_: str | None) -> bool:
 
 def kept(recipe: str | None) -> Product | None:
     """Return the product of a recipe; None where none is kept, or none that can be read."""
-    data = None if recipe is None else disk_cache.read(_key(recipe))
-    try:
-        return None if data is None else from_bytes(data)
-    except (ValueError, KeyError, TypeError):  # written by somebody else: it is made again
-        return None
+    return None if recipe is None else _PRODUCTS.read(_PRODUCTS.key(recipe))
 
 
 def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
@@ -126,11 +118,9 @@ def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool
     if found is not None:
         return found, True
     product = make()
-    data = b"" if recipe is None else product.to_bytes()
-    if recipe is not None and len(data) <= _MOST_BYTES:
-        disk_cache.write(_key(recipe), data)
+    if recipe is not None:
+        _PRODUCTS.write(_PRODUCTS.key(recipe), product)
     return product, False
 
 
-def _key(recipe: str) -> str:
-    return hashlib.sha256(f"{identity()}\0{recipe}".encode()).hexdigest()
+_PRODUCTS = disk_cache.Kind("product", Product.to_bytes, from_bytes, lambda: identity())

@@ -6,7 +6,6 @@ native code is read from: a folder that nobody else can have written to (disk_ca
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import sys
 import types
@@ -27,19 +26,14 @@ def compiled(source: str, name: str) -> types.CodeType:
     """
     if len(source) < _LEAST or disk_cache.folder() is None:
         return compile(source, name, "exec")
-    text = repr(("source", sys.version, name, source))
-    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    found = _kept(key)
-    if found is None:
-        found = compile(source, name, "exec")
-        disk_cache.write(key, marshal.dumps(found))
+    return _CODE.made(_CODE.key(name, source), lambda: compile(source, name, "exec"))
+
+
+def _code(content: bytes) -> types.CodeType:
+    found = marshal.loads(content)
+    if not isinstance(found, types.CodeType):
+        raise TypeError(f"{type(found).__name__} is no code")
     return found
 
 
-def _kept(key: str) -> types.CodeType | None:
-    content = disk_cache.read(key)
-    try:
-        found = None if content is None else marshal.loads(content)
-    except (ValueError, TypeError, EOFError):  # written by somebody else: it is made again
-        return None
-    return found if isinstance(found, types.CodeType) else None
+_CODE = disk_cache.Kind("bytecode", marshal.dumps, _code, lambda: sys.version)

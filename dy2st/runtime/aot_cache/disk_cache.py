@@ -1,9 +1,13 @@
-"""Files of machine code on disk, by the hash of what they were made from; any number of processes may share a folder.
+"""The store of all that is kept on disk, by the hash of what it was made from; any number of processes may share it.
+
+Each kind of it (machine code, Programs, conversions, ...) is a `Kind`, which knows its bytes and makes its keys: the
+kind's name, `VERSION`, what decides of it (environment_key.py for machine code), and what it was made from.
 
 `DY2ST_CACHE_DIR` names the folder (an empty text: none); the default is `dy2st` in the user's cache folder. What is in
 it is run, so what others may have written is not used (trust.py). A file is written under another name and then
-renamed, and carries the hash of its key and content: one that is cut short, changed or swapped for another is made
-again. When there are more bytes than `DY2ST_CACHE_SIZE` (1 GiB), the files that were not used for longest go.
+renamed, and carries the hash of its key and content: one that is cut short, changed or swapped for another is removed
+and made again, and the logger "dy2st.cache" says so at level DEBUG. When there are more bytes than `DY2ST_CACHE_SIZE`
+(1 GiB), the files that were not used for longest go.
 """
 
 from __future__ import annotations
@@ -11,16 +15,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import logging
 import os
 import stat
 import time
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from dy2st import config
 from dy2st.runtime.aot_cache import trust
 from dy2st.runtime.signal_delivery import go_on
 
+T = TypeVar("T")
+
+VERSION = 4
+"""Counts on where the format of what is kept changes, or where what was kept was wrong."""
+_LOG = logging.getLogger("dy2st.cache")
 _DIGEST = 32
 _SUFFIX, _PART = ".o", ".part"
+"""The first is as old as the cache, so that files of versions before go like others."""
 _SIZE = 2**30
 _LOOK_EVERY = 512
 """After how many files the size of the folder is looked at, by one process or another: looking at all takes time."""
@@ -46,6 +59,57 @@ def most_bytes() -> int:
     return _SIZE if wanted is None else wanted
 
 
+class Kind(Generic[T]):
+    """One kind of what is kept: how a value becomes bytes and comes back, and what decides of it beside its source.
+
+    Bytes that `decode` cannot read, whatever it raises, are removed and made again. What `read`, `write` and `made` are
+    given behind the value is handed on to it.
+
+    >>> numbers = Kind("number", lambda n: b"%d" % n, int)
+    >>> key = numbers.key("the answer")
+    >>> numbers.made(key, lambda: 42)
+    42
+    """
+
+    def __init__(
+        self,
+        name: str,
+        encode: Callable[..., bytes],
+        decode: Callable[..., T],
+        decided_by: Callable[[], str] = lambda: "",
+    ):
+        self.name = name
+        self._encode, self._decode, self._decided_by = encode, decode, decided_by
+
+    def key(self, *made_from: object) -> str:
+        """Return the name of what is made from values whose `repr` says in every process what they are."""
+        text = repr((VERSION, self._decided_by(), *made_from))
+        return f"{self.name}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+    def read(self, key: str, *context: Any) -> T | None:
+        """Return what is kept under a key; None where there is nothing that can be trusted and read."""
+        content = read(key)
+        try:
+            return None if content is None else self._decode(content, *context)
+        except Exception as error:
+            _remove(key, f"{type(error).__name__}: {error}")
+            return None
+
+    def write(self, key: str, value: T, *context: Any) -> None:
+        """Keep a value under a key."""
+        go_on()
+        if folder() is not None:
+            write(key, self._encode(value, *context))
+
+    def made(self, key: str, make: Callable[[], T], *context: Any) -> T:
+        """Return what is kept under a key, else what `make` makes, which is kept then."""
+        found = self.read(key, *context)
+        if found is None:
+            found = make()
+            self.write(key, found, *context)
+        return found
+
+
 def has(key: str) -> bool:
     """Say whether there is a file under a key; `read` may find that nobody can trust it."""
     at = folder()
@@ -53,7 +117,7 @@ def has(key: str) -> bool:
 
 
 def read(key: str) -> bytes | None:
-    """Return what was written under a key, None where there is nothing that can be trusted."""
+    """Return what was written under a key, None where there is nothing that can be trusted; that is removed."""
     at = _trusted()
     if at is None:
         return None
@@ -63,20 +127,28 @@ def read(key: str) -> bytes | None:
     except OSError:
         return None
     if found is None:
-        return None
+        return _remove(key, "it is no file that was written here")
     data, used = found
     content = data[_DIGEST:]
     if _digest(key, content) != data[:_DIGEST]:
-        return None
+        return _remove(key, "its content is not what was written")
     if not -_FRESH < time.time() - used < _FRESH:
         with contextlib.suppress(OSError):
             os.utime(path)
     return content
 
 
+def _remove(key: str, why: str) -> None:
+    """Remove a file that cannot be used, so that it is made again."""
+    _LOG.debug("what is kept as %s is made again: %s", key, why)
+    at = _trusted()
+    if at is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(at, key + _SUFFIX))
+
+
 def write(key: str, content: bytes) -> None:
     """Keep content under a key. A folder that cannot be written to keeps nothing: the cache only saves time."""
-    go_on()
     if len(content) + _DIGEST > trust.MOST_BYTES:
         return
     with contextlib.suppress(OSError):

@@ -21,8 +21,6 @@ from dy2st.runtime.aot_cache import STARTED
 
 _SOURCES = ("ir", "ops", "passes", "runtime")
 """The folders of this package that decide what code is made of a Program."""
-_GENERATION = 3
-"""Counts on where kept code was wrong: some installers give all files one date, and sizes may be the same."""
 _CODE = (".py", ".so", ".dylib", ".dll")
 _File = tuple[str, int, int]
 """A file of code: its name, its size and when it was written, in nanoseconds."""
@@ -66,7 +64,7 @@ def state_of(places: Iterable[str]) -> list[str]:
 def _fixed() -> str:
     """Return what stays the same while this process runs."""
     package, llvm = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir), llvm_folder()
-    parts = [str(_GENERATION), sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
+    parts = [sys.version, np.__version__, platform.machine(), sys.platform, _cpu()]
     parts += state_of(os.path.join(package, name) for name in _SOURCES)
     if llvm is not None:
         parts += map(str, sorted(_files(os.path.join(llvm, "binding"))))

@@ -25,8 +25,6 @@ from dy2st.runtime.signal_delivery import delivered, go_on
 Derived = tuple[Sequence[Program], Sequence[int]]
 _LEAST = 24
 """Of Programs with fewer operations all is made in less time than it takes to read files."""
-_MOST_BYTES = 4 * 2**20
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError)
 _SOURCES = ("autodiff", "batching", "shapes.py", "dtypes.py", "records.py")
 """What decides of derived Programs beside that which decides of native code."""
 
@@ -43,7 +41,7 @@ def derived(source: Program, how: str, make: Callable[[], Program]) -> Program:
 def may_be_kept(source: Program, how: str) -> bool:
     """Say whether an earlier process may have kept what `how` makes of `source`: it has, or could not."""
     key = _key(source, how) if disk_cache.folder() is not None else None
-    return key is None or disk_cache.read(key) is not None
+    return key is None or disk_cache.has(key)
 
 
 def derivation(source: Program, how: str, make: Callable[[], Derived]) -> Derived:
@@ -58,19 +56,14 @@ def _derivation(source: Program, how: str, make: Callable[[], Derived]) -> Deriv
         go_on()
         return made
     places = _places_of(source)
-    kept = _read(key, places)
+    kept = _DERIVED.read(key, places)
     made = make() if kept is None else kept
     go_on()
     for number, program in enumerate(made[0]):
         program.made_as = f"{key} {number}" if program is not source else None
-    if kept is not None:
-        return kept
-    try:
-        packed = pack(*made, places())
-    except CannotPack:
-        return made
-    if len(packed) <= _MOST_BYTES:
-        disk_cache.write(key, packed)
+    if kept is None:
+        with contextlib.suppress(CannotPack):
+            _DERIVED.write(key, made, places)
     return made
 
 
@@ -78,13 +71,12 @@ def fingerprint_of(program: Program) -> str | None:
     """Return the fingerprint of a Program; that of one which follows from another one is read where it was kept."""
     if program.made_as is None or disk_cache.folder() is None:
         return fingerprint(program)
-    key = _hash("fingerprint", program.made_as)
-    kept = disk_cache.read(key)
-    if kept is not None:
-        return kept.decode(errors="replace")
-    known = fingerprint(program)
-    if known is not None:
-        disk_cache.write(key, known.encode())
+    key = _FINGERPRINTS.key(program.made_as)
+    known = _FINGERPRINTS.read(key)
+    if known is None:
+        known = fingerprint(program)
+        if known is not None:
+            _FINGERPRINTS.write(key, known)
     return known
 
 
@@ -103,26 +95,8 @@ def answered(program: Program, question: str, ask: Callable[[], Any]) -> Any:
     """
     if program.made_as is None or disk_cache.folder() is None:
         return ask()
-    return delivered(_answered, _hash("answer", question, program.made_as), ask)
-
-
-def _answered(key: str, ask: Callable[[], Any]) -> Any:
-    kept = disk_cache.read(key)
-    if kept is not None:
-        with contextlib.suppress(*_UNREADABLE):
-            return marshal.loads(kept)
-    found = ask()
-    disk_cache.write(key, marshal.dumps(found))
-    return found
-
-
-def _read(key: str, places: Callable[[], Places]) -> Derived | None:
-    """Return what is kept under a key; None where there is nothing, or nothing that can be read."""
-    data = disk_cache.read(key)
-    try:
-        return None if data is None else unpack(data, places)
-    except _UNREADABLE:  # written by somebody else: it is made again
-        return None
+    (answer,) = delivered(_ANSWERS.made, _ANSWERS.key(question, program.made_as), lambda: (ask(),))  # it may be None
+    return answer
 
 
 def _key(source: Program, how: str) -> str | None:
@@ -130,7 +104,7 @@ def _key(source: Program, how: str) -> str | None:
     if source.count < _LEAST:
         return None
     if source.made_as is not None:
-        return _hash(how, source.made_as)
+        return _DERIVED.key(how, source.made_as)
     known = fingerprint(source)
     if known is None:
         return None
@@ -138,11 +112,7 @@ def _key(source: Program, how: str) -> str | None:
     first = numbered(places)
     pattern = [first[id(place)] for place in places]
     names = [name for block in source.functions.values() for name in _names(block)]
-    return _hash(how, known, pattern, names)
-
-
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(repr((maker(), *parts)).encode()).hexdigest()
+    return _DERIVED.key(how, known, pattern, names)
 
 
 def _names(block: Block) -> list[str | None]:
@@ -164,3 +134,12 @@ def _derivations() -> str:
 def maker() -> str:
     """Return a text that differs where something else may be made of the same Program."""
     return f"{identity.identity()} {_derivations()}"
+
+
+def _packed(made: Derived, places: Callable[[], Places]) -> bytes:
+    return pack(*made, places())
+
+
+_DERIVED: disk_cache.Kind[Derived] = disk_cache.Kind("derived", _packed, unpack, maker)
+_FINGERPRINTS = disk_cache.Kind("fingerprint", str.encode, bytes.decode, maker)
+_ANSWERS: disk_cache.Kind[tuple[Any]] = disk_cache.Kind("answer", marshal.dumps, marshal.loads, maker)

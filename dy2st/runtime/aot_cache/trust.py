@@ -11,8 +11,8 @@ import os
 import stat
 import warnings
 
-MOST_BYTES = 128 * 2**20
-"""How many bytes a file of code has at most."""
+MOST_BYTES = 64 * 2**20
+"""How many bytes a file has at most: to read a larger one takes longer than what it saves."""
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 _warned: set[str] = set()

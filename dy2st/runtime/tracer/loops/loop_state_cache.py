@@ -7,7 +7,6 @@ the next trace begins, no more: it looks whether it would have come to the same 
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
@@ -27,6 +26,7 @@ from dy2st.shapes import Dim, Extent, substituted
 Slot = Any
 """The number of a local variable, or the key of an entry of the write log."""
 _MOST_FAILURES = 2
+_LOOPS: disk_cache.Kind[Any] = disk_cache.Kind("loop", marshal.dumps, marshal.loads, program_artifacts.maker)
 
 
 @record
@@ -127,8 +127,7 @@ def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot,
         return None
     calls = [(code.co_qualname, code.co_firstlineno, at) for code, at in place.calls]  # others carry something else
     enters = [f"{type(t).__name__} {type(t.object).__name__ if isinstance(t, Const) else t}" for t in entering.values()]
-    parts = "loop", program_artifacts.maker(), place.file, place.line, calls, list(names), enters
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return _LOOPS.key(place.file, place.line, calls, list(names), enters)
 
 
 def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
@@ -136,15 +135,15 @@ def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Tem
 
     `seen` gives the template of what a slot holds; it is told the list of which a slot is the content.
     """
-    content = disk_cache.read(key)
-    if content is None:
+    kept = _LOOPS.read(key)
+    if kept is None:
         return None
     try:
-        data, skipped, failures = marshal.loads(content)
+        data, skipped, failures = kept
         found = [(*_slot(name, variables), how) for name, how in data]
         templates = {slot: _changed(seen(slot, owner), how) for slot, owner, how in found}
         return Settled(templates, int(skipped), int(failures))
-    except Exception:  # written by somebody else, or of a loop in whose place there is another one now
+    except Exception:  # of a loop in whose place there is another one now
         return Settled({}, 0)
 
 
@@ -171,12 +170,12 @@ def keep(
                 return
             data.append((name, how))
     if data:
-        disk_cache.write(key, marshal.dumps((data, skipped, failures)))
+        _LOOPS.write(key, (data, skipped, failures))
 
 
 def forget(key: str) -> None:
     """Keep that there is nothing to begin with: what was kept of a loop does not hold any more."""
-    disk_cache.write(key, marshal.dumps(([], 0, 0)))
+    _LOOPS.write(key, ([], 0, 0))
 
 
 def _name(slot: Slot, variables: Mapping[str, Any]) -> int | str | None:

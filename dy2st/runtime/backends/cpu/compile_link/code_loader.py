@@ -7,7 +7,6 @@ threads may compile at once (compiler.py). What is loaded stays, but for the cod
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
 from dy2st.runtime.backends.cpu.compile_link.target import Target, current_target
 
 _lock, _inside_llvm = ForkLock(level=2), Gate(level=3)
+_OBJECTS = disk_cache.Kind("object", bytes, bytes)
 _provided: dict[str, Callable[[], int]] = {}
 _shared: dict[str, Once] = {}
 
@@ -45,8 +45,7 @@ class Code:
 
 def object_key(text: str, target: Target, level: int) -> str:
     """Return the name under which the object file of this text is kept."""
-    parts = (text, *target.words(), str(level), str(version()))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return _OBJECTS.key(text, *target.words(), level, version())
 
 
 def provide(name: str, address: Callable[[], int]) -> None:
@@ -167,12 +166,7 @@ def _once(key: str, make: Callable[[], Any]) -> Any:
 
 def made_object(text: str, target: Target, level: int = 1) -> bytes:
     """Return the object file of LLVM IR text, from the cache where it was made before."""
-    key = object_key(text, target, level)
-    data = disk_cache.read(key)
-    if data is None:
-        data = compile_object(text, target, level)
-        disk_cache.write(key, data)
-    return data
+    return _OBJECTS.made(object_key(text, target, level), lambda: compile_object(text, target, level))
 
 
 def assembly(text: str, target: Target | None = None, level: int = 1) -> str:

@@ -7,7 +7,6 @@ a Program that differs from an earlier one in one place has little to compile.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -124,32 +123,24 @@ def _batch_of(key: str) -> str | None:
     number = _known.by_function.get(key)
     if number is not None:
         return number
-    place = disk_cache.read(_place(key))
-    number = None if place is None else place.decode("ascii", "replace")
+    number = _PLACES.read(_PLACES.key(key))
     if number is None or (number not in _known.batches and not _read(number)):
         return None
     return number if key in _known.batches[number].keys.values() else None
 
 
 def _read(number: str) -> bool:
-    data = disk_cache.read(_batch_file(number))
-    if data is None:
-        return False
-    try:
-        product = from_bytes(data)
-        if not isinstance(product.binary, list):
-            return False
-        _note(number, Batch(product.binary[0], product.notes["keys"]))
-    except (ValueError, KeyError, TypeError, IndexError):  # written by somebody else
-        return False
-    return True
+    batch = _BATCHES.read(_BATCHES.key(number))
+    if batch is not None:
+        _note(number, batch)
+    return batch is not None
 
 
 def _keep(number: str, batch: Batch) -> None:
     _note(number, batch)
-    disk_cache.write(_batch_file(number), Product([batch.code], {"keys": batch.keys}).to_bytes())
+    _BATCHES.write(_BATCHES.key(number), batch)
     for key in batch.keys.values():
-        disk_cache.write(_place(key), number.encode())
+        _PLACES.write(_PLACES.key(key), number)
 
 
 def _note(number: str, batch: Batch) -> None:
@@ -162,9 +153,16 @@ def _note(number: str, batch: Batch) -> None:
                 del _known.by_function[key]
 
 
-def _batch_file(number: str) -> str:
-    return hashlib.sha256(f"{identity()} batch {number}".encode()).hexdigest()
+def _batch_to_bytes(batch: Batch) -> bytes:
+    return Product([batch.code], {"keys": batch.keys}).to_bytes()
 
 
-def _place(key: str) -> str:
-    return hashlib.sha256(f"{identity()} function {key}".encode()).hexdigest()
+def _batch_from(content: bytes) -> Batch:
+    product = from_bytes(content)
+    if not isinstance(product.binary, list):
+        raise TypeError("a batch is an object file")
+    return Batch(product.binary[0], product.notes["keys"])
+
+
+_BATCHES = disk_cache.Kind("batch", _batch_to_bytes, _batch_from, lambda: identity())
+_PLACES = disk_cache.Kind("function", str.encode, bytes.decode, lambda: identity())

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import itertools
 import marshal
 import mmap
@@ -61,7 +60,7 @@ class Expected:
         if _bytes(need) < _LEAST and self.calls < _CALLS:
             return False
         if not _is_like(need, self.need):
-            disk_cache.write(self.key, marshal.dumps(need))
+            _NEEDS.write(self.key, need)
         return True
 
 
@@ -76,9 +75,8 @@ def expected(function: Any, arguments: Sequence[Any]) -> Expected | None:
     if code is None:
         return None
     kinds = [(str(getattr(x, "dtype", type(x))), tuple(getattr(x, "shape", ()))) for x in arguments]
-    parts = "memory", code.co_filename, code.co_qualname, code.co_firstlineno, kinds
-    key = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
-    need = _kept(key)
+    key = _NEEDS.key(code.co_filename, code.co_qualname, code.co_firstlineno, kinds)
+    need = _NEEDS.read(key) or (0, [])
     begins = _bytes(need) >= _LEAST and _can_begin()
     found = Expected(key, need, _taken(begins))
     if begins:
@@ -86,14 +84,16 @@ def expected(function: Any, arguments: Sequence[Any]) -> Expected | None:
     return found
 
 
-def _kept(key: str) -> _Need:
-    content = disk_cache.read(key)
-    try:
-        small, large = (0, []) if content is None else marshal.loads(content)
-        need = int(small), [int(size) for size in large]
-    except (ValueError, TypeError, EOFError):  # written by somebody else
-        return 0, []
-    return need if min(need[0], *need[1], 0) == 0 and _bytes(need) <= _MOST and len(need[1]) <= MOST_LARGE else (0, [])
+def _need(content: bytes) -> _Need:
+    """Return what was kept; ValueError for what no call may be brought in for."""
+    small, large = marshal.loads(content)
+    need = int(small), [int(size) for size in large]
+    if min(need[0], *need[1], 0) < 0 or _bytes(need) > _MOST or len(need[1]) > MOST_LARGE:
+        raise ValueError(f"{need} is too much")
+    return need
+
+
+_NEEDS = disk_cache.Kind("memory", marshal.dumps, _need)
 
 
 def _bytes(need: _Need) -> int:
