@@ -61,7 +61,7 @@ def check_like(seed: Any, like: Tensor, what: str) -> None:
 def callable_here(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return what to call in place of a user's function: in a trace, the function with its control flow converted."""
     trace = current().trace
-    return callable_for(trace, func) if hasattr(trace, "active") else func
+    return func if trace is None or not trace.of_function else callable_for(trace, func)
 
 
 def fresh(xs: Sequence[Tensor]) -> list[Tensor]:

@@ -122,7 +122,7 @@ def _traced(trace: Any, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[T
 def _recorded(trace: Any, layer: Any, child: Any, call: Callable[[], Any]) -> list[Any]:
     """Record a call into a block; return what it returns, values where tensors are."""
     writes: dict[Any, Any] = {}
-    known = set(trace.made_objects)
+    known = set(trace.made.objects)
     with trace.inside(child, writes):
         try:
             found = call()
@@ -131,7 +131,7 @@ def _recorded(trace: Any, layer: Any, child: Any, call: Callable[[], Any]) -> li
         except Exception as error:  # eager raises it when derivatives are computed, if ever
             raise refused(layer, f"it raises {type(error).__name__}: {error}") from error
         listed = list(found) if isinstance(found, (list, tuple)) else [found]
-        own = trace.made_objects.keys() - known  # what it made for itself, as a generator does
+        own = trace.made.objects.keys() - known  # what it made for itself, as a generator does
         if any(len(key) < 2 or key[1] not in own for key in writes):
             raise refused(layer, "it changes something besides computing gradients")
         return [trace.value_of(g) if isinstance(g, Tensor) else g for g in listed]

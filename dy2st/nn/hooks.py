@@ -51,4 +51,4 @@ def run_post_hooks(layer: Layer, inputs: tuple[Any, ...], outputs: Any) -> Any:
 def _converted(hook: Callable[..., Any]) -> Callable[..., Any]:
     """Return what to call in place of a hook: what it writes is written when the Program runs."""
     trace = current().trace
-    return hook if trace is None or not hasattr(trace, "callable") else trace.callable(hook)
+    return hook if trace is None or not trace.of_function else trace.callable(hook)

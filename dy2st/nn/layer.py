@@ -135,7 +135,7 @@ class Layer(RegisteredAttributes):
     def _is_outside_of_trace(self) -> bool:
         """Say whether a function is being traced that has this layer from outside."""
         trace = current().trace
-        return in_trace() and id(self) in trace.log.objects and id(self) not in trace.made_objects
+        return in_trace() and id(self) in trace.log.objects and id(self) not in trace.made.objects
 
     def _refuse_in_trace(self, name: str) -> None:
         """Raise TraceError where a Program would have to change which parts a layer has."""

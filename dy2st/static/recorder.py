@@ -76,10 +76,6 @@ class ProgramRecorder(Tracer):
     def __init__(self, builder: Builder | None = None) -> None:
         super().__init__(builder or Builder())
         self.log: WriteLog = CountedLog()
-        self.functions: dict[str, Block] = {}
-        """What derivatives added beside the main function: segments of loops."""
-        self.root.functions = self.functions
-        self.external: dict[int, Any] = {}
         self.feeds: dict[str, Variable] = {}
         self.feed_places: dict[str, Location | None] = {}
         self.states: dict[str, State] = {}

@@ -41,4 +41,4 @@ def leaving(trace: Any, x: Any) -> Any:
 
 def _made(trace: Any, x: Any) -> bool:
     """Say whether the trace made a container or object."""
-    return (type(x) in CONTAINERS and id(x) not in trace.external) or id(x) in trace.made_objects
+    return (type(x) in CONTAINERS and id(x) not in trace.external) or id(x) in trace.made.objects

@@ -59,7 +59,6 @@ class OutsideReads(Extents):
         self.stand_ins: dict[int, Tensor] = {}
         self.viewed: dict[int, Tensor] = {}
         self.guards: dict[Any, Any] = {}
-        self.external: dict[int, Any] = {}
         self.arguments: dict[int, ArgumentSlot] = {}
         self.lent: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         """Attributes that real objects have while this is traced, and what they had before."""
@@ -104,7 +103,7 @@ class OutsideReads(Extents):
 
     def note_layer(self, layer: Any) -> None:
         """Note that the trace depends on which sublayers and hooks a layer has."""
-        if id(layer) not in self.made_objects:
+        if id(layer) not in self.made.objects:
             self.log.keep(layer)
             self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
             self.note_method(layer, "forward")
@@ -159,9 +158,9 @@ class OutsideReads(Extents):
     def note_behaviour(self, x: Any) -> None:
         """Note what calls, operators and methods of an object, of a class's instances or of a partial do."""
         if isinstance(x, type):
-            if id(x) not in self.made_classes:
+            if id(x) not in self.made.classes:
                 self.behaviour().note_class(x)
-        elif id(x) in self.made_objects or id(x) in self.stand_in_objects:
+        elif id(x) in self.made.objects or id(x) in self.stand_in_objects:
             self.note_behaviour(type(x))
         elif isinstance(x, functools.partial):
             self.behaviour().note_partial(x)
@@ -171,7 +170,7 @@ class OutsideReads(Extents):
     def note_method(self, owner: Any, name: str) -> None:
         """Note that a method of an object is used: of its class, or one of its own."""
         self.note_behaviour(owner)
-        if not isinstance(owner, type) and id(owner) not in self.made_objects:
+        if not isinstance(owner, type) and id(owner) not in self.made.objects:
             self.behaviour().note_name(owner, name)
 
     def note_function(self, f: types.FunctionType) -> None:
@@ -183,7 +182,7 @@ class OutsideReads(Extents):
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Remember what was read of a real object, a source of state or a guard; return what the trace sees of it."""
         self.log.keep(owner)
-        if isinstance(value, (types.MethodType, types.BuiltinMethodType)) or id(owner) in self.made_classes:
+        if isinstance(value, (types.MethodType, types.BuiltinMethodType)) or id(owner) in self.made.classes:
             self.note_method(owner, name)
             return value
         if type(value) in (types.FunctionType, functools.partial) and _is_made_anew(owner, name):
@@ -254,11 +253,6 @@ class OutsideReads(Extents):
             self.guards[key] = KindGuard(slot.owner, key[1], kind, slot)
             self.numbers[key] = Scalar(value)
         return self.numbers[key]
-
-    def mark_external(self, x: Any) -> None:
-        """Say that something was there before the trace."""
-        self.external[id(x)] = x
-        self.log.keep(x)
 
     def note_arguments(self, leaves: Sequence[Any], containers: dict[int, Any]) -> None:
         """Note the tensors, lists, dicts and objects among the arguments of the call that is traced: what is written to

@@ -48,7 +48,7 @@ class Sharing:
             return self.tensors is not None
         if id(x) in trace.external or id(x) in trace.arguments:
             return False
-        return isinstance(x, CONTAINERS) or id(x) in trace.made_objects
+        return isinstance(x, CONTAINERS) or id(x) in trace.made.objects
 
     def known(self, x: Any) -> Template | None:
         """Return the template of an object that was an argument, or was met before; None for any other."""

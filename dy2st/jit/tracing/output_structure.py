@@ -86,7 +86,7 @@ def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Templ
             made = Items(kind, tuple(map(inner, content.values())), tuple(content))
         else:
             made = Items(kind, tuple(map(inner, content)))
-    elif id(x) in trace.made_objects or (is_of_users_class(x) and id(x) not in trace.external):
+    elif id(x) in trace.made.objects or (is_of_users_class(x) and id(x) not in trace.external):
         parts = trace.made_of(x)
         items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
         made = NewObject(type(x), tuple(parts), tuple(items))
@@ -109,7 +109,7 @@ def _constant(trace: Any, x: Any) -> Template:
 
 def _refuse_symbolic(trace: Any, x: Any) -> bool:
     """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
-    known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made_objects
+    known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made.objects
     changed = isinstance(x, CONTAINERS) and trace.log.get(("items", id(x))) is not MISSING
     if not known and type(x) not in CONTAINERS and (changed or _holds_symbolic(x)):
         raise StructureError(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import types
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.errors import Dy2stError, InvalidProgram, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
-from dy2st.ir.program import Block, Program, Value
+from dy2st.ir.program import Program, Value
 from dy2st.ir.verifier import verify
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing import code_log
@@ -28,12 +27,10 @@ from dy2st.jit.tracing.unsupported import refuse_generator
 from dy2st.records import field, record
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.access import boolean_ops
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.control_flow import conditional
 from dy2st.runtime.tracer.control_flow.assert_raise import Raised, emit_raise
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
-from dy2st.runtime.tracer.control_flow.recursion import Active, Recursion
 from dy2st.runtime.tracer.control_flow.try_except import functions_inside
 from dy2st.runtime.tracer.converted_code_api import HELPER
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
@@ -130,20 +127,12 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         self.moved: set[int] = set()
         self.parameters: list[tuple[Parameter, tuple[int, int]]] = []
         self.notes: list[str] = []
-        self.raised: list[Raised] = []
-        self.active: list[Active] = []
-        self.recursions: list[Recursion] = []
-        self.functions: dict[str, Block] = {}
-        """Functions of the Program beside its entry."""
         self.views: dict[Value, Tensor] = {}
         """Which view a value was taken of, most lately."""
-        self.filters = warnings.filters
-        """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
         self.defaults: set[int] = set()
         """The defaults of the traced function's parameters, by id."""
         self.by_value = False
         """Whether what leaves is told by value alone: a file knows no objects of the caller's."""
-        self.root.functions = self.functions
 
     def value_of(self, t: Tensor) -> Value:
         """Return the value that a tensor has here."""
@@ -161,30 +150,6 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         return super().note_attribute(owner, name, value)
 
     # ---- calls -----------------------------------------------------------------------------------------------------
-    def callable(self, f: Any) -> Callable[..., Any]:
-        """Return what to call in place of `f`."""
-        return callable_for(self, f)
-
-    def if_exp(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-        """Return a conditional expression's value."""
-        return HELPER.if_exp(test, then, orelse)
-
-    def item_of(self, x: Any, i: Any) -> Any:
-        """Return `x[i]`."""
-        return HELPER.item(x, i)
-
-    def attribute_of(self, x: Any, name: str) -> Any:
-        """Return `x.name`."""
-        return HELPER.attr(x, name)
-
-    def compared(self, a: Any, sign: str, b: Any) -> Any:
-        """Return what a comparison gives."""
-        return boolean_ops.compare_one(self, a, sign, b)
-
-    def negated(self, x: Any) -> Any:
-        """Return `not x`."""
-        return boolean_ops.not_(self, x)
-
     def set_seed(self, seed: int) -> bool:
         """Seed the generator when the Program runs."""
         self.log.set(("seed",), None, Scalar(self.builder.scalar(seed)))
@@ -198,11 +163,6 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
     def raise_later(self, error: BaseException) -> None:
         """Record that `error` is raised where the Program comes to this point."""
         emit_raise(self, error)
-
-    def keep_raised(self, raised: Raised) -> int:
-        """Keep an exception that the Program raises; return its label."""
-        self.raised.append(raised)
-        return len(self.raised) - 1
 
     def has_written(self) -> bool:
         """Say whether a run that raises here would leave something written."""
@@ -232,7 +192,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         for key, value in sorted(entries.items(), key=lambda entry: entry[0][0] == "tail"):  # after the items
             if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
                 continue
-            if key[1:] and key[1] in self.made_objects:
+            if key[1:] and key[1] in self.made.objects:
                 continue
             owner = self.log.owner(key)
             if isinstance(owner, Variant) or key[0] == "done" or (key[0] == "data" and self.is_own(owner)):

@@ -23,6 +23,7 @@ from dy2st.runtime.tracer.control_flow.assert_raise import assert_, loaded, rais
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops import loop_statement
 from dy2st.runtime.tracer.loops.generators import generated
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class, own_method
@@ -36,6 +37,11 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "//=": operator.ifloordiv,
     "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "&=": operator.iand, "|=": operator.ior,
     "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift,
+}  # fmt: skip
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+    "is": operator.is_, "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
 }  # fmt: skip
 
 WRITTEN: dict[str, Callable[..., Any]] = {"format": format_, "join": join}
@@ -85,13 +91,13 @@ class Helper:
         else:
             loop_statement.for_(trace, iterable, body, get, set, names, test)
 
-    def plain(self, trace: Any, x: Any) -> Any:
+    def plain(self, trace: Trace | None, x: Any) -> Any:
         """Return the truth of something that is not symbolic, as it stands in the trace."""
         if trace is None:
             return x
         return operators.truth(trace, x) if is_plain_object(x) or is_of_users_class(x) else trace.content(x)
 
-    def settled(self, trace: Any, x: Any) -> Any:
+    def settled(self, trace: Trace, x: Any) -> Any:
         """Return a loop's test: a symbolic value, or a Python truth."""
         if trace.is_symbolic(x):
             return trace.truth(x) if isinstance(x, (list, SymbolicList, Variant)) else x
@@ -135,7 +141,11 @@ class Helper:
 
     def compare(self, first: Any, ops: Sequence[str], *thunks: Thunk) -> Any:
         trace = current().trace
-        return boolean_ops.compare(PLAIN if trace is None else trace, first, ops, thunks)
+        if trace is not None:
+            return boolean_ops.compare(trace, first, ops, thunks)
+        second = thunks[0]()
+        result = COMPARISONS[ops[0]](first, second)
+        return result and self.compare(second, ops[1:], *thunks[1:]) if len(ops) > 1 else result
 
     def is_(self, a: Any, b: Any, negate: bool) -> Any:
         trace = current().trace
@@ -248,7 +258,7 @@ class Helper:
         refuse_outside(trace, target)
         return natively(trace, IN_PLACE[op], target, value)
 
-    def aug_list(self, trace: Any, op: str, target: Any, value: Any) -> Any:
+    def aug_list(self, trace: Trace, op: str, target: Any, value: Any) -> Any:
         """Do `target += value` or `target *= value` on a list, in the log."""
         content = trace.writable(target)
         if op == "+=" and SymbolicList in (type(content), type(trace.content(value))):
@@ -288,7 +298,7 @@ class Helper:
     def made_class(self, kind: type) -> type:
         trace = current().trace
         if trace is not None:
-            trace.made_classes[id(kind)] = kind
+            trace.made.classes[id(kind)] = kind
         return kind
 
     def undefined(self, name: str) -> Undefined:
@@ -360,15 +370,4 @@ def _formatted(value: Any, conversion: str | None, spec: str | None) -> str:
     return format(shown, spec or "")
 
 
-class _NoTrace:
-    """Stands for a trace where there is none, for helpers that only ask what is symbolic."""
-
-    def is_symbolic(self, x: Any) -> bool:
-        return False
-
-    def content(self, x: Any) -> Any:
-        return x
-
-
-PLAIN = _NoTrace()
 HELPER = Helper()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,24 +12,31 @@ from dy2st.errors import NeedsPythonValue
 from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
-from dy2st.ir.program import Value
-from dy2st.ir.types import VariantType
+from dy2st.ir.program import Block, Value
+from dy2st.ir.types import Type
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.dispatch import View
 from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.access import boolean_ops
 from dy2st.runtime.tracer.access.absent_attributes import of_class_alone, real_attribute
 from dy2st.runtime.tracer.access.attributes_items import users_method
+from dy2st.runtime.tracer.access.borrow_tracking import Loans
 from dy2st.runtime.tracer.access.symbolic_list import joined_items, widened
+from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.builtins.iteration import rebuilt
 from dy2st.runtime.tracer.builtins.object_text import text_of_object
+from dy2st.runtime.tracer.control_flow.assert_raise import Raised
 from dy2st.runtime.tracer.control_flow.conditional import predicate, switch
-from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.control_flow.recursion import Active, Recursion
+from dy2st.runtime.tracer.converted_code_api import HELPER
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Contents
+from dy2st.runtime.tracer.effects.escape_analysis import refuse_shared
 from dy2st.runtime.tracer.effects.reach import seen_attributes
 from dy2st.runtime.tracer.effects.union_cast import recast
 from dy2st.runtime.tracer.loops.generators import Pushed
 from dy2st.runtime.tracer.loops.loop_state_cache import Notes
-from dy2st.runtime.tracer.shared_state import HeldByOthers
+from dy2st.runtime.tracer.recording.recorder import Recorder
 from dy2st.runtime.tracer.values.abstract import Const, Number, OneOf, TensorLike, holds_objects
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, copied, like, put_part, settings
 from dy2st.runtime.tracer.values.flatten import alternative
@@ -42,11 +50,13 @@ from dy2st.runtime.tracer.values.unbound import Undefined
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-class Tracer(HeldByOthers):
+class Tracer(Contents, Recorder):
     """Record a run of Python code."""
 
     def __init__(self, builder: Builder):
-        super().__init__(builder)
+        Contents.__init__(self)
+        Recorder.__init__(self, builder)
+        self.loans = Loans(self)
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
         self.attribute_dicts: dict[int, tuple[Any, Any]] = {}
@@ -57,12 +67,6 @@ class Tracer(HeldByOthers):
         """How many calls of code that is not converted run now, inside of each other."""
         self.beneath: dict[int, Any] = {}
         """What containers from outside hold that show what the trace wrote, by id."""
-        self.born: dict[int, tuple[Any, Builder]] = {}
-        """Arrays and library objects that the trace made, by id, and the block in which it did."""
-        self.constructing: set[int] = set()
-        """Objects whose `__init__` runs."""
-        self.made_classes: dict[int, type] = {}
-        """Classes that a `class` statement made in the trace."""
         self.classes_written = False
         """Whether an attribute of a class was set, perhaps in a trace that was given up since."""
         self.stand_in_objects: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -89,8 +93,15 @@ class Tracer(HeldByOthers):
         """The most turns of a loop that are recorded one after the other, where there is such a limit."""
         self.loop_notes = Notes()
         """What loops began with."""
-        self.iterators: dict[int, tuple[Any, Any]] = {}
-        """Iterators of Python's that the trace made, by id, and the block in which it did."""
+        self.active: list[Active] = []
+        self.recursions: list[Recursion] = []
+        self.functions: dict[str, Block] = {}
+        """Functions of the Program beside its entry."""
+        self.root.functions = self.functions
+        self.raised: list[Raised] = []
+        """The exceptions that the Program raises under a label."""
+        self.filters = warnings.filters
+        """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
 
     # ---- symbolic or not -------------------------------------------------------------------------------------------
     def is_symbolic(self, x: Any) -> bool:
@@ -148,6 +159,31 @@ class Tracer(HeldByOthers):
         """Return the error for a symbolic value whose Python value was asked for."""
         return needs_value(message)
 
+    # ---- what Python does -------------------------------------------------------------------------------------------
+    def callable(self, f: Any) -> Callable[..., Any]:
+        """Return what to call in place of `f`."""
+        return callable_for(self, f)
+
+    def if_exp(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """Return a conditional expression's value."""
+        return HELPER.if_exp(test, then, orelse)
+
+    def item_of(self, x: Any, i: Any) -> Any:
+        """Return `x[i]`."""
+        return HELPER.item(x, i)
+
+    def attribute_of(self, x: Any, name: str) -> Any:
+        """Return `x.name`."""
+        return HELPER.attr(x, name)
+
+    def compared(self, a: Any, sign: str, b: Any) -> Any:
+        """Return what a comparison gives."""
+        return boolean_ops.compare_one(self, a, sign, b)
+
+    def negated(self, x: Any) -> Any:
+        """Return `not x`."""
+        return boolean_ops.not_(self, x)
+
     # ---- in-place writes ---------------------------------------------------------------------------------------------
     def write(self, t: Any, new: Tensor) -> None:
         """Write the elements of a tensor, or the tensor that a variant is, in place."""
@@ -160,6 +196,9 @@ class Tracer(HeldByOthers):
             found = tuple(TensorLike(a.type, False) if isinstance(a, TensorLike) else a for a in found)
         assert isinstance(new._payload, Value)
         self.log.set(("data", id(t)), t, Variant(new._payload, found))
+
+    def before_write(self, t: Any) -> None:
+        refuse_shared(self, t)
 
     def make_view(self, t: Any, variant: Variant, attributes: dict[str, Any]) -> None:
         """Let a tensor be what a variant is under a tag: what is written into it goes to the variant."""
@@ -225,7 +264,7 @@ class Tracer(HeldByOthers):
 
     def real_attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a real object, the placeholder when it has none."""
-        known = id(owner) in self.made_objects or self.came_with(owner, name)
+        known = id(owner) in self.made.objects or self.came_with(owner, name)
         if name not in attributes(owner) and of_class_alone(owner, name):
             if not known:
                 self.note_absent(owner, name)
@@ -236,6 +275,9 @@ class Tracer(HeldByOthers):
 
     def note_absent(self, owner: Any, name: str) -> None:
         """Note that a trace depends on a real object having no attribute of its own where its class has one."""
+
+    def note_settings(self, x: Any) -> None:
+        """Note that the package's code reads the settings of an object."""
 
     def came_with(self, owner: Any, name: str) -> bool:
         """Say whether an attribute is part of an argument: an object that was taken apart."""
@@ -253,7 +295,7 @@ class Tracer(HeldByOthers):
         elif key in self.attributes_before:
             self.show_attribute(key, value)
 
-    def recast(self, x: Variant, t: OneOf, kind: VariantType, places: Sequence[int]) -> Value:
+    def recast(self, x: Variant, t: OneOf, kind: Type, places: Sequence[int]) -> Value:
         """Return a variant as one whose alternatives are made of other values."""
         return recast(self, x, t, kind, places)
 
@@ -295,9 +337,9 @@ class Tracer(HeldByOthers):
 
     def iterator(self, pulled: Pulled) -> PulledIterator:
         """Return what stands for an iterator from outside."""
-        if id(pulled) not in self.iterators:
-            self.iterators[id(pulled)] = PulledIterator(self, pulled), None
-        return self.iterators[id(pulled)][0]
+        if id(pulled) not in self.made.iterators:
+            self.made.iterators[id(pulled)] = PulledIterator(self, pulled), None
+        return self.made.iterators[id(pulled)][0]
 
     def new_object(self, kind: type[Any], attributes: dict[str, Any]) -> Any:
         """Return an instance that is made of these parts in the trace: attributes, and what a container holds."""
@@ -313,8 +355,8 @@ class Tracer(HeldByOthers):
                 continue
             self.log.set(("attr", id(made), name), made, value)
             self.show_attribute(("attr", id(made), name), value)
-        self.note_made(made)
-        self.remade.add(id(made))
+        self.made.note(made, self.builder)
+        self.made.remade.add(id(made))
         return made
 
     @contextmanager
@@ -333,7 +375,8 @@ class Tracer(HeldByOthers):
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
-        self.refused = self.asked = None
+        self.refused = None
+        self.asked: NeedsPythonValue | None = None
         self.builder.rollback(mark[0])
         written = list(self.log.overlays[-1])
         self.log.overlays[-1].clear()
@@ -359,6 +402,15 @@ class Tracer(HeldByOthers):
     def has_written(self) -> bool:
         """Say whether a run that raises here would leave something written that has to be noted; not by hand."""
         return False
+
+    def keep_raised(self, raised: Raised) -> int:
+        """Keep an exception that the Program raises; return its label."""
+        self.raised.append(raised)
+        return len(self.raised) - 1
+
+    def write_back(self, raised: Raised) -> list[Value]:
+        """Note what has been written where an exception is raised; return the values of it."""
+        return []
 
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function whose control flow is recorded; the plain recorder runs it as it is."""

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from dy2st.naming import is_plain_module
 from dy2st.runtime.tracer.control_flow.conditional import if_exp
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import Unset
 from dy2st.runtime.tracer.values.container_classes import OF_C
 from dy2st.runtime.tracer.values.flatten import alternative
@@ -30,14 +31,14 @@ def may_be_absent(found: Any) -> bool:
     return isinstance(found, Undefined)
 
 
-def is_present(trace: Any, found: Any) -> Any:
+def is_present(trace: Trace, found: Any) -> Any:
     """Return whether there is an attribute of which the log has `found`: a bool, symbolic where only the run tells."""
     if not may_be_absent(found):
         return True
     return not isinstance(found, Undefined) and Scalar(trace.emit("variant_tag", [found.value])) != 0
 
 
-def present(trace: Any, found: Any, absent: Callable[[], Any]) -> Any:
+def present(trace: Trace, found: Any, absent: Callable[[], Any]) -> Any:
     """Return an attribute of which the log has `found`, or what `absent` gives where a run comes here without one."""
     if isinstance(found, Undefined):
         return absent()
@@ -54,7 +55,7 @@ def lacking(obj: Any, name: str) -> Any:
     raise AttributeError(f"'{type(obj).__name__}' object has no attribute '{name}'")
 
 
-def of_class(trace: Any, obj: Any, name: str) -> Any:
+def of_class(trace: Trace, obj: Any, name: str) -> Any:
     """Return what `obj.name` gives where the instance has no such attribute; AttributeError as Python words it."""
     if (computed := computed_attribute(obj, name, False)) is not None:
         return computed(trace, obj)
@@ -120,7 +121,7 @@ def computed_attribute(obj: Any, name: str, own: bool | None = None) -> Callable
     return None
 
 
-def _kept(trace: Any, x: Any, name: str, value: Any) -> Any:
+def _kept(trace: Trace, x: Any, name: str, value: Any) -> Any:
     """Write an attribute that is computed once; return it."""
     trace.log_attribute(x, name, value)
     return value

@@ -31,6 +31,7 @@ from dy2st.runtime.tracer.access.symbolic_list_writes import change
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.recording.requires_grad_check import refuse_unsettled
 from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import has_items_as_attributes, own_method, plain_content, put_part
@@ -42,7 +43,7 @@ from dy2st.runtime.tracer.values.unbound import Undefined
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
+def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     """Return `obj.name`; `default` where there is none."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: attr(trace, x, name, *default))
@@ -50,7 +51,8 @@ def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
         if name == "stop_gradient" and trace.mixed:
             refuse_unsettled(trace, obj)
         return getattr(obj, name, *default)
-    trace.before_read(obj)
+    if id(obj) in trace.loans.parts:
+        trace.loans.read(obj)
     if has_items_as_attributes(obj) and name in trace.content(obj):
         return item_of_kind(trace, obj, name)
     if name == "__dict__":
@@ -82,7 +84,7 @@ def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
             if not default:
                 raise
             return default[0]
-    if id(obj) in trace.made_objects or trace.came_with(obj, name):
+    if id(obj) in trace.made.objects or trace.came_with(obj, name):
         value = _of_made(trace, obj, name)
         if may_be_absent(value):
             return present(trace, value, absent)
@@ -93,7 +95,7 @@ def attr(trace: Any, obj: Any, name: str, *default: Any) -> Any:
     return absent() if value is MISSING else value
 
 
-def has_attr(trace: Any, obj: Any, name: str) -> Any:
+def has_attr(trace: Trace, obj: Any, name: str) -> Any:
     """Return `hasattr(obj, name)`, symbolic where only the run tells."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: has_attr(trace, x, name))
@@ -122,9 +124,9 @@ def _is_plain(x: Any, name: str) -> bool:
     return type(x).__module__ in ("builtins", "numpy")
 
 
-def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
+def _attributes(trace: Trace, obj: Any) -> dict[str, Any]:
     """Return a dict that stands for `obj.__dict__`: what is read from it and written to it are attributes."""
-    if id(obj) in trace.constructing:
+    if id(obj) in trace.made.constructing:
         vars(obj).update(trace.log.take_attributes(obj))
         return vars(obj)
     made = dict(trace.attributes_of(obj))
@@ -134,7 +136,7 @@ def _attributes(trace: Any, obj: Any) -> dict[str, Any]:
     return made
 
 
-def _of_made(trace: Any, obj: Any, name: str) -> Any:
+def _of_made(trace: Trace, obj: Any, name: str) -> Any:
     """Return an attribute of an object that the trace made, or that stands for an argument; not so its class.
 
     MISSING where there is none.
@@ -149,7 +151,7 @@ def _of_made(trace: Any, obj: Any, name: str) -> Any:
     return trace.note_attribute(type(obj), name, vars(owner)[name])
 
 
-def _of_class(trace: Any, obj: Any, name: str) -> Any:
+def _of_class(trace: Trace, obj: Any, name: str) -> Any:
     """Return what the trace wrote to the class that `obj` has an attribute from; MISSING where it did not."""
     for owner in (*(() if isinstance(obj, type) else (obj,)), *(obj if isinstance(obj, type) else type(obj)).__mro__):
         found = trace.log.get(("attr", id(owner), name))
@@ -158,7 +160,7 @@ def _of_class(trace: Any, obj: Any, name: str) -> Any:
     return MISSING
 
 
-def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
+def set_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `obj.name = value`."""
     if isinstance(obj, Variant):
         switch(trace, obj, lambda x: set_attr(trace, x, name, value))
@@ -180,7 +182,7 @@ def set_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
     set_as_object(trace, obj, name, value)
 
 
-def set_as_object(trace: Any, obj: Any, name: str, value: Any) -> None:
+def set_as_object(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do what `object.__setattr__` does, or what the descriptor of that name in the class does."""
     made = class_attribute(type(obj), name)
     if isinstance(made, property) and made.fset is not None:
@@ -194,14 +196,14 @@ def set_as_object(trace: Any, obj: Any, name: str, value: Any) -> None:
     set_plain_attr(trace, obj, name, value)
 
 
-def set_plain_attr(trace: Any, obj: Any, name: str, value: Any) -> None:
+def set_plain_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `object.__setattr__(obj, name, value)`."""
     trace.classes_written = trace.classes_written or isinstance(obj, type)
     if has_items_as_attributes(obj):
         set_item_of_kind(trace, obj, name, value)
     elif name != "__dict__":
         trace.log_attribute(obj, name, value)
-    elif value is obj and id(obj) in trace.constructing:
+    elif value is obj and id(obj) in trace.made.constructing:
         put_part(obj, name, value)
     else:
         raise needs_value(f"the `__dict__` of a {type(obj).__name__} is replaced", "set its attributes one by one")
@@ -218,7 +220,7 @@ def _is_frozen(obj: Any) -> bool:
     return made is not None and made.frozen
 
 
-def del_attr(trace: Any, obj: Any, name: str) -> None:
+def del_attr(trace: Trace, obj: Any, name: str) -> None:
     """Do `del obj.name`."""
     if isinstance(obj, Variant):
         switch(trace, obj, lambda x: del_attr(trace, x, name))
@@ -231,7 +233,7 @@ def del_attr(trace: Any, obj: Any, name: str) -> None:
         trace.callable(own)(obj, name)
 
 
-def del_plain_attr(trace: Any, obj: Any, name: str) -> None:
+def del_plain_attr(trace: Trace, obj: Any, name: str) -> None:
     """Do `object.__delattr__(obj, name)`."""
     made = class_attribute(type(obj), name)
     if isinstance(made, property) and made.fdel is not None:
@@ -253,7 +255,7 @@ def del_plain_attr(trace: Any, obj: Any, name: str) -> None:
     trace.log_attribute(obj, name, Undefined(name))
 
 
-def item(trace: Any, obj: Any, key: Any) -> Any:
+def item(trace: Trace, obj: Any, key: Any) -> Any:
     """Return `obj[key]`."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: item(trace, x, key))
@@ -262,7 +264,7 @@ def item(trace: Any, obj: Any, key: Any) -> Any:
     return item_of_kind(trace, obj, key)
 
 
-def item_of_kind(trace: Any, obj: Any, key: Any) -> Any:
+def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
     """Return `obj[key]` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
         return switch(trace, key, lambda k: item_of_kind(trace, obj, k))
@@ -302,7 +304,7 @@ def item_of_kind(trace: Any, obj: Any, key: Any) -> Any:
 _BUILT_IN = frozenset((list, tuple, dict, str, bytes, range, deque))
 
 
-def _missing(trace: Any, obj: Any, key: Any) -> Any:
+def _missing(trace: Trace, obj: Any, key: Any) -> Any:
     """Return what a dict that makes its items itself gives for a key that it lacks."""
     if not isinstance(obj, defaultdict) or obj.default_factory is None:
         return trace.callable(type(obj).__missing__)(obj, key)
@@ -311,7 +313,7 @@ def _missing(trace: Any, obj: Any, key: Any) -> Any:
     return made
 
 
-def _plain_key(trace: Any, key: Any) -> Any:
+def _plain_key(trace: Trace, key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(_plain_key(trace, k) for k in key)
     if not isinstance(key, list):
@@ -320,12 +322,12 @@ def _plain_key(trace: Any, key: Any) -> Any:
     return content if isinstance(content, SymbolicList) else list(content)
 
 
-def slice_(trace: Any, start: Any, stop: Any, step: Any) -> slice:
+def slice_(trace: Trace, start: Any, stop: Any, step: Any) -> slice:
     """Return `slice(start, stop, step)`; a tensor among the bounds is read as a number."""
     return slice(*(trace.item(x) if isinstance(x, Tensor) else x for x in (start, stop, step)))
 
 
-def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
+def set_item(trace: Trace, obj: Any, key: Any, value: Any) -> None:
     """Do `obj[key] = value`."""
     if isinstance(obj, Variant):
         switch(trace, obj, lambda x: set_item(trace, x, key, value))
@@ -336,7 +338,7 @@ def set_item(trace: Any, obj: Any, key: Any, value: Any) -> None:
     set_item_of_kind(trace, obj, key, value)
 
 
-def set_item_of_kind(trace: Any, obj: Any, key: Any, value: Any) -> None:
+def set_item_of_kind(trace: Trace, obj: Any, key: Any, value: Any) -> None:
     """Do `obj[key] = value` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
         switch(trace, key, lambda k: set_item_of_kind(trace, obj, k, value))
@@ -371,7 +373,7 @@ def set_item_of_kind(trace: Any, obj: Any, key: Any, value: Any) -> None:
     trace.store(obj, content)
 
 
-def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
+def users_method(trace: Trace, obj: Any, name: str) -> Callable[..., Any] | None:
     """Return a special method that a class defines in Python, to be called converted; None for any other object."""
     if isinstance(obj, Variant):  # its class is none of the user's
         return None
@@ -379,7 +381,7 @@ def users_method(trace: Any, obj: Any, name: str) -> Callable[..., Any] | None:
     return functools.partial(trace.callable(found), obj) if isinstance(found, FunctionType) else None
 
 
-def del_item(trace: Any, obj: Any, key: Any) -> None:
+def del_item(trace: Trace, obj: Any, key: Any) -> None:
     """Do `del obj[key]`."""
     if isinstance(obj, CONTAINERS) and (own := own_method(obj, "__delitem__")) is not None:
         trace.callable(own)(obj, key)
@@ -387,7 +389,7 @@ def del_item(trace: Any, obj: Any, key: Any) -> None:
     del_item_of_kind(trace, obj, key)
 
 
-def del_item_of_kind(trace: Any, obj: Any, key: Any) -> None:
+def del_item_of_kind(trace: Trace, obj: Any, key: Any) -> None:
     """Do `del obj[key]` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
         switch(trace, key, lambda k: del_item_of_kind(trace, obj, k))

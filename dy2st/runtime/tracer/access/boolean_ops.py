@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from dy2st.runtime.tracer.control_flow.conditional import Assigned, if_exp, pred
 from dy2st.runtime.tracer.effects.alias_analysis import root
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
     Const,
     NewList,
@@ -36,12 +36,8 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 Thunk = Callable[[], Any]
 
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
 
-
-def and_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | None = None) -> Any:
+def and_(trace: Trace, first: Any, thunks: Sequence[Thunk], assigned: Assigned | None = None) -> Any:
     """Return what `first and ...` gives."""
     for i, thunk in enumerate(thunks):
         if trace.is_symbolic(first):
@@ -59,7 +55,7 @@ def and_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | N
     return first
 
 
-def or_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | None = None) -> Any:
+def or_(trace: Trace, first: Any, thunks: Sequence[Thunk], assigned: Assigned | None = None) -> Any:
     """Return what `first or ...` gives."""
     for i, thunk in enumerate(thunks):
         if trace.is_symbolic(first):
@@ -77,14 +73,14 @@ def or_(trace: Any, first: Any, thunks: Sequence[Thunk], assigned: Assigned | No
     return first
 
 
-def not_(trace: Any, x: Any) -> Any:
+def not_(trace: Trace, x: Any) -> Any:
     """Return what `not x` gives."""
     if not trace.is_symbolic(x):
         return not truth(trace, x)
     return Scalar(trace.emit("scalar_not", [as_bool(trace, x).value]))
 
 
-def as_bool(trace: Any, x: Any) -> Scalar:
+def as_bool(trace: Trace, x: Any) -> Scalar:
     """Return the truth of a symbolic value as a symbolic bool."""
     if isinstance(x, SymbolicList):
         return Scalar(trace.emit("list_len", [x.value])) > 0
@@ -92,7 +88,7 @@ def as_bool(trace: Any, x: Any) -> Scalar:
     return trace.item(trace.wrap(value)) if isinstance(value.type, TensorType) else Scalar(value)
 
 
-def compare(trace: Any, first: Any, ops: Sequence[str], thunks: Sequence[Thunk]) -> Any:
+def compare(trace: Trace, first: Any, ops: Sequence[str], thunks: Sequence[Thunk]) -> Any:
     """Return what a chained comparison gives; each operand is evaluated once, and only as far as needed."""
     second = thunks[0]()
     result = compare_one(trace, first, ops[0], second)
@@ -101,7 +97,7 @@ def compare(trace: Any, first: Any, ops: Sequence[str], thunks: Sequence[Thunk])
     return and_(trace, result, [lambda: compare(trace, second, ops[1:], thunks[1:])])
 
 
-def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
+def compare_one(trace: Trace, a: Any, op: str, b: Any) -> Any:
     """Return what one comparison gives."""
     if op in ("is", "is not"):
         return is_(trace, a, b, op == "is not")
@@ -124,14 +120,14 @@ def compare_one(trace: Any, a: Any, op: str, b: Any) -> Any:
     return compared(trace, op, a, b)
 
 
-def _equal_items(trace: Any, a: Any, b: Any, negate: bool) -> Any:
+def _equal_items(trace: Trace, a: Any, b: Any, negate: bool) -> Any:
     """Return what `a == b` (or `!=`) gives of two lists or tuples: of shapes, numbers that only the run tells."""
     mine, others = trace.content(a), trace.content(b)
     if SymbolicList in (type(mine), type(others)):
         equal = _equal_lists(trace, a, b)
         return not_(trace, equal) if negate else equal
     if type(mine) is not type(a) or type(others) is not type(b) or len(mine) != len(others):
-        return COMPARISONS["!=" if negate else "=="](a, b)
+        return a != b if negate else a == b
     found: Any = True
     for x, y in zip(mine, others, strict=True):
         one = x is y or compare_one(trace, x, "==", y)
@@ -143,7 +139,7 @@ def _equal_items(trace: Any, a: Any, b: Any, negate: bool) -> Any:
     return not_(trace, found) if negate else found
 
 
-def _equal_lists(trace: Any, a: Any, b: Any) -> Any:
+def _equal_lists(trace: Trace, a: Any, b: Any) -> Any:
     """Return what `a == b` gives of two lists of which one has a length that only the run tells."""
     first, second = sequence_of(trace, a), sequence_of(trace, b)
     if second.must_roll:
@@ -163,7 +159,7 @@ def _equal_lists(trace: Any, a: Any, b: Any) -> Any:
     return trace.if_exp(first.length == second.length, items, lambda: False)
 
 
-def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:
+def is_(trace: Trace, a: Any, b: Any, negate: bool) -> Any:
     """Return what `a is b` (or `is not`) gives."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Variant):
@@ -177,7 +173,7 @@ def is_(trace: Any, a: Any, b: Any, negate: bool) -> Any:
     return (a is not b) if negate else (a is b)
 
 
-def _is_same_variant(trace: Any, a: Variant, b: Any, negate: bool) -> Any:
+def _is_same_variant(trace: Trace, a: Variant, b: Any, negate: bool) -> Any:
     """Return what `a is b` (or `is not`) gives of something that is one of several things."""
     if isinstance(b, Variant) and a.whole is b.whole:
         return not negate
@@ -195,7 +191,7 @@ def _is_same_variant(trace: Any, a: Variant, b: Any, negate: bool) -> Any:
     return not_(trace, found) if negate else found
 
 
-def _refuse_alternative(trace: Any, a: Variant, t: Template, b: Any) -> None:
+def _refuse_alternative(trace: Trace, a: Variant, t: Template, b: Any) -> None:
     """Raise where `b` may be what a variant holds by value."""
     others = b.alternatives if isinstance(b, Variant) else (template_of(trace, b),)
     kind = t.kind if isinstance(t, NewObject) else kind_of_content(t) if isinstance(t, NewList) else None
@@ -206,7 +202,7 @@ def _refuse_alternative(trace: Any, a: Variant, t: Template, b: Any) -> None:
             _refuse_unknown(trace, a, other.object)
 
 
-def _refuse_unknown(trace: Any, a: Any, b: Any) -> None:
+def _refuse_unknown(trace: Trace, a: Any, b: Any) -> None:
     """Raise NeedsPythonValue where only the run will tell whether two things are one."""
     loans, aliases = trace.loans.parts, trace.aliases
     a, b = root(a), root(b)
@@ -216,7 +212,7 @@ def _refuse_unknown(trace: Any, a: Any, b: Any) -> None:
         raise needs_value("only the run will tell whether two things are one", "compare what they hold")
 
 
-def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
+def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
     """Return what `a in container` (or `not in`) gives."""
     content = trace.content(container)
     if isinstance(content, Variant) and content is not container:
@@ -254,6 +250,6 @@ def in_(trace: Any, a: Any, container: Any, negate: bool) -> Any:
     return not_(trace, found) if negate else found
 
 
-def _meets_symbols(trace: Any, x: Any) -> bool:
+def _meets_symbols(trace: Trace, x: Any) -> bool:
     """Say whether only converted code compares `x`: a value of the run, or an object that the user compares."""
     return trace.is_symbolic(x) or (is_plain_object(x) and users_dunder(type(x), "__eq__") is not None)

@@ -25,6 +25,7 @@ from dy2st.runtime.tracer.access.symbolic_list import LIST_METHODS, element_temp
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, reached
 from dy2st.runtime.tracer.effects.reachable import parts_of
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.flatten import unpack, with_alternative
 from dy2st.runtime.tracer.values.unbound import Undefined
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
@@ -55,7 +56,7 @@ State = tuple[frozenset[Loan], frozenset[Loan]]
 class Loans:
     """The loans of a trace."""
 
-    def __init__(self, trace: Any):
+    def __init__(self, trace: Trace):
         self.trace = trace
         self.parts: dict[int, tuple[Any, Loan]] = {}
         """Containers and objects of what is lent, by id."""
@@ -138,7 +139,8 @@ class Loans:
         return [owner for loan in found for owner in loan.owners]
 
     def _begin(self, loan: Loan, parts: list[Any]) -> None:
-        itself = self.trace.made_once() if parts else ()  # such objects are held as they are, not by value
+        made = self.trace.made
+        itself = made.once(self.trace.root) if parts else ()  # such objects are held as they are, not by value
         parts = [p for p in parts if id(p) not in itself]
         if not parts:
             return
@@ -320,7 +322,7 @@ class Loans:
         self._lost = set().union(*(lost for _, lost in states))
 
     @contextmanager
-    def turn(self, outer: Builder) -> Iterator[None]:
+    def turn(self, outer: Builder | None) -> Iterator[None]:
         """Trace the turn of a loop for the length of a `with`: earlier turns may have done what it does."""
         before = self.state()
         marks = len(self._used), len(self._written), len(self._moved)
@@ -337,7 +339,7 @@ class Loans:
         self._dirty = set(before[0]) | after | (self._dirty - set(outside))
 
 
-def _is_around(outer: Builder, inner: Builder | None) -> bool:
+def _is_around(outer: Builder | None, inner: Builder | None) -> bool:
     """Say whether a block is another one or around it."""
     while inner is not None and inner is not outer:
         inner = inner.parent

@@ -16,6 +16,7 @@ from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.effects.barrier import natively, note_born
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -40,7 +41,7 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
 _QUICK = frozenset((Tensor, Parameter, Scalar, int, float, bool, complex, str, bytes, tuple, type(None)))
 
 
-def binary(trace: Any, sign: str, a: Any, b: Any) -> Any:
+def binary(trace: Trace, sign: str, a: Any, b: Any) -> Any:
     """Return what `a <sign> b` gives."""
     f, name, swapped = BINARY[sign]
     kinds = type(a), type(b)
@@ -57,7 +58,7 @@ def binary(trace: Any, sign: str, a: Any, b: Any) -> Any:
     return natively(trace, f, a, b)
 
 
-def unary(trace: Any, sign: str, x: Any) -> Any:
+def unary(trace: Trace, sign: str, x: Any) -> Any:
     """Return what `<sign>x` gives."""
     f, name = UNARY[sign]
     own = users_dunder(type(x), name)
@@ -75,7 +76,7 @@ def users_dunder(kind: type, name: str) -> FunctionType | None:
     return None if generated else found  # a dataclass wrote it
 
 
-def _users(trace: Any, sign: str, name: str, swapped: str, a: Any, b: Any) -> Any:
+def _users(trace: Trace, sign: str, name: str, swapped: str, a: Any, b: Any) -> Any:
     """Return what a method of the user's gives for an operator; MISSING where neither operand has one."""
     mine, others = users_dunder(type(a), name), users_dunder(type(b), swapped)
     if mine is None and others is None:
@@ -95,7 +96,7 @@ def _users(trace: Any, sign: str, name: str, swapped: str, a: Any, b: Any) -> An
 COMPARING = ("<", "<=", ">", ">=", "==", "!=")
 
 
-def _ask(trace: Any, own: FunctionType | None, name: str, x: Any, y: Any) -> Any:
+def _ask(trace: Trace, own: FunctionType | None, name: str, x: Any, y: Any) -> Any:
     """Ask one operand; NotImplemented where it does not know."""
     if own is not None:
         return trace.callable(own)(x, y)
@@ -106,7 +107,7 @@ def _ask(trace: Any, own: FunctionType | None, name: str, x: Any, y: Any) -> Any
     return NotImplemented if plain is None else plain(x, y)
 
 
-def items(trace: Any, x: Any) -> Any:
+def items(trace: Trace, x: Any) -> Any:
     """Return what `*x` and `**x` take the items from: a container from outside as the trace left it."""
     if not isinstance(x, CONTAINERS):
         return x
@@ -119,7 +120,7 @@ def items(trace: Any, x: Any) -> Any:
     return [Spliced(content)] if is_open else content
 
 
-def compared(trace: Any, sign: str, a: Any, b: Any) -> Any:
+def compared(trace: Trace, sign: str, a: Any, b: Any) -> Any:
     """Return what a comparison of two Python objects gives."""
     f, name, swapped = BINARY[sign]
     if type(a) in _QUICK and type(b) in _QUICK:
@@ -142,7 +143,7 @@ def _are_alike(a: Any, b: Any) -> bool:
     return type(a) is type(b) and made is not None and made.eq and users_dunder(type(a), "__eq__") is None
 
 
-def truth(trace: Any, x: Any) -> Any:
+def truth(trace: Trace, x: Any) -> Any:
     """Return the truth of something that is not symbolic, by the converted method where the user wrote one."""
     if not is_plain_object(x) and not is_of_users_class(x):
         return bool(trace.content(x))

@@ -12,6 +12,7 @@ from typing import Any
 from dy2st.errors import NeedsPythonValue
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.control_flow.conditional import switch
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_scalar import Number, Scalar
 from dy2st.runtime.tracer.values.union import Variant
 
@@ -27,7 +28,7 @@ def may_be(key: Scalar) -> tuple[Any, ...] | None:
 
 
 def with_key(
-    trace: Any, key: Any, container: Iterable[Any], use: Callable[[Any], Any], otherwise: Callable[[], Any] | None
+    trace: Trace, key: Any, container: Iterable[Any], use: Callable[[Any], Any], otherwise: Callable[[], Any] | None
 ) -> Any:
     """Return what `use(k)` gives for what `key` is; `otherwise()` where it is none of the keys of the container.
 
@@ -47,7 +48,7 @@ def with_key(
 
 
 def _with_tuple(
-    trace: Any, key: tuple[Any, ...], container: Iterable[Any], use: Callable[[Any], Any],
+    trace: Trace, key: tuple[Any, ...], container: Iterable[Any], use: Callable[[Any], Any],
     otherwise: Callable[[], Any] | None,
 ) -> Any:  # fmt: skip
     """Do what `with_key` does for a tuple of which parts are open: part by part."""
@@ -63,7 +64,7 @@ def _with_tuple(
 
 
 def _try_each(
-    trace: Any, key: Scalar, known: list[Any], use: Callable[[Any], Any], otherwise: Callable[[], Any]
+    trace: Trace, key: Scalar, known: list[Any], use: Callable[[Any], Any], otherwise: Callable[[], Any]
 ) -> Any:
     if not known:
         return otherwise()
@@ -72,7 +73,7 @@ def _try_each(
     )
 
 
-def at_position(trace: Any, key: Scalar, items: Any, k: int = 0) -> Any:
+def at_position(trace: Trace, key: Scalar, items: Any, k: int = 0) -> Any:
     """Return `items[key]` of a list or tuple whose items are containers or objects: the very one that stands there."""
     if k == len(items):
         return lacks_position(items)
@@ -94,7 +95,7 @@ def lacks(key: Any) -> Callable[[], Any]:
     return fail
 
 
-def is_among(trace: Any, key: Any, container: Iterable[Any]) -> Any:
+def is_among(trace: Trace, key: Any, container: Iterable[Any]) -> Any:
     """Say whether `key in container`."""
     return with_key(trace, key, container, lambda k: k in container, lambda: False)
 

@@ -9,13 +9,14 @@ from dy2st.errors import StructureError
 from dy2st.ir.types import matches
 from dy2st.runtime.tracer.effects.container_state import Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import made_template
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import ListOf, OneOf, Template, packed, types_of
 from dy2st.runtime.tracer.values.flatten import pack, unpack
 from dy2st.runtime.tracer.values.join import general, meet, place, same_form
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 
-def as_symbolic(trace: Any, items: list[Any], more: Any = None) -> SymbolicList:
+def as_symbolic(trace: Trace, items: list[Any], more: Any = None) -> SymbolicList:
     """Return the items of a Python list as a list value; all must fit one template."""
     if not items and more is None:
         raise IndexError("list index out of range")
@@ -28,18 +29,18 @@ def as_symbolic(trace: Any, items: list[Any], more: Any = None) -> SymbolicList:
     return SymbolicList(trace.emit("list_new", values, {"type": types_of(ListOf(element))[0]}), element)
 
 
-def element_template(trace: Any, x: Any) -> Template:
+def element_template(trace: Trace, x: Any) -> Template:
     """Return the template of an element: containers and objects are in such a list by value, from now on."""
     trace.lend(x)
-    return made_template(trace, x, trace.made_once())
+    return made_template(trace, x, trace.made.once(trace.root))
 
 
-def widened(trace: Any, items: SymbolicList, element: Any) -> SymbolicList:
+def widened(trace: Trace, items: SymbolicList, element: Any) -> SymbolicList:
     """Return the list with elements that also fit `element`: a tensor of another extent, or one of several things."""
     return fitted(trace, items, general(meet(items.element, element, trace)))
 
 
-def fitted(trace: Any, items: SymbolicList, met: Template) -> SymbolicList:
+def fitted(trace: Trace, items: SymbolicList, met: Template) -> SymbolicList:
     """Return the list with elements as a template says that fits them all."""
     if met == items.element:
         return items
@@ -67,13 +68,13 @@ def _retagged(old: Template, new: Template) -> tuple[tuple[int, ...], bool]:
     return (place(old, new),), True
 
 
-def _append(trace: Any, items: SymbolicList, x: Any) -> tuple[SymbolicList, Any]:
+def _append(trace: Trace, items: SymbolicList, x: Any) -> tuple[SymbolicList, Any]:
     items = widened(trace, items, element_template(trace, x))
     value = trace.emit("list_append", [items.value, pack(trace, x, items.element)])
     return SymbolicList(value, items.element), None
 
 
-def _extend(trace: Any, items: SymbolicList, more: Any) -> tuple[SymbolicList, Any]:
+def _extend(trace: Trace, items: SymbolicList, more: Any) -> tuple[SymbolicList, Any]:
     content = trace.content(more)
     if isinstance(content, SymbolicList):
         items = widened(trace, items, content.element)
@@ -84,14 +85,14 @@ def _extend(trace: Any, items: SymbolicList, more: Any) -> tuple[SymbolicList, A
     return items, None
 
 
-def _insert(trace: Any, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
+def _insert(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
     items = widened(trace, items, element_template(trace, x))
     at, _ = bounds(trace, items, i, None)
     value = trace.emit("list_insert", [items.value, at, pack(trace, x, items.element)])
     return SymbolicList(value, items.element), None
 
 
-def _set(trace: Any, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
+def _set(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
     if isinstance(i, slice):
         return _set_slice(trace, items, i, x), None
     items = widened(trace, items, element_template(trace, x))
@@ -99,7 +100,7 @@ def _set(trace: Any, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList,
     return SymbolicList(trace.emit("list_set", operands), items.element), None
 
 
-def _set_slice(trace: Any, items: SymbolicList, at: slice, more: Any) -> SymbolicList:
+def _set_slice(trace: Trace, items: SymbolicList, at: slice, more: Any) -> SymbolicList:
     if at.step is not None and at.step != 1:
         raise StructureError("every n-th element of a list whose length only the run will tell is assigned")
     start, stop = bounds(trace, items, at.start, at.stop)
@@ -109,27 +110,27 @@ def _set_slice(trace: Any, items: SymbolicList, at: slice, more: Any) -> Symboli
     return _extend(trace, made, SymbolicList(rest, items.element))[0]
 
 
-def _pop(trace: Any, items: SymbolicList, i: Any = -1) -> tuple[SymbolicList, Any]:
+def _pop(trace: Trace, items: SymbolicList, i: Any = -1) -> tuple[SymbolicList, Any]:
     rest, value = trace.emit("list_pop", [items.value, trace.scalar(i)])
     return SymbolicList(rest, items.element), unpack(trace, value, items.element)
 
 
-def _reverse(trace: Any, items: SymbolicList) -> tuple[SymbolicList, Any]:
+def _reverse(trace: Trace, items: SymbolicList) -> tuple[SymbolicList, Any]:
     return SymbolicList(trace.emit("list_reverse", [items.value]), items.element), None
 
 
-def _clear(trace: Any, items: SymbolicList) -> tuple[SymbolicList, Any]:
+def _clear(trace: Trace, items: SymbolicList) -> tuple[SymbolicList, Any]:
     return SymbolicList(trace.emit("list_new", [], {"type": items.value.type}), items.element), None
 
 
-def bounds(trace: Any, items: SymbolicList, start: Any, stop: Any) -> tuple[Any, Any]:
+def bounds(trace: Trace, items: SymbolicList, start: Any, stop: Any) -> tuple[Any, Any]:
     """Return the start and stop of a slice, counted from the front."""
     first = trace.scalar(0 if start is None else start)
     last = trace.emit("list_len", [items.value]) if stop is None else trace.scalar(stop)
     return trace.emit("list_bounds", [items.value, first, last])
 
 
-def list_slice(trace: Any, items: SymbolicList, at: slice) -> SymbolicList:
+def list_slice(trace: Trace, items: SymbolicList, at: slice) -> SymbolicList:
     """Return `items[start:stop]` or `items[::-1]`."""
     if at.step == -1 and at.start is None and at.stop is None:
         return _reverse(trace, items)[0]
@@ -139,7 +140,7 @@ def list_slice(trace: Any, items: SymbolicList, at: slice) -> SymbolicList:
     return SymbolicList(trace.emit("list_part", [items.value, start, stop]), items.element)
 
 
-def joined_items(trace: Any, items: list[Any]) -> SymbolicList:
+def joined_items(trace: Trace, items: list[Any]) -> SymbolicList:
     """Return the content of a list of which some items stand for lists of unknown length."""
     made: SymbolicList | None = None
     plain: list[Any] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.runtime.tracer.access.symbolic_list import LIST_METHODS
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 
-def change(trace: Any, obj: Any, content: SymbolicList, name: str, *args: Any) -> Any:
+def change(trace: Trace, obj: Any, content: SymbolicList, name: str, *args: Any) -> Any:
     """Do a method of a list (or `__setitem__`) whose content is `content`; return what it gives."""
     if name != "__setitem__" or not holds_objects(content.element):  # loops read what is inside of elements as it is
         trace.changes[id(obj)] += 1
@@ -18,7 +19,7 @@ def change(trace: Any, obj: Any, content: SymbolicList, name: str, *args: Any) -
         return _change(trace, obj, content, name, *args)
 
 
-def _change(trace: Any, obj: Any, content: SymbolicList, name: str, *args: Any) -> Any:
+def _change(trace: Trace, obj: Any, content: SymbolicList, name: str, *args: Any) -> Any:
     if name == "__setitem__" and not isinstance(args[0], slice):
         _set_element(trace, obj, content, *args)
         return None
@@ -30,7 +31,7 @@ def _change(trace: Any, obj: Any, content: SymbolicList, name: str, *args: Any) 
     return result
 
 
-def _add(trace: Any, obj: Any, content: SymbolicList, name: str, more: Any) -> None:
+def _add(trace: Trace, obj: Any, content: SymbolicList, name: str, more: Any) -> None:
     """Do `append` or `extend`: the elements that are there keep their places."""
     loans, added = trace.loans, trace.content(more)
     if name == "extend" and not isinstance(added, SymbolicList):
@@ -48,7 +49,7 @@ def _add(trace: Any, obj: Any, content: SymbolicList, name: str, more: Any) -> N
             loans.put(obj, Scalar(trace.emit("list_len", [content.value])) + i, x)
 
 
-def _set_element(trace: Any, obj: Any, content: SymbolicList, key: Any, value: Any) -> None:
+def _set_element(trace: Trace, obj: Any, content: SymbolicList, key: Any, value: Any) -> None:
     loans = trace.loans
     changed, _ = LIST_METHODS["__setitem__"](trace, content, key, value)
     if loans.is_at(obj, key, value):  # `items[i] += more`: the list that stands there

@@ -40,6 +40,7 @@ from dy2st.runtime.tracer.builtins.warnings import warn
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed, quantified
 from dy2st.runtime.tracer.loops.loop_statement import fold
 from dy2st.runtime.tracer.values.container_classes import own_method
@@ -50,7 +51,7 @@ from dy2st.runtime.tracer.values.symbolic_string import Text, fstring, text_part
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
+def print_(trace: Trace, *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
            flush: bool = False) -> None:  # fmt: skip
     """Print when the Program runs."""
     if file is not None and file is not sys.stdout:
@@ -73,7 +74,7 @@ def print_(trace: Any, *values: Any, sep: str | None = " ", end: str | None = "\
 _BUILT_IN = frozenset((list, tuple, dict, set, frozenset, str, bytes, range))
 
 
-def len_(trace: Any, x: Any) -> Any:
+def len_(trace: Trace, x: Any) -> Any:
     """Return `len(x)`."""
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: len_(trace, y))
@@ -94,7 +95,7 @@ def len_(trace: Any, x: Any) -> Any:
     return len(content) if type(content) in _BUILT_IN else natively(trace, len, content)
 
 
-def range_(trace: Any, *bounds: Any) -> Any:
+def range_(trace: Trace, *bounds: Any) -> Any:
     """Return `range(...)`, symbolic where a bound is."""
     bounds = tuple(trace.as_scalar(b) if isinstance(b, Variant) else b for b in bounds)
     return symbolic_range(trace, *bounds) if any(map(trace.is_symbolic, bounds)) else range(*bounds)
@@ -103,7 +104,7 @@ def range_(trace: Any, *bounds: Any) -> Any:
 def _number(name: str) -> Callable[..., Any]:
     kind = getattr(builtins, name)
 
-    def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
+    def convert(trace: Trace, *args: Any, **keywords: Any) -> Any:
         x = args[0] if args else MISSING
         if isinstance(x, Variant):
             return switch(trace, x, lambda y: convert(trace, y, *args[1:], **keywords))
@@ -121,12 +122,12 @@ def _number(name: str) -> Callable[..., Any]:
     return convert
 
 
-def bool_(trace: Any, x: Any = False) -> Any:
+def bool_(trace: Trace, x: Any = False) -> Any:
     """Return `bool(x)`."""
     return as_bool(trace, x) if trace.is_symbolic(x) else truth(trace, x)
 
 
-def isinstance_(trace: Any, x: Any, kinds: Any) -> Any:
+def isinstance_(trace: Trace, x: Any, kinds: Any) -> Any:
     """Return `isinstance(x, kinds)`; a symbolic number is what it will be when the Program runs."""
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: isinstance_(trace, y, kinds))
@@ -135,28 +136,28 @@ def isinstance_(trace: Any, x: Any, kinds: Any) -> Any:
     return isinstance(x, kinds)
 
 
-def type_(trace: Any, x: Any, *more: Any) -> Any:
+def type_(trace: Trace, x: Any, *more: Any) -> Any:
     """Return `type(x)`."""
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: type_(trace, y))
     return x.python_type if isinstance(x, Scalar) else type(x, *more)
 
 
-def getattr_(trace: Any, obj: Any, name: str, *default: Any) -> Any:
+def getattr_(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     """Return `getattr(...)`."""
     if isinstance(name, Variant):
         return switch(trace, name, lambda n: getattr_(trace, obj, n, *default))
     return attr(trace, obj, name, *default)
 
 
-def hasattr_(trace: Any, obj: Any, name: Any) -> Any:
+def hasattr_(trace: Trace, obj: Any, name: Any) -> Any:
     """Return `hasattr(...)`."""
     if isinstance(name, Variant):
         return switch(trace, name, lambda n: hasattr_(trace, obj, n))
     return has_attr(trace, obj, name)
 
 
-def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
+def sum_(trace: Trace, items: Any, start: Any = 0) -> Any:
     """Return `sum(...)`."""
     content = trace.content(items)
     if isinstance(content, Tensor) and not isinstance(content.shape[0], int):
@@ -169,7 +170,7 @@ def sum_(trace: Any, items: Any, start: Any = 0) -> Any:
     return total
 
 
-def any_(trace: Any, items: Any) -> Any:
+def any_(trace: Trace, items: Any) -> Any:
     """Return `any(...)`."""
     items = iterated(trace, items)
     if isinstance(items, Pushed):
@@ -182,7 +183,7 @@ def any_(trace: Any, items: Any) -> Any:
     return bool_(trace, found)
 
 
-def all_(trace: Any, items: Any) -> Any:
+def all_(trace: Trace, items: Any) -> Any:
     """Return `all(...)`."""
     items = iterated(trace, items)
     if isinstance(items, Pushed):
@@ -195,7 +196,7 @@ def all_(trace: Any, items: Any) -> Any:
     return bool_(trace, found)
 
 
-def _of_unknown_length(trace: Any, items: Any, every: bool) -> Any:
+def _of_unknown_length(trace: Trace, items: Any, every: bool) -> Any:
     """Return `all(items)` or `any(items)` where only the run will tell how many there are."""
     content = trace.content(items)
     if isinstance(content, Tensor) and content.ndim == 1:
@@ -206,48 +207,48 @@ def _of_unknown_length(trace: Any, items: Any, every: bool) -> Any:
     return fold(trace, items, False, lambda a, x: or_(trace, a, [lambda: bool_(trace, x)]))
 
 
-def round_(trace: Any, x: Any, *digits: Any) -> Any:
+def round_(trace: Trace, x: Any, *digits: Any) -> Any:
     """Return `round(...)`."""
     return switch(trace, x, lambda y: round(y, *digits)) if isinstance(x, Variant) else round(x, *digits)
 
 
-def abs_(trace: Any, x: Any) -> Any:
+def abs_(trace: Trace, x: Any) -> Any:
     """Return `abs(x)`."""
     return switch(trace, x, abs) if isinstance(x, Variant) else abs(x)
 
 
-def str_(trace: Any, *args: Any) -> Any:
+def str_(trace: Trace, *args: Any) -> Any:
     """Return `str(x)`, text with values of the run where x has some."""
     return _text(trace, args[0], "s") if len(args) == 1 else str(*args)
 
 
-def _text(trace: Any, x: Any, conversion: str | None, spec: str = "") -> Any:
+def _text(trace: Trace, x: Any, conversion: str | None, spec: str = "") -> Any:
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: _text(trace, y, conversion, spec))
     return fstring(trace, (x, conversion, spec))
 
 
-def repr_(trace: Any, x: Any) -> Any:
+def repr_(trace: Trace, x: Any) -> Any:
     """Return `repr(x)`."""
     return _text(trace, x, "r")
 
 
-def ascii_(trace: Any, x: Any) -> Any:
+def ascii_(trace: Trace, x: Any) -> Any:
     """Return `ascii(x)`."""
     return _text(trace, x, "a")
 
 
-def format_(trace: Any, x: Any, spec: str = "") -> Any:
+def format_(trace: Trace, x: Any, spec: str = "") -> Any:
     """Return `format(x, spec)`."""
     return _text(trace, x, None, spec)
 
 
-def vars_(trace: Any, *objects: Any) -> Any:
+def vars_(trace: Trace, *objects: Any) -> Any:
     """Return `vars(...)`."""
     return attr(trace, objects[0], "__dict__") if objects else vars()
 
 
-def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
+def setattr_(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `setattr(...)`."""
     if isinstance(name, Variant):
         switch(trace, name, lambda n: setattr_(trace, obj, n, value))
@@ -255,7 +256,7 @@ def setattr_(trace: Any, obj: Any, name: str, value: Any) -> None:
     set_attr(trace, obj, name, value)
 
 
-def delattr_(trace: Any, obj: Any, name: Any) -> None:
+def delattr_(trace: Trace, obj: Any, name: Any) -> None:
     """Do `delattr(...)`."""
     if isinstance(name, Variant):
         switch(trace, name, lambda n: delattr_(trace, obj, n))
@@ -263,14 +264,14 @@ def delattr_(trace: Any, obj: Any, name: Any) -> None:
     del_attr(trace, obj, name)
 
 
-def hash_(trace: Any, x: Any) -> int:
+def hash_(trace: Trace, x: Any) -> int:
     """Return `hash(x)` of a Python value; of a number that only the run will tell it cannot be known."""
     if isinstance(x, (Scalar, Variant)):
         raise needs_value("the hash of a value that only the run will tell was needed")
     return hash(x)
 
 
-def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
+def dict_(trace: Trace, *args: Any, **keywords: Any) -> Any:
     """Return `dict(...)`."""
     return dict(*(trace.content(a) for a in args), **keywords)
 
@@ -278,7 +279,7 @@ def dict_(trace: Any, *args: Any, **keywords: Any) -> Any:
 def _over_list(convert: Callable[..., Any]) -> Callable[..., Any]:
     """Return a built-in that runs through all of its first argument, with a list in the place of a generator."""
 
-    def run(trace: Any, *args: Any, **keywords: Any) -> Any:
+    def run(trace: Trace, *args: Any, **keywords: Any) -> Any:
         first = iterated(trace, args[0]) if args else None
         if isinstance(first, Pushed):
             args = (list_(trace, first), *args[1:])

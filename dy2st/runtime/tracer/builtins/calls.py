@@ -29,6 +29,7 @@ from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, is_spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.reach import items_of, same
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.recording.loop_checkpointing import under_policy
 from dy2st.runtime.tracer.values.container_classes import bare, is_of_users_class, library_kind
 from dy2st.runtime.tracer.values.object_attributes import put_attribute, slots_of
@@ -42,7 +43,7 @@ _OF_OBJECT = {"__setattr__": set_as_object, "__delattr__": del_plain_attr}
 """What `object` does with attributes."""
 
 
-def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
+def callable_for(trace: Trace, f: Any) -> Callable[..., Any]:
     """Return what to call in place of `f`."""
     refuse_debugger(f)
     if isinstance(f, Variant):
@@ -73,7 +74,7 @@ def callable_for(trace: Any, f: Any) -> Callable[..., Any]:
     return functools.partial(foreign_call, trace, f)
 
 
-def _call_of(trace: Any, f: Any) -> Callable[..., Any]:
+def _call_of(trace: Trace, f: Any) -> Callable[..., Any]:
     """Return the call of a function of the user's in its converted form."""
     if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
         managers = contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
@@ -83,9 +84,9 @@ def _call_of(trace: Any, f: Any) -> Callable[..., Any]:
     return functools.partial(call_function, trace, f)
 
 
-def _new_manager(trace: Any, of: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def _new_manager(trace: Trace, of: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     made = of(*args, **keywords)
-    trace.made_objects[id(made)] = made  # what it has is nothing from outside
+    trace.made.objects[id(made)] = made  # what it has is nothing from outside
     return made
 
 
@@ -103,7 +104,7 @@ _BASES = frozenset((
 ))  # fmt: skip
 
 
-def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def _special(trace: Trace, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call what stands for a built-in; a container whose content is one of several is met once with each."""
     refuse_spliced(args)
     for x in args:
@@ -112,7 +113,7 @@ def _special(trace: Any, special: Callable[..., Any], *args: Any, **keywords: An
     return made_here(trace, special(trace, *args, **keywords))
 
 
-def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def foreign_call(trace: Trace, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call something that is not converted; containers are handed over as they stand in the trace.
 
     It is called once for each alternative of a variant among the arguments, and for each value of a number of which
@@ -145,7 +146,7 @@ def foreign_call(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any)
         trace, f, *_put(trace, args, number, y), **_put(trace, keywords, number, y)))  # fmt: skip
 
 
-def _as_it_is(trace: Any, f: Callable[..., Any], args: Any, keywords: Any) -> Any:
+def _as_it_is(trace: Trace, f: Callable[..., Any], args: Any, keywords: Any) -> Any:
     """Call something that is not converted: the package's own code and lazy iterators with copies of what stands."""
     if _takes_copies(f):
         return f(*(_handed(trace, f, x) for x in args), **{k: _handed(trace, f, x) for k, x in keywords.items()})
@@ -156,7 +157,7 @@ def _as_it_is(trace: Any, f: Callable[..., Any], args: Any, keywords: Any) -> An
     return result
 
 
-def _check_copy(trace: Any, x: Any) -> None:
+def _check_copy(trace: Trace, x: Any) -> None:
     """Raise NeedsPythonValue where a call changed what stands for a container with one of several things in it."""
     found = trace.copies.get(id(x))
     if found is not None and not same(items_of(x), found[1]):
@@ -165,7 +166,7 @@ def _check_copy(trace: Any, x: Any) -> None:
         _check_copy(trace, item)
 
 
-def _handed(trace: Any, f: Any, x: Any) -> Any:
+def _handed(trace: Trace, f: Any, x: Any) -> Any:
     x = plain(trace, x)
     return routed(x) if getattr(f, "__module__", "") == "itertools" else x
 
@@ -201,7 +202,7 @@ def routed(f: Any) -> Any:
     return call
 
 
-def note_settings(trace: Any, x: Any, depth: int = 0) -> None:
+def note_settings(trace: Trace, x: Any, depth: int = 0) -> None:
     """Note the settings of an object of the package that is handed to its code, alone or in lists and dicts."""
     if isinstance(x, Settable):
         trace.note_settings(x)
@@ -210,7 +211,7 @@ def note_settings(trace: Any, x: Any, depth: int = 0) -> None:
             note_settings(trace, item, depth + 1)
 
 
-def _refuse_text(trace: Any, arguments: Any, depth: int = 0) -> None:
+def _refuse_text(trace: Trace, arguments: Any, depth: int = 0) -> None:
     """Raise NeedsPythonValue where a text with values of the run is among arguments: Python reads all of it."""
     for x in arguments:
         if isinstance(x, Text):
@@ -220,7 +221,7 @@ def _refuse_text(trace: Any, arguments: Any, depth: int = 0) -> None:
             _refuse_text(trace, content, depth + 1)
 
 
-def _each_choice(trace: Any, number: Scalar, choices: Sequence[Any], use: Callable[[Any], Any]) -> Any:
+def _each_choice(trace: Trace, number: Scalar, choices: Sequence[Any], use: Callable[[Any], Any]) -> Any:
     """Trace `use` once for each value that a number can have."""
     if len(choices) == 1:
         return use(choices[0])
@@ -234,7 +235,7 @@ def is_users_class(f: type) -> bool:
     return not is_plain_module(f.__module__) and f.__module__ != "builtins"
 
 
-def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:
+def _construct(trace: Trace, kind: type[Any], args: Any, keywords: dict[str, Any]) -> Any:
     """Make an instance of a user's class; `__init__` is converted, as it may write to what is outside."""
     init = kind.__init__
     trace.note_behaviour(kind)
@@ -248,22 +249,22 @@ def _construct(trace: Any, kind: type[Any], args: Any, keywords: dict[str, Any])
         made = natively(trace, kind, *args, **keywords)
     else:
         made = bare(kind)
-        trace.constructing.add(id(made))
+        trace.made.constructing.add(id(made))
         try:
-            trace.births[id(made)] = trace.builder
+            trace.made.births[id(made)] = trace.builder
             if is_container:
                 init_of_kind(trace, made, *args, **keywords)
             else:
                 _call_of(trace, init)(made, *args, **keywords)
         finally:
-            trace.constructing.discard(id(made))
+            trace.made.constructing.discard(id(made))
     left = trace.log.take_attributes(made)
     if left:
         for name, x in left.items():
             if not isinstance(x, Undefined):
                 put_attribute(made, name, x)
     if is_plain_object(made) or is_of_users_class(made):
-        trace.note_made(made)
+        trace.made.note(made, trace.builder)
     return made
 
 
@@ -277,7 +278,7 @@ def _is_made_by_init(kind: type[Any]) -> bool:
     )
 
 
-def _find(trace: Any, x: Any, kind: type) -> Any:
+def _find(trace: Trace, x: Any, kind: type) -> Any:
     """Return the first variant, or number of which the possible values are known, among arguments."""
     if isinstance(x, kind):
         return x if not isinstance(x, Scalar) or x.choices is not None else None
@@ -296,7 +297,7 @@ def _is_short(content: Any) -> bool:
     return isinstance(content, (list, tuple)) and len(content) <= 64
 
 
-def _put(trace: Any, x: Any, old: Any, new: Any) -> Any:
+def _put(trace: Trace, x: Any, old: Any, new: Any) -> Any:
     """Return arguments with one thing put in the place of another."""
     if x is old:
         return new
@@ -314,7 +315,7 @@ def _put(trace: Any, x: Any, old: Any, new: Any) -> Any:
     return x
 
 
-def plain(trace: Any, x: Any) -> Any:
+def plain(trace: Trace, x: Any) -> Any:
     """Return a container as it stands in the trace, itself where the trace did not write it."""
     if type(x) in CONTAINERS:
         content = trace.content(x)  # with what was appended outside, and noted as read

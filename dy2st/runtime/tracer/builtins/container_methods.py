@@ -20,6 +20,7 @@ from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed
 from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import (
@@ -38,7 +39,7 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def init_of_kind(trace: Any, x: Any, *args: Any, **keywords: Any) -> None:
+def init_of_kind(trace: Trace, x: Any, *args: Any, **keywords: Any) -> None:
     """Do what the library's class of a container does in `__init__`: let it hold what is made of the arguments."""
     made = trace.callable(library_kind(type(x)))(*args, **keywords)
     for name, value in settings(made).items():
@@ -53,7 +54,7 @@ def init_of_kind(trace: Any, x: Any, *args: Any, **keywords: Any) -> None:
 def _of_kind(name: str) -> Callable[..., Any]:
     """Return what does, with a container, what a special method of the library's class does."""
 
-    def use(trace: Any, x: Any, *args: Any) -> Any:
+    def use(trace: Trace, x: Any, *args: Any) -> Any:
         if not is_of_users_class(x):
             return trace.callable(getattr(operator, name, None) or getattr(builtins, name))(x, *args)
         made: Any = library_kind(type(x))()
@@ -105,7 +106,7 @@ MUTATING = {
 }
 
 
-def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
+def method(trace: Trace, obj: Any, name: str) -> Callable[..., Any]:
     """Return the callable for `obj.name(...)`."""
     if isinstance(obj, Variant):
         return lambda *a, **k: switch(trace, obj, lambda x: method(trace, x, name)(*a, **k))
@@ -122,7 +123,7 @@ def method(trace: Any, obj: Any, name: str) -> Callable[..., Any]:
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
-def bound_method(trace: Any, f: Any) -> Callable[..., Any] | None:
+def bound_method(trace: Trace, f: Any) -> Callable[..., Any] | None:
     """Return what to call for a method of a container that is kept in a variable; None for anything else."""
     if isinstance(f, _BOUND) and isinstance(f.__self__, CONTAINERS) and _is_converted(f.__self__, f.__name__):
         kind = next(k for k in MUTATING if isinstance(f.__self__, k))
@@ -145,7 +146,7 @@ def _is_converted(x: Any, name: str) -> bool:
     return not name.startswith("__") or (name in ITEM_METHODS and (name != "__init__" or is_of_users_class(x)))
 
 
-def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
+def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any, **keywords: Any) -> Any:
     refuse_spliced(args)
     if name in ITEM_METHODS:
         return ITEM_METHODS[name](trace, obj, *args, **keywords)
@@ -197,7 +198,7 @@ def _container_method(trace: Any, obj: Any, name: str, kind: type, *args: Any, *
     return result
 
 
-def _copy_of_users_class(trace: Any, obj: Any) -> Any:
+def _copy_of_users_class(trace: Trace, obj: Any) -> Any:
     """Return a copy as the library's classes make it that call the class of what they copy."""
     content = plain_content(trace.content(obj))
     before = (obj.default_factory,) if isinstance(obj, defaultdict) else ()
@@ -205,7 +206,7 @@ def _copy_of_users_class(trace: Any, obj: Any) -> Any:
     return trace.callable(type(obj))(*before, content, *after)
 
 
-def _compared(trace: Any, content: Any, name: str, *args: Any, **keywords: Any) -> Any:
+def _compared(trace: Trace, content: Any, name: str, *args: Any, **keywords: Any) -> Any:
     """Do something with the content of a container; what compares its items sees what the trace wrote to them."""
     own = getattr(content, name)
     if name in ("index", "count", "remove") and any(map(is_plain_object, (*content, *args))):
@@ -217,7 +218,7 @@ _KEYED = ("get", "pop", "setdefault", "add", "discard", "remove", "move_to_end")
 """Methods of dicts and sets whose first argument is a key."""
 
 
-def _with_open_key(trace: Any, obj: Any, name: str, again: Callable[..., Any], key: Any, *more: Any) -> Any:
+def _with_open_key(trace: Trace, obj: Any, name: str, again: Callable[..., Any], key: Any, *more: Any) -> Any:
     """Return what a method gives for a key that only the run will tell."""
     otherwise: Callable[[], Any] | None = lacks(key)
     if name in ("get", "discard") or (name == "pop" and more):
@@ -227,7 +228,7 @@ def _with_open_key(trace: Any, obj: Any, name: str, again: Callable[..., Any], k
     return with_key(trace, key, trace.content(obj), lambda k: again(k, *more), otherwise)
 
 
-def extend(trace: Any, target: Any, more: Any) -> None:
+def extend(trace: Trace, target: Any, more: Any) -> None:
     """Do `target += more` on a list, where one of them is as long as only the run will tell."""
     content = trace.writable(target)
     if isinstance(content, SymbolicList):
@@ -239,7 +240,7 @@ def extend(trace: Any, target: Any, more: Any) -> None:
         trace.loans.share(target, more)
 
 
-def _append_outside(trace: Any, obj: Any, name: str, args: Any) -> None:
+def _append_outside(trace: Trace, obj: Any, name: str, args: Any) -> None:
     """Append to a list from outside without reading it: its tail is what each run adds."""
     key = ("tail", id(obj))
     tail = trace.log.get(key)

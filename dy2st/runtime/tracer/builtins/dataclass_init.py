@@ -13,6 +13,7 @@ from typing import Any
 
 from dy2st.late import types_of
 from dy2st.runtime.tracer.access.attributes_items import attr, set_attr, set_plain_attr
+from dy2st.runtime.tracer.effects.trace import Trace
 
 
 def is_of_dataclass(f: FunctionType) -> bool:
@@ -20,7 +21,7 @@ def is_of_dataclass(f: FunctionType) -> bool:
     return f.__code__.co_qualname == "__create_fn__.<locals>.__init__"
 
 
-def init_of_dataclass(trace: Any, f: FunctionType, made: Any, /, *args: Any, **keywords: Any) -> None:
+def init_of_dataclass(trace: Trace, f: FunctionType, made: Any, /, *args: Any, **keywords: Any) -> None:
     """Do what the `__init__` that a dataclass wrote does."""
     owner: Any = next(kind for kind in type(made).__mro__ if vars(kind).get("__init__") is f)
     try:

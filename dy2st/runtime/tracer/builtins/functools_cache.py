@@ -15,11 +15,12 @@ from dy2st.ir.context import replaced
 from dy2st.ir.program import Value
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.effects.reach import Reach
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import Variant
 
 
-def cached_call(trace: Any, f: Any, callable_for: Callable[[Any, Any], Any]) -> Callable[..., Any] | None:
+def cached_call(trace: Trace, f: Any, callable_for: Callable[[Any, Any], Any]) -> Callable[..., Any] | None:
     """Return what to call in the place of a function with a cache; None where `f` has none."""
     if isinstance(f, types.MethodType) and isinstance(f.__func__, functools._lru_cache_wrapper):
         return functools.partial(_call, trace, f.__func__, callable_for, f.__self__)
@@ -28,7 +29,7 @@ def cached_call(trace: Any, f: Any, callable_for: Callable[[Any, Any], Any]) -> 
     return functools.partial(_call, trace, f, callable_for)
 
 
-def _call(trace: Any, f: Any, callable_for: Callable[[Any, Any], Any], *args: Any, **keywords: Any) -> Any:
+def _call(trace: Trace, f: Any, callable_for: Callable[[Any, Any], Any], *args: Any, **keywords: Any) -> Any:
     given = (*args, *keywords.values())
     if any(isinstance(x, Tensor) and not isinstance(x._payload, Value) for x in given):
         raise needs_value(f"{f.__name__}() keeps its results by its arguments, and is asked with a tensor from outside",

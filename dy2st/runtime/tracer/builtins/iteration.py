@@ -13,6 +13,7 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.access.attributes_items import users_method
 from dy2st.runtime.tracer.builtins.container_methods import method
 from dy2st.runtime.tracer.control_flow.conditional import if_, switch
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed, beside, chosen, numbered
 from dy2st.runtime.tracer.loops.loop_statement import for_
 from dy2st.runtime.tracer.values.abstract import ListOf, Template, holds_objects, types_of
@@ -34,14 +35,14 @@ MOST_REBUILT = 4
 PYTHON_DATA = (list, tuple, dict, set, str, bytes)
 
 
-def must_roll(trace: Any, x: Any) -> bool:
+def must_roll(trace: Trace, x: Any) -> bool:
     """Say whether only the run will tell how many items there are."""
     found = iterable_of(trace, x)
     return found is not None and found.must_roll
 
 
 # ---- iterators -----------------------------------------------------------------------------------------------------
-def iter_(trace: Any, x: Any, *sentinel: Any) -> Any:
+def iter_(trace: Trace, x: Any, *sentinel: Any) -> Any:
     """Return `iter(x)`; how far it has come is known to the trace."""
     if sentinel or isinstance(x, (TracedIterator, Pushed)):
         return iter(x, *sentinel)
@@ -57,7 +58,7 @@ def iter_(trace: Any, x: Any, *sentinel: Any) -> Any:
     return iter(trace.iterate(x))
 
 
-def next_(trace: Any, x: Any, *default: Any) -> Any:
+def next_(trace: Trace, x: Any, *default: Any) -> Any:
     """Return `next(...)` of an iterator."""
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: next_(trace, y, *default))
@@ -83,7 +84,7 @@ def _next_of_users(own: Callable[[], Any], default: tuple[Any, ...]) -> Any:
 
 # ---- lists and tuples ------------------------------------------------------------------------------------------------
 def collected(
-    trace: Any, items: Any, keep: Callable[[Any], Any] | None = None, of: Callable[[Any], Any] | None = None
+    trace: Trace, items: Any, keep: Callable[[Any], Any] | None = None, of: Callable[[Any], Any] | None = None
 ) -> list[Any]:
     """Return a list of what a loop runs through (or of what `of` makes of it), of those items that `keep` wants."""
     made: list[Any] = []
@@ -104,7 +105,7 @@ def collected(
     return made
 
 
-def iterated(trace: Any, x: Any) -> Any:
+def iterated(trace: Trace, x: Any) -> Any:
     """Return what to run through in the place of `x`: what a class of the user's gives for it."""
     if isinstance(x, (Tensor, SymbolicIterable, Iterator, *PYTHON_DATA)):
         return x
@@ -112,7 +113,7 @@ def iterated(trace: Any, x: Any) -> Any:
     return x if own is None else own()
 
 
-def list_(trace: Any, *items: Any) -> Any:
+def list_(trace: Trace, *items: Any) -> Any:
     """Return `list(...)`; a list of unknown length is copied as such."""
     if not items:
         return []
@@ -131,7 +132,7 @@ def list_(trace: Any, *items: Any) -> Any:
     return made
 
 
-def rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList:
+def rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicList:
     """Return a list of unknown length with the same elements, each seen as another template."""
     if trace.rebuilding >= MOST_REBUILT:  # each level is traced some times for every time of the one around it
         what = f"lists inside of each other, {MOST_REBUILT} deep, hold what differs between two paths"
@@ -143,7 +144,7 @@ def rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList:
         trace.rebuilding -= 1
 
 
-def _rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList:
+def _rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicList:
     made: list[Any] = []
     trace.store(made, SymbolicList(trace.emit("list_new", [], {"type": types_of(ListOf(element))[0]}), element))
     append = method(trace, made, "append")
@@ -151,14 +152,14 @@ def _rebuilt(trace: Any, items: SymbolicList, element: Template) -> SymbolicList
     return trace.content(made)
 
 
-def tuple_(trace: Any, *items: Any) -> Any:
+def tuple_(trace: Trace, *items: Any) -> Any:
     """Return `tuple(...)`."""
     if items and isinstance(items[0], Variant):
         return switch(trace, items[0], lambda x: tuple_(trace, x))
     return tuple(trace.iterate(items[0])) if items else ()
 
 
-def enumerate_(trace: Any, iterable: Any, start: Any = 0) -> Any:
+def enumerate_(trace: Trace, iterable: Any, start: Any = 0) -> Any:
     """Return `enumerate(...)`."""
     iterable = iterated(trace, iterable)
     if isinstance(iterable, Pushed):
@@ -166,7 +167,7 @@ def enumerate_(trace: Any, iterable: Any, start: Any = 0) -> Any:
     return symbolic_enumerate(trace, iterable, start)
 
 
-def zip_(trace: Any, *iterables: Any, strict: bool = False) -> Any:
+def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; a generator goes ahead of what has a length."""
     iterables = tuple(iterated(trace, x) for x in iterables)
     pushed = [i for i, x in enumerate(iterables) if isinstance(x, Pushed)]
@@ -191,12 +192,12 @@ def zip_(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     return beside(trace, iterables[at], ahead, length, row, own)
 
 
-def _is_pulled(trace: Any, x: Any) -> bool:
+def _is_pulled(trace: Trace, x: Any) -> bool:
     """Say whether only Python goes through an iterator."""
     return isinstance(x, Iterator) and not isinstance(x, Pushed) and iterable_of(trace, x) is None
 
 
-def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
+def map_(trace: Trace, f: Callable[..., Any], *iterables: Any) -> Any:
     """Return `map(...)` of a converted function."""
     call = trace.callable(f)
     iterables = tuple(iterated(trace, x) for x in iterables)
@@ -213,7 +214,7 @@ def map_(trace: Any, f: Callable[..., Any], *iterables: Any) -> Any:
     return derived(trace, [rows.source], lambda found: (found.length, lambda i: call(*found.get(i))))
 
 
-def filter_(trace: Any, f: Callable[..., Any] | None, items: Any) -> Any:
+def filter_(trace: Trace, f: Callable[..., Any] | None, items: Any) -> Any:
     """Return `filter(...)` of a converted function; the items are chosen at once where only the run will tell which."""
     keep, items = trace.callable(f) if f is not None else None, iterated(trace, items)
     if isinstance(items, Pushed):

@@ -17,6 +17,7 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.builtins import itertools_source as forms
 from dy2st.runtime.tracer.builtins.iteration import iter_, iterated, list_, must_roll
 from dy2st.runtime.tracer.control_flow.recursion import call_function
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed
 from dy2st.runtime.tracer.values.symbolic_iterable import (
     SymbolicIterable,
@@ -30,40 +31,40 @@ from dy2st.runtime.tracer.values.symbolic_iterator import ENDLESS, TracedIterato
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
-def _of_the_run(trace: Any, *iterables: Any) -> bool:
+def _of_the_run(trace: Trace, *iterables: Any) -> bool:
     """Say whether only the run will tell what an iterable gives."""
     return any(isinstance(x, Pushed) or must_roll(trace, x) for x in iterables)
 
 
-def _own(trace: Any, f: Callable[..., Any], *iterables: Any, **keywords: Any) -> Iterator[Any]:
+def _own(trace: Trace, f: Callable[..., Any], *iterables: Any, **keywords: Any) -> Iterator[Any]:
     """Return Python's own iterator."""
     return f(*(x if isinstance(x, TracedIterator) else trace.iterate(x) for x in iterables), **keywords)
 
 
-def _endless(trace: Any, get: Callable[[Any], Any]) -> TracedIterator:
+def _endless(trace: Trace, get: Callable[[Any], Any]) -> TracedIterator:
     made = SymbolicIterable(ENDLESS, get, False)
     return TracedIterator(trace, lambda: made)
 
 
-def _part(trace: Any, x: Any) -> Callable[[], SymbolicIterable]:
+def _part(trace: Trace, x: Any) -> Callable[[], SymbolicIterable]:
     """Return what gives the items of something that has places, or is gone through more than once."""
     if isinstance(x, Pushed):
         x = list_(trace, x)
     return handed_over(trace, python_data(trace, x) if iterable_of(trace, x) is None else x)
 
 
-def _number(trace: Any, x: Any) -> Any:
+def _number(trace: Trace, x: Any) -> Any:
     """Return a count or bound as a number."""
     return trace.item(x) if isinstance(x, Tensor) else x
 
 
 # ---- without an end --------------------------------------------------------------------------------------------------
-def count_(trace: Any, start: Any = 0, step: Any = 1) -> Any:
+def count_(trace: Trace, start: Any = 0, step: Any = 1) -> Any:
     """Return `count(...)`."""
     return _endless(trace, lambda i: start + i * step)
 
 
-def repeat_(trace: Any, x: Any, times: Any = None) -> Any:
+def repeat_(trace: Trace, x: Any, times: Any = None) -> Any:
     """Return `repeat(...)`."""
     if times is None:
         return _endless(trace, lambda i: x)
@@ -76,7 +77,7 @@ def repeat_(trace: Any, x: Any, times: Any = None) -> Any:
     return TracedIterator(trace, lambda: made)
 
 
-def cycle_(trace: Any, items: Any) -> Any:
+def cycle_(trace: Trace, items: Any) -> Any:
     """Return `cycle(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items) and not isinstance(items, (list, tuple)):
@@ -88,7 +89,7 @@ def cycle_(trace: Any, items: Any) -> Any:
 
 
 # ---- by place --------------------------------------------------------------------------------------------------------
-def islice_(trace: Any, items: Any, *bounds: Any) -> Any:
+def islice_(trace: Trace, items: Any, *bounds: Any) -> Any:
     """Return `islice(...)`."""
     items = iterated(trace, items)
     bounds = tuple(_number(trace, b) for b in bounds)
@@ -134,7 +135,7 @@ def _refuse_bound(what: str, least: int) -> None:
     raise ValueError(f"{what} for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
 
 
-def pairwise_(trace: Any, items: Any) -> Any:
+def pairwise_(trace: Trace, items: Any) -> Any:
     """Return `pairwise(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
@@ -149,7 +150,7 @@ def pairwise_(trace: Any, items: Any) -> Any:
     return derived(trace, [_part(trace, items)], pairs)
 
 
-def product_(trace: Any, *iterables: Any, repeat: int = 1) -> Any:
+def product_(trace: Trace, *iterables: Any, repeat: int = 1) -> Any:
     """Return `product(...)`."""
     iterables = tuple(iterated(trace, x) for x in iterables)
     if not _of_the_run(trace, *iterables):
@@ -170,7 +171,7 @@ def product_(trace: Any, *iterables: Any, repeat: int = 1) -> Any:
     return TracedIterator(trace, lambda: made_once)
 
 
-def zip_longest_(trace: Any, *iterables: Any, fillvalue: Any = None) -> Any:
+def zip_longest_(trace: Trace, *iterables: Any, fillvalue: Any = None) -> Any:
     """Return `zip_longest(...)`."""
     iterables = tuple(iterated(trace, x) for x in iterables)
     if not _of_the_run(trace, *iterables) or any(isinstance(x, Pushed) for x in iterables):
@@ -188,7 +189,7 @@ def zip_longest_(trace: Any, *iterables: Any, fillvalue: Any = None) -> Any:
     return derived(trace, [_part(trace, x) for x in iterables], rows)
 
 
-def tee_(trace: Any, items: Any, n: int = 2) -> Any:
+def tee_(trace: Trace, items: Any, n: int = 2) -> Any:
     """Return `tee(...)`: of what has places, iterators of their own."""
     items = iterated(trace, items)
     if isinstance(items, Pushed) or not must_roll(trace, items):
@@ -198,7 +199,7 @@ def tee_(trace: Any, items: Any, n: int = 2) -> Any:
 
 
 # ---- as converted Python ---------------------------------------------------------------------------------------------
-def chain_(trace: Any, *iterables: Any) -> Any:
+def chain_(trace: Trace, *iterables: Any) -> Any:
     """Return `chain(...)`."""
     iterables = tuple(iterated(trace, x) for x in iterables)
     if not _of_the_run(trace, *iterables):
@@ -206,7 +207,7 @@ def chain_(trace: Any, *iterables: Any) -> Any:
     return call_function(trace, forms.chain, *iterables)
 
 
-def from_iterable_(trace: Any, iterables: Any) -> Any:
+def from_iterable_(trace: Trace, iterables: Any) -> Any:
     """Return `chain.from_iterable(...)`."""
     iterables = iterated(trace, iterables)
     if isinstance(iterables, (list, tuple)) and not must_roll(trace, iterables):
@@ -214,7 +215,7 @@ def from_iterable_(trace: Any, iterables: Any) -> Any:
     return call_function(trace, forms.from_iterable, iterables)
 
 
-def accumulate_(trace: Any, items: Any, function: Any = None, *, initial: Any = None) -> Any:
+def accumulate_(trace: Trace, items: Any, function: Any = None, *, initial: Any = None) -> Any:
     """Return `accumulate(...)`."""
     items, first = iterated(trace, items), () if initial is None else (initial,)
     function = operator.add if function is None else function
@@ -227,7 +228,7 @@ def accumulate_(trace: Any, items: Any, function: Any = None, *, initial: Any = 
     return call_function(trace, forms.accumulate_from_first, is_some, first, items, function)
 
 
-def starmap_(trace: Any, function: Any, items: Any) -> Any:
+def starmap_(trace: Trace, function: Any, items: Any) -> Any:
     """Return `starmap(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
@@ -235,7 +236,7 @@ def starmap_(trace: Any, function: Any, items: Any) -> Any:
     return call_function(trace, forms.starmap, function, items)
 
 
-def combinations_(trace: Any, items: Any, r: int) -> Any:
+def combinations_(trace: Trace, items: Any, r: int) -> Any:
     """Return `combinations(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
@@ -245,7 +246,7 @@ def combinations_(trace: Any, items: Any, r: int) -> Any:
     return call_function(trace, forms.combinations, items, r)
 
 
-def reduce_(trace: Any, function: Any, items: Any, *initial: Any) -> Any:
+def reduce_(trace: Trace, function: Any, items: Any, *initial: Any) -> Any:
     """Return `functools.reduce(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items):

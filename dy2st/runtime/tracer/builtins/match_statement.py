@@ -23,6 +23,7 @@ from dy2st.runtime.tracer.builtins.builtins import len_
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
@@ -35,7 +36,7 @@ Ends = tuple[int, int]
 """The most items that a pattern takes from the front of a list, and from its back behind a star."""
 
 
-def match(trace: Any, ask: Ask, subject: Any, ends: Ends | None) -> Any:
+def match(trace: Trace, ask: Ask, subject: Any, ends: Ends | None) -> Any:
     """Return what `ask` finds out about the subject of a `match`, for each thing that it may be.
 
     `ends` is None for a pattern that does not ask how long something is.
@@ -67,7 +68,7 @@ class _Known:
     shown: dict[int, tuple[list[Any], list[Any]]] = field(default_factory=dict)
 
 
-def _asked(trace: Any, ask: Ask, subject: Any, ends: Ends | None, known: _Known) -> Any:
+def _asked(trace: Trace, ask: Ask, subject: Any, ends: Ends | None, known: _Known) -> Any:
     """Return what `ask` finds out; what is open in the subject is decided first, one thing after the other."""
     found: Attributes = dict(known.chosen)
     lists: list[list[Any]] = []
@@ -86,7 +87,7 @@ def _asked(trace: Any, ask: Ask, subject: Any, ends: Ends | None, known: _Known)
 
 
 def _collect(
-    trace: Any, x: Any, found: Attributes, lists: list[list[Any]], known: _Known, around: tuple[Any, ...]
+    trace: Trace, x: Any, found: Attributes, lists: list[list[Any]], known: _Known, around: tuple[Any, ...]
 ) -> None:
     """Add the objects inside of `x`, each with its attributes as they stand in the trace, and the open lists."""
     if len(around) > DEEPEST or any(x is one for one in around):
@@ -106,7 +107,7 @@ def _collect(
         _collect(trace, part, found, lists, known, (*around, x))
 
 
-def _by_length(trace: Any, x: list[Any], ends: Ends, use: Callable[[list[Any]], Any], count: int = 0) -> Any:
+def _by_length(trace: Trace, x: list[Any], ends: Ends, use: Callable[[list[Any]], Any], count: int = 0) -> Any:
     """Return what `use` gives for the items of an open list that has `count` of them or more."""
     if id(x) in trace.external:
         raise needs_value("only the run will tell how long this list is, so Python cannot match it")

@@ -9,13 +9,14 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.runtime.tracer.builtins.builtins import BUILTINS
 from dy2st.runtime.tracer.control_flow.conditional import if_exp
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
 def _of(op: str, refused: Callable[[Any], Any] | None = None, error: Callable[[], None] | None = None) -> Any:
     """Return the function that an op stands for; `refused` says for which numbers `math` raises `error`."""
 
-    def function(trace: Any, x: Any) -> Any:
+    def function(trace: Trace, x: Any) -> Any:
         number = BUILTINS[float](trace, x)
         if not isinstance(number, Scalar):
             return getattr(math, op)(number)
@@ -43,31 +44,31 @@ def _whole(op: str) -> Callable[..., Any]:
     """Return `math.floor` or `math.ceil`: an int."""
     rounded = _of(op)
 
-    def function(trace: Any, x: Any) -> Any:
+    def function(trace: Trace, x: Any) -> Any:
         is_whole = isinstance(x, Scalar) and x.kind != "float"
         return BUILTINS[int](trace, x if is_whole else rounded(trace, x))
 
     return function
 
 
-def fabs(trace: Any, x: Any) -> Any:
+def fabs(trace: Trace, x: Any) -> Any:
     """Return `math.fabs(x)`."""
     return abs(BUILTINS[float](trace, x))
 
 
-def isnan(trace: Any, x: Any) -> Any:
+def isnan(trace: Trace, x: Any) -> Any:
     """Return `math.isnan(x)`."""
     number = BUILTINS[float](trace, x)
     return number != number if isinstance(number, Scalar) else math.isnan(number)
 
 
-def isinf(trace: Any, x: Any) -> Any:
+def isinf(trace: Trace, x: Any) -> Any:
     """Return `math.isinf(x)`."""
     number = BUILTINS[float](trace, x)
     return abs(number) == math.inf if isinstance(number, Scalar) else math.isinf(number)
 
 
-def isfinite(trace: Any, x: Any) -> Any:
+def isfinite(trace: Trace, x: Any) -> Any:
     """Return `math.isfinite(x)`."""
     number = BUILTINS[float](trace, x)
     return abs(number) < math.inf if isinstance(number, Scalar) else math.isfinite(number)

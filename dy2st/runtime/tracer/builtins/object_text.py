@@ -11,11 +11,12 @@ from dy2st.runtime.tracer.access.operators import users_dunder
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import Spliced
 from dy2st.runtime.tracer.effects.reach import is_atom
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_string import text_part, written
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def text_of_object(trace: Any, x: Any, conversion: str, spec: str) -> tuple[Part, list[Value]]:
+def text_of_object(trace: Trace, x: Any, conversion: str, spec: str) -> tuple[Part, list[Value]]:
     """Return the part of a template that stands for the text of a Python object, and its operands."""
     if isinstance(x, (SymbolicList, Variant, Spliced)):
         raise needs_value("the text of a list that only the run will tell")

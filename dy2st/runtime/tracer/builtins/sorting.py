@@ -15,6 +15,7 @@ from dy2st.runtime.tracer.access.symbolic_list import as_symbolic
 from dy2st.runtime.tracer.builtins.container_methods import method
 from dy2st.runtime.tracer.builtins.iteration import collected, must_roll
 from dy2st.runtime.tracer.effects.barrier import natively
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.loop_statement import fold, for_
 from dy2st.runtime.tracer.values.abstract import Items, number_kind
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable, iterable_of
@@ -25,7 +26,7 @@ Key = Callable[[Any], Any]
 
 
 # ---- sorted --------------------------------------------------------------------------------------------------------
-def sorted_(trace: Any, items: Any, *, key: Any = None, reverse: bool = False) -> Any:
+def sorted_(trace: Trace, items: Any, *, key: Any = None, reverse: bool = False) -> Any:
     """Return `sorted(...)`; where the keys are symbolic, a list whose order the run finds."""
     content = trace.content(items)
     if isinstance(content, Tensor) and content.ndim == 1 and key is None and must_roll(trace, content):
@@ -50,11 +51,11 @@ def _places(keys: list[Any], reverse: bool) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
 
 
-def _is_symbolic(trace: Any, key: Any) -> bool:
+def _is_symbolic(trace: Trace, key: Any) -> bool:
     return any(_is_symbolic(trace, k) for k in key) if isinstance(key, tuple) else trace.is_symbolic(key)
 
 
-def _components(trace: Any, key: Any) -> tuple[Any, ...]:
+def _components(trace: Trace, key: Any) -> tuple[Any, ...]:
     """Return the numbers that decide the order, the first first."""
     if isinstance(key, tuple):
         return tuple(number for part in key for number in _components(trace, part))
@@ -65,7 +66,7 @@ def _components(trace: Any, key: Any) -> tuple[Any, ...]:
     return (key,)
 
 
-def _columns(trace: Any, keys: Any) -> list[Tensor]:
+def _columns(trace: Trace, keys: Any) -> list[Tensor]:
     """Return a vector for each component of the keys in a list of tuples."""
     content = trace.content(keys)
     assert isinstance(content, SymbolicList)
@@ -81,7 +82,7 @@ def _columns(trace: Any, keys: Any) -> list[Tensor]:
     return made
 
 
-def _in_order(trace: Any, elements: list[Any], columns: list[Tensor], reverse: bool) -> list[Any]:
+def _in_order(trace: Trace, elements: list[Any], columns: list[Tensor], reverse: bool) -> list[Any]:
     """Return the elements of a list in the order of the columns, the first of which counts most; it is stable."""
     order: Any = None
     for column in reversed(columns):
@@ -99,7 +100,7 @@ def extreme(name: str) -> Callable[..., Any]:
     """Return what stands for `min` or `max`."""
     python, op = getattr(builtins, name), f"scalar_{name}"
 
-    def convert(trace: Any, *args: Any, **keywords: Any) -> Any:
+    def convert(trace: Trace, *args: Any, **keywords: Any) -> Any:
         key = keywords.get("key")
         call: Key | None = None if key is None else trace.callable(key)
         if len(args) == 1 and must_roll(trace, args[0]):
@@ -117,7 +118,7 @@ def extreme(name: str) -> Callable[..., Any]:
     return convert
 
 
-def _of_unknown_length(trace: Any, name: str, op: str, x: Any, call: Key | None, keywords: dict[str, Any]) -> Any:
+def _of_unknown_length(trace: Trace, name: str, op: str, x: Any, call: Key | None, keywords: dict[str, Any]) -> Any:
     """Return `min(x)` or `max(x)` of something whose length only the run will tell."""
     items = iterable_of(trace, x)
     assert items is not None
@@ -125,7 +126,7 @@ def _of_unknown_length(trace: Any, name: str, op: str, x: Any, call: Key | None,
     return trace.if_exp(items.length == 0, empty, lambda: _of_some(trace, op, x, items, call))
 
 
-def _of_some(trace: Any, op: str, x: Any, items: SymbolicIterable, call: Key | None) -> Any:
+def _of_some(trace: Trace, op: str, x: Any, items: SymbolicIterable, call: Key | None) -> Any:
     content = trace.content(x)
     if call is None and isinstance(content, Tensor) and content.ndim == 1:
         return content[content.argmin() if op == "scalar_min" else content.argmax()]
@@ -140,7 +141,7 @@ def _raise_empty(name: str) -> None:
     raise ValueError(f"{name}() iterable argument is empty")
 
 
-def _pick(trace: Any, op: str, a: Any, b: Any) -> Any:
+def _pick(trace: Trace, op: str, a: Any, b: Any) -> Any:
     """Return `b` where it is beyond `a`, else `a`, as Python's min and max do."""
     if isinstance(a, (Scalar, int, float)) and isinstance(b, (Scalar, int, float)):
         first, second = trace.scalar(a), trace.scalar(b)
@@ -151,7 +152,7 @@ def _pick(trace: Any, op: str, a: Any, b: Any) -> Any:
     return trace.if_exp(beyond, lambda: b, lambda: a)
 
 
-def _pick_by_key(trace: Any, op: str, a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
+def _pick_by_key(trace: Trace, op: str, a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
     """Return the pair of an item and its key that Python's min and max would keep."""
     beyond = b[1] < a[1] if op == "scalar_min" else b[1] > a[1]
     return trace.if_exp(beyond, lambda: b, lambda: a)

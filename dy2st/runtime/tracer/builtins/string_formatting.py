@@ -11,12 +11,13 @@ from typing import Any
 
 from dy2st.runtime.tracer.builtins.builtins import BUILTINS
 from dy2st.runtime.tracer.effects.barrier import natively
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_string import Text, fstring, has_symbols
 
 FIELD = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\*|\d+)?(?:\.(\*|\d+))?[hlL]?([diouxXeEfFgGcrsa%])")
 
 
-def percent(trace: Any, text: str, values: Any) -> Any:
+def percent(trace: Trace, text: str, values: Any) -> Any:
     """Return `text % values`."""
     given = values if isinstance(values, tuple) else (values,)
     content = trace.content(values)
@@ -43,7 +44,7 @@ def percent(trace: Any, text: str, values: Any) -> Any:
     return fstring(trace, *parts, text[end:])
 
 
-def _part(trace: Any, value: Any, kind: str, flags: str, width: str, precision: str | None) -> Any:
+def _part(trace: Trace, value: Any, kind: str, flags: str, width: str, precision: str | None) -> Any:
     """Return the field of an f-string that writes what a `%` field does."""
     points = "" if precision is None else f".{precision}"
     align = "<" if "-" in flags else ">" if width else ""
@@ -57,7 +58,7 @@ def _part(trace: Any, value: Any, kind: str, flags: str, width: str, precision: 
     return number, None, f"{shown}{sign}{'#' if '#' in flags else ''}{zeros}{width}{points}{form}"
 
 
-def format_(trace: Any, text: str, *values: Any, **named: Any) -> Any:
+def format_(trace: Trace, text: str, *values: Any, **named: Any) -> Any:
     """Return `text.format(*values, **named)`."""
     if not has_symbols(trace, values) and not has_symbols(trace, named):
         return natively(trace, text.format, *values, **named)
@@ -76,7 +77,7 @@ def format_(trace: Any, text: str, *values: Any, **named: Any) -> Any:
     return fstring(trace, *parts)
 
 
-def join(trace: Any, separator: str, texts: Any) -> Any:
+def join(trace: Trace, separator: str, texts: Any) -> Any:
     """Return `separator.join(texts)`."""
     items = list(trace.iterate(texts))
     if not all(isinstance(x, (str, Text)) for x in items) or not any(isinstance(x, Text) for x in items):

@@ -10,12 +10,13 @@ from dy2st.runtime.tracer.access.attributes_items import item
 from dy2st.runtime.tracer.builtins.builtins import len_
 from dy2st.runtime.tracer.builtins.iteration import list_
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed
 from dy2st.runtime.tracer.values.symbolic_string import fstring
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def unpack(trace: Any, value: Any, before: int, after: int | None) -> Any:
+def unpack(trace: Trace, value: Any, before: int, after: int | None) -> Any:
     """Return something with the parts that the targets take: `before` of them, then a list and `after` more."""
     if isinstance(value, Variant):
         if after is not None:
@@ -45,7 +46,7 @@ def unpack(trace: Any, value: Any, before: int, after: int | None) -> Any:
     return [*first, *rest, *(item(trace, value, i - after) for i in range(after))]
 
 
-def _check(trace: Any, length: Any, before: int, after: int | None) -> None:
+def _check(trace: Trace, length: Any, before: int, after: int | None) -> None:
     """Raise ValueError, when the Program runs, for a wrong number of parts."""
     wanted = before + (after or 0)
 

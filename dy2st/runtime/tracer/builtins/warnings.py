@@ -11,11 +11,12 @@ from dy2st.ir.location import is_user_frame
 from dy2st.ops.control.warn import CATEGORIES
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.interpreter.error_locations import is_part
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_string import text_part
 
 
 def warn(
-    trace: Any, message: Any, category: type[Warning] | None = None, stacklevel: int = 1, source: Any = None,
+    trace: Trace, message: Any, category: type[Warning] | None = None, stacklevel: int = 1, source: Any = None,
     **keywords: Any,
 ) -> None:  # fmt: skip
     """Warn when the Program runs."""

@@ -23,11 +23,12 @@ from dy2st.runtime.tracer.control_flow.conditional import Diverged
 from dy2st.runtime.tracer.control_flow.recursion import call_function
 from dy2st.runtime.tracer.control_flow.try_except import with_handlers
 from dy2st.runtime.tracer.effects.barrier import natively
+from dy2st.runtime.tracer.effects.trace import Trace
 
 Thunk = Callable[[], Any]
 
 
-def with_(trace: Any, manager: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
           names: Sequence[str]) -> None:  # fmt: skip
     """Run a `with` statement."""
     if not (_is_users(manager) or isinstance(manager, suppress)):
@@ -47,7 +48,7 @@ def with_(trace: Any, manager: Any, body: Callable[[Any], None], get: Thunk, set
     with_handlers(trace, lambda: body(entered), failed, finished, lambda: kinds, get, set, names)
 
 
-def _ended(trace: Any, manager: Any, error: BaseException) -> bool:
+def _ended(trace: Trace, manager: Any, error: BaseException) -> bool:
     """Return whether a manager ends an exception."""
     found = _call(trace, manager, "__exit__", type(error), error, error.__traceback__)
     if trace.is_symbolic(found):
@@ -67,7 +68,7 @@ def _may_end(method: Any) -> bool:
     return any(i.opname not in ("LOAD_CONST", "RETURN_CONST") or i.argval not in (None, False) for i in ends)
 
 
-def _call(trace: Any, manager: Any, name: str, *args: Any) -> Any:
+def _call(trace: Trace, manager: Any, name: str, *args: Any) -> Any:
     method = getattr(type(manager), name)
     if convertible(method):
         return call_function(trace, method, manager, *args)
@@ -83,7 +84,7 @@ def _is_users(manager: Any) -> bool:
 class ConvertedManager:
     """A context manager whose body may raise nothing that only the run will tell."""
 
-    def __init__(self, trace: Any, manager: Any):
+    def __init__(self, trace: Trace, manager: Any):
         self.trace, self.manager = trace, manager
 
     def __enter__(self) -> Any:
@@ -113,7 +114,7 @@ def _catches(manager: Any) -> bool:
     return len(entries) > (sys.version_info >= (3, 12))  # from 3.12 on there is one for StopIteration
 
 
-def context_manager(trace: Any, manager: Any) -> Any:
+def context_manager(trace: Trace, manager: Any) -> Any:
     """Return what a `with` that stays Python's takes in place of `manager`."""
     generator = getattr(manager, "gen", None)  # of @contextmanager
     if isinstance(generator, GeneratorType):

@@ -22,6 +22,7 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.control_flow.catchable_errors import RunError
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, predicate
 from dy2st.runtime.tracer.control_flow.internal_errors import place_of
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import Unset, types_of
 from dy2st.runtime.tracer.values.flatten import alternative
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -32,7 +33,7 @@ from dy2st.runtime.tracer.values.union import Variant
 Thunk = Callable[[], Any]
 
 
-def assert_(trace: Any, test: Thunk, message: Thunk | None) -> None:
+def assert_(trace: Trace, test: Thunk, message: Thunk | None) -> None:
     """Do `assert test, message`."""
     condition = test()
     if not trace.is_symbolic(condition):
@@ -51,7 +52,7 @@ def _failed(message: Thunk | None) -> None:
     raise AssertionError(*(() if message is None else (message(),)))
 
 
-def text_of(trace: Any, x: Any) -> tuple[Any, list[Any]]:
+def text_of(trace: Trace, x: Any) -> tuple[Any, list[Any]]:
     """Return template and operands of the text that an exception is made with."""
     if isinstance(x, Text):
         return x.template, x.operands
@@ -59,7 +60,7 @@ def text_of(trace: Any, x: Any) -> tuple[Any, list[Any]]:
     return (part,), operands
 
 
-def raise_(trace: Any, exception: Thunk, cause: Thunk | None) -> None:
+def raise_(trace: Trace, exception: Thunk, cause: Thunk | None) -> None:
     """Do `raise exception from cause`; an exception class is called, as Python does."""
     error = exception()
     if isinstance(error, Variant):
@@ -67,7 +68,7 @@ def raise_(trace: Any, exception: Thunk, cause: Thunk | None) -> None:
     _thrown(error, cause)
 
 
-def loaded(trace: Any, variant: Variant, name: str) -> Any:
+def loaded(trace: Trace, variant: Variant, name: str) -> Any:
     """Return what a variable holds that may be unset: UnboundLocalError where it is."""
     unset, rest = variant.alternatives[0], variant.alternatives[1:]
     named = Variant(variant.value, (Unset(name), *rest), variant)
@@ -106,7 +107,7 @@ class Raised:
     """What the call had come to do at its end."""
 
     @classmethod
-    def of(cls, trace: Any, error: BaseException) -> tuple[Raised, list[Value]]:
+    def of(cls, trace: Trace, error: BaseException) -> tuple[Raised, list[Value]]:
         """Take an exception apart; return it and the values in it."""
         found = Parts()
         for x in error.args:
@@ -132,7 +133,7 @@ class Raised:
             first = first.__context__
         return first
 
-    def seen(self, trace: Any, values: Iterator[Value]) -> BaseException:
+    def seen(self, trace: Trace, values: Iterator[Value]) -> BaseException:
         """Return the exception as a handler sees it; takes from `values` what it needs."""
         if not any(isinstance(part, (Filled, Given)) for part in self.parts):
             return self.error
@@ -161,7 +162,7 @@ class Filled:
         """Return the text."""
         return "".join(render(self.template, tuple(next(operands) for _ in range(self.count))))
 
-    def seen(self, trace: Any, values: Iterator[Value]) -> Text:
+    def seen(self, trace: Trace, values: Iterator[Value]) -> Text:
         """Return the text as it stands in a trace."""
         return Text(self.template, [next(values) for _ in range(self.count)])
 
@@ -174,7 +175,7 @@ class Given:
         """Return the value."""
         return wrap(next(operands))
 
-    def seen(self, trace: Any, values: Iterator[Value]) -> Any:
+    def seen(self, trace: Trace, values: Iterator[Value]) -> Any:
         """Return the value as it stands in a trace."""
         value = next(values)
         return Scalar(value) if isinstance(value.type, ScalarType) else trace.wrap(value)
@@ -187,7 +188,7 @@ class Parts:
     parts: list[Any] = field(default_factory=list[Any])
     operands: list[Any] = field(default_factory=list[Any])
 
-    def add(self, trace: Any, x: Any) -> None:
+    def add(self, trace: Trace, x: Any) -> None:
         """Take one argument apart."""
         if isinstance(x, Text):
             self.parts.append(Filled(x.template, len(x.operands)))
@@ -199,7 +200,7 @@ class Parts:
             self.parts.append(trace.content(x))
 
 
-def emit_raise(trace: Any, error: BaseException) -> None:
+def emit_raise(trace: Trace, error: BaseException) -> None:
     """Record that `error`, which a branch raised while it was traced, is raised here."""
     kind = type(error)
     place = trace.raised_at.setdefault(id(error), (error, place_of(error.__traceback__)))[1]

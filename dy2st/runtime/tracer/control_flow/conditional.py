@@ -25,6 +25,7 @@ from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import (
     either,
     held_elsewhere,
+    held_in,
     is_plain_object,
     made_content,
     made_template,
@@ -34,6 +35,7 @@ from dy2st.runtime.tracer.effects.escape_analysis import (
 )
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import carrying_more
 from dy2st.runtime.tracer.effects.reachable import parts_of
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.effects.union_cast import by_value
 from dy2st.runtime.tracer.values.abstract import (
     Const,
@@ -62,7 +64,7 @@ class Diverged(BaseException):
 class Branch:
     """One traced branch: its builder, its writes, and the local variables that it left."""
 
-    def __init__(self, trace: Any, builder: Builder, old: set[int]):
+    def __init__(self, trace: Trace, builder: Builder, old: set[int]):
         self.trace, self.builder, self.old = trace, builder, old
         self.writes: dict[Key, Any] = {}
         self.locals: Sequence[Any] = ()
@@ -118,7 +120,7 @@ class Branch:
         """Note which tensors are in what the branch left."""
         if not self.diverged:
             with self._inside():
-                self.held = {i: self.trace.held(k, x) for i, (k, x) in enumerate(zip(keys, left, strict=True))}
+                self.held = {i: held_in(self.trace, k, x) for i, (k, x) in enumerate(zip(keys, left, strict=True))}
 
     def give(self, x: Any, template: Template) -> None:
         """Make `x` a result of the branch."""
@@ -130,21 +132,21 @@ class Branch:
         self.builder.block.results.extend(values)
 
 
-def seen_template(trace: Any, key: Key | None, x: Any) -> Template:
+def seen_template(trace: Trace, key: Key | None, x: Any) -> Template:
     """Return the template of a local variable (no key) or of an entry of the write log."""
     if key is not None and key[0] in ("items", "tail"):
         return content_template(trace, x)
     return template_of(trace, x)
 
 
-def if_(trace: Any, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+def if_(trace: Trace, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
         names: Sequence[str]) -> None:  # fmt: skip
     """Run an `if` statement whose test is symbolic."""
     joined, _ = join_branches(trace, predicate(trace, test), then, orelse, get, set, names)
     set(joined)
 
 
-def if_exp(trace: Any, test: Any, then: Thunk, orelse: Thunk, assigned: Assigned | None = None) -> Any:
+def if_exp(trace: Trace, test: Any, then: Thunk, orelse: Thunk, assigned: Assigned | None = None) -> Any:
     """Run a conditional expression whose test is symbolic; `assigned` are the variables that its parts assign."""
     get, set, names = assigned or (tuple, lambda _: None, ())
     joined, result = join_branches(trace, predicate(trace, test), then, orelse, get, set, names)
@@ -152,7 +154,7 @@ def if_exp(trace: Any, test: Any, then: Thunk, orelse: Thunk, assigned: Assigned
     return result
 
 
-def predicate(trace: Any, test: Any) -> Value:
+def predicate(trace: Trace, test: Any) -> Value:
     """Return the bool that decides a branch or a loop."""
     b = trace.builder
     if isinstance(test, CONTAINERS):
@@ -172,14 +174,14 @@ def predicate(trace: Any, test: Any) -> Value:
     return test.value if test.kind == "bool" else b.emit("scalar_bool", [test.value])
 
 
-def join_branches(trace: Any, pred: Value, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+def join_branches(trace: Trace, pred: Value, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
                   names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace both branches and emit the `cond`; return the joined local variables and results."""
     return join_blocks(trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get, set, names, pred)
 
 
 def join_blocks(
-    trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
+    trace: Trace, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
     set: Callable[[Any], None], names: Sequence[str], pred: Value | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place.
@@ -197,7 +199,7 @@ def join_blocks(
 
 
 def _join_blocks(
-    trace: Any, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
+    trace: Trace, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
     set: Callable[[Any], None], names: Sequence[str], pred: Value | None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     before, place = get(), user_location()
@@ -233,7 +235,7 @@ def _join_blocks(
         branch.hold([key for key, *_ in pairs], left)
     values = iter(emit(one.builder, two.builder, place))
     made = [decode(trace, values, t) for t in templates]
-    for (key, _, _, _), value in zip(pairs[len(names) + 1 :], made[len(names) + 1 :], strict=True):
+    for key, value in zip(keys, made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
     if pred is not None and not (one.diverged or two.diverged):
         for (_, _, x, y), value in zip(pairs, made, strict=True):
@@ -243,13 +245,13 @@ def _join_blocks(
             if value is not x and value is not y:
                 trace.loans.freeze(value, [*trace.loans.owners_of(x), *trace.loans.owners_of(y)], old)
     ways = [branch.held for branch in branches if not branch.diverged]
-    held = {i: trace.held(pair[0], value) for i, (pair, value) in enumerate(zip(pairs, made, strict=True))}
+    held = {i: held_in(trace, pair[0], value) for i, (pair, value) in enumerate(zip(pairs, made, strict=True))}
     trace.aliases.joined(held, *ways)
     trace.aliases.keep_distinct(held, *ways)
     return tuple(made[: len(names)]), made[len(names)]
 
 
-def _join(trace: Any, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: set[int]) -> Template:
+def _join(trace: Trace, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: set[int]) -> Template:
     key, name, x, y = pair
     objects = key is None or key[0] not in ("data", "grad")
     if one.diverged or two.diverged:
@@ -285,7 +287,7 @@ def _grows(a: Template, b: Template) -> bool:
     return kinds == [list, list] and not same
 
 
-def _named_by_one(trace: Any, a: Template, b: Template) -> set[int]:
+def _named_by_one(trace: Trace, a: Template, b: Template) -> set[int]:
     """Return the containers inside that one template names, by id, where the other has one that is made anew."""
     if isinstance(a, Items) and isinstance(b, Items) and a.keys == b.keys and len(a.items) == len(b.items):
         found = set().union(*(_named_by_one(trace, p, q) for p, q in zip(a.items, b.items, strict=True)))
@@ -301,11 +303,11 @@ def _has_parts(x: Any) -> bool:
     return isinstance(x, (list, dict, tuple)) or is_plain_object(x)
 
 
-def _describe(trace: Any, key: Key) -> str:
+def _describe(trace: Trace, key: Key) -> str:
     return f".{key[2]}" if key[0] == "attr" else {"items": "a container", "data": "a tensor"}.get(key[0], str(key[0]))
 
 
-def emit_cond(trace: Any, pred: Value, then: Builder, other: Builder, place: Any) -> list[Value]:
+def emit_cond(trace: Trace, pred: Value, then: Builder, other: Builder, place: Any) -> list[Value]:
     """Emit the `cond` at the user's line."""
     b: Builder = trace.builder
     before, b.location = b.location, place
@@ -314,13 +316,13 @@ def emit_cond(trace: Any, pred: Value, then: Builder, other: Builder, place: Any
     return results
 
 
-def switch(trace: Any, variant: Variant, use: Callable[[Any], Any]) -> Any:
+def switch(trace: Trace, variant: Variant, use: Callable[[Any], Any]) -> Any:
     """Trace `use` once for each alternative that a variant may be, by its tag; return what the one that runs gave."""
     candidates = list(range(1, len(variant.alternatives)))
     return _switch(trace, variant, candidates, use)
 
 
-def _switch(trace: Any, variant: Variant, candidates: Sequence[int], use: Callable[[Any], Any]) -> Any:
+def _switch(trace: Trace, variant: Variant, candidates: Sequence[int], use: Callable[[Any], Any]) -> Any:
     tag, rest = candidates[0], candidates[1:]
     if not rest:
         return use(alternative(trace, variant, tag))
@@ -332,8 +334,8 @@ def _switch(trace: Any, variant: Variant, candidates: Sequence[int], use: Callab
     )
 
 
-def switch_statements(trace: Any, variant: Variant, run: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
-                      names: Sequence[str]) -> None:  # fmt: skip
+def switch_statements(trace: Trace, variant: Variant, run: Callable[[Any], None], get: Thunk,
+                      set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
     """Trace statements once for each alternative that a variant may be; `get` and `set` are of what they assign."""
 
     def one_of(tags: Sequence[int]) -> None:
@@ -347,5 +349,5 @@ def switch_statements(trace: Any, variant: Variant, run: Callable[[Any], None], 
     one_of(range(1, len(variant.alternatives)))
 
 
-def _is_tag(trace: Any, variant: Variant, tag: int) -> Scalar:
+def _is_tag(trace: Trace, variant: Variant, tag: int) -> Scalar:
     return Scalar(trace.emit("scalar_eq", [trace.emit("variant_tag", [variant.value]), trace.scalar(tag)]))

@@ -22,6 +22,7 @@ from dy2st.runtime.tracer.control_flow.conditional import Diverged, seen_templat
 from dy2st.runtime.tracer.effects.container_state import refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import made_template, old_objects
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import check_carried
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
     Items,
     ListOf,
@@ -70,7 +71,7 @@ class Recursion:
     """The builder of the function while it is traced."""
 
 
-def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any:
+def call_function(trace: Trace, function: Any, *args: Any, **keywords: Any) -> Any:
     """Call a function of the user's in its converted form."""
     refuse_spliced(args)
     made = trace.convert(function)
@@ -99,7 +100,7 @@ def call_function(trace: Any, function: Any, *args: Any, **keywords: Any) -> Any
         trace.active.pop()
 
 
-def _numbers_left_open(trace: Any, before: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _numbers_left_open(trace: Trace, before: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return the arguments with numbers that the call further out had otherwise as values of the run, None without."""
     if len(before) != len(arguments):
         return None
@@ -111,11 +112,11 @@ def _numbers_left_open(trace: Any, before: tuple[Any, ...], arguments: tuple[Any
     return tuple(trace.as_scalar(x) if open_ else x for x, open_ in zip(arguments, changed, strict=True))
 
 
-def _same_kind(trace: Any, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+def _same_kind(trace: Trace, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return len(a) == len(b) and _kind(trace, a) == _kind(trace, b)
 
 
-def _kind(trace: Any, arguments: tuple[Any, ...]) -> Template:
+def _kind(trace: Trace, arguments: tuple[Any, ...]) -> Template:
     return opened(template_of(trace, arguments))
 
 
@@ -138,7 +139,7 @@ def opened(t: Template) -> Template:
     return OneOf(tuple(map(opened, t.alternatives))) if isinstance(t, OneOf) else t
 
 
-def _call(trace: Any, function: Any, made: Callable[..., Any], args: Any, keywords: dict[str, Any]) -> Any:
+def _call(trace: Trace, function: Any, made: Callable[..., Any], args: Any, keywords: dict[str, Any]) -> Any:
     arguments = (*args, *keywords.values())
     kind = _kind(trace, arguments)
     found = next((r for r in trace.recursions if r.function is function and r.taken == kind and _sees(trace, r)), None)
@@ -151,12 +152,12 @@ def _call(trace: Any, function: Any, made: Callable[..., Any], args: Any, keywor
     return _emit(trace, found, arguments)
 
 
-def _sees(trace: Any, found: Recursion) -> bool:
+def _sees(trace: Trace, found: Recursion) -> bool:
     """Say whether what a function captures can be handed over here."""
     return found.inside is not None or all(trace.builder.sees(v) for v in found.captures)
 
 
-def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
+def _emit(trace: Trace, found: Recursion, arguments: tuple[Any, ...]) -> Any:
     """Emit the call and read its results."""
     b: Builder = trace.builder
     assert found.result is not None
@@ -173,7 +174,7 @@ def _emit(trace: Any, found: Recursion, arguments: tuple[Any, ...]) -> Any:
     return made
 
 
-def _define(trace: Any, found: Recursion, made: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
+def _define(trace: Trace, found: Recursion, made: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
     """Trace the function until what it takes and gives settles."""
     for _ in range(MOST_ATTEMPTS):
         child = trace.builder.child()
@@ -189,7 +190,7 @@ def _define(trace: Any, found: Recursion, made: Callable[..., Any], count: int, 
     raise _error(f"what `{found.function.__name__}` gives back does not settle")
 
 
-def _attempt(trace: Any, found: Recursion, child: Builder, body: Callable[[Any], Any]) -> bool:
+def _attempt(trace: Trace, found: Recursion, child: Builder, body: Callable[[Any], Any]) -> bool:
     writes: dict[Key, Any] = {}
     with trace.inside(child, writes):
         old = old_objects(trace)

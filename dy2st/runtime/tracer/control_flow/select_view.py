@@ -12,6 +12,7 @@ from dy2st.autodiff.cotangents import close_cond
 from dy2st.ir.program import Value
 from dy2st.runtime.eager.dispatch import View
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
@@ -49,7 +50,7 @@ class ChosenView(View):
         return close_cond(b, b.use(self.pred), *blocks)[0]
 
 
-def choose_view(trace: Any, pred: Value, made: Any, one: Any, other: Any) -> None:
+def choose_view(trace: Trace, pred: Value, made: Any, one: Any, other: Any) -> None:
     """Let what joins two tensors be a view, where both are views of one tensor that can be taken again."""
     if not all(isinstance(t, Tensor) for t in (made, one, other)) or made is one or made is other:
         return
@@ -66,7 +67,7 @@ def choose_view(trace: Any, pred: Value, made: Any, one: Any, other: Any) -> Non
     made._seen = trace.value_of(made._view.base)
 
 
-def _is_seen(trace: Any, view: View) -> bool:
+def _is_seen(trace: Trace, view: View) -> bool:
     """Say whether a view that a branch took can be taken where the trace stands."""
     open_ = [x for x in view.operands if isinstance(x, (Tensor, Scalar))]
     values = [x._payload if isinstance(x, Tensor) else x.value for x in open_]

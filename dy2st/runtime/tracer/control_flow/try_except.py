@@ -28,6 +28,7 @@ from dy2st.runtime.tracer.control_flow.catchable_errors import RunError, guarded
 from dy2st.runtime.tracer.control_flow.conditional import Diverged, if_, join_blocks, seen_template
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_content, made_template, old_objects
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import Template
 from dy2st.runtime.tracer.values.flatten import decode, encode
 from dy2st.runtime.tracer.values.sentinels import Key
@@ -51,7 +52,7 @@ class Site:
 class Attempt:
     """One `try` statement whose body is being traced."""
 
-    def __init__(self, trace: Any, get: Thunk, kinds: Thunk):
+    def __init__(self, trace: Trace, get: Thunk, kinds: Thunk):
         self.trace, self.get, self.kinds = trace, get, kinds
         self.inside = functions_inside(trace)
         self.depth = len(trace.log.overlays)
@@ -155,7 +156,7 @@ def plain(body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thu
             final()
 
 
-def try_(trace: Any, body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thunk | None, kinds: Thunk,
+def try_(trace: Trace, body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thunk | None, kinds: Thunk,
          get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
     """Run a `try` statement; `handler` runs the handlers that fit an exception, and raises it again where none does."""
     if final is None:
@@ -177,7 +178,7 @@ def try_(trace: Any, body: Thunk, handler: Handler | None, orelse: Thunk | None,
     final()
 
 
-def with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | None,
+def with_handlers(trace: Trace, body: Thunk, handler: Handler, orelse: Thunk | None,
                   kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
                   told_by: Thunk | None = None) -> None:  # fmt: skip
     """Run the body of a `try` with its handlers; `kinds` gives what they catch of what operations raise.
@@ -224,7 +225,7 @@ def with_handlers(trace: Any, body: Thunk, handler: Handler, orelse: Thunk | Non
     _ended(trace, finished, orelse, get, set, names)
 
 
-def _ended(trace: Any, finished: Any, orelse: Thunk | None, get: Thunk, set: Callable[[Any], None],
+def _ended(trace: Trace, finished: Any, orelse: Thunk | None, get: Thunk, set: Callable[[Any], None],
            names: Sequence[str]) -> None:  # fmt: skip
     """Run the `else` of a `try` where its body came to its end."""
     if orelse is None:
@@ -243,7 +244,7 @@ class OtherSites(Dy2stError):
         self.count = count
 
 
-def _traced_again(trace: Any, mark: Any, again: _Again, sites: int) -> Any:
+def _traced_again(trace: Trace, mark: Any, again: _Again, sites: int) -> Any:
     """Trace a `try` with so many sites, or as many as are found then: guards leave some out and bring others."""
     before = again.get()
     for _ in range(4):
@@ -259,7 +260,7 @@ def _traced_again(trace: Any, mark: Any, again: _Again, sites: int) -> Any:
 class _Again:
     """The second trace of a `try` statement, with a `try` operation for each site."""
 
-    def __init__(self, trace: Any, body: Thunk, handler: Handler, kinds: Thunk, get: Thunk,
+    def __init__(self, trace: Trace, body: Thunk, handler: Handler, kinds: Thunk, get: Thunk,
                  set: Callable[[Any], None], names: Sequence[str]):  # fmt: skip
         self.trace, self.body, self.handler = trace, body, handler
         self.get, self.set, self.names = get, set, names
@@ -343,6 +344,6 @@ def emit_try(b: Builder, label: int, then: Builder, other: Builder, given: Seque
     return b.operation("try", outer, {"label": label, "kinds": ()}, blocks, place).results
 
 
-def functions_inside(trace: Any) -> list[str]:
+def functions_inside(trace: Trace) -> list[str]:
     """Return the functions of the Program in which the trace stands."""
     return [found.name for found in trace.recursions if found.inside is not None]

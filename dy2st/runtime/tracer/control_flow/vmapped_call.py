@@ -22,6 +22,7 @@ from dy2st.ir.types import ScalarType, TensorType
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.control_flow.conditional import Diverged
 from dy2st.runtime.tracer.effects.escape_analysis import old_objects, was_there
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.shapes import Extent
@@ -29,7 +30,9 @@ from dy2st.shapes import Extent
 RNG: Key = ("rng",)
 
 
-def over_lanes(trace: Any, function: Callable[[list[Tensor]], list[Tensor]], mapped: Sequence[Tensor]) -> list[Tensor]:
+def over_lanes(
+    trace: Trace, function: Callable[[list[Tensor]], list[Tensor]], mapped: Sequence[Tensor]
+) -> list[Tensor]:
     """Append what `function` computes of each lane of tensors whose first axis is the lanes; return it likewise.
 
     Raises StructureError for a function that writes to what is outside of it.
@@ -82,7 +85,7 @@ def _alike(b: Builder, values: list[Value]) -> tuple[list[Value], Extent]:
     return made, lanes
 
 
-def _refuse_writes(trace: Any, written: Sequence[Key]) -> None:
+def _refuse_writes(trace: Trace, written: Sequence[Key]) -> None:
     if not written:
         return
     kinds = {"attr": "an attribute", "items": "a list or dict", "tail": "a list", "data": "a tensor in place",
@@ -94,7 +97,7 @@ def _refuse_writes(trace: Any, written: Sequence[Key]) -> None:
 
 
 def _spread_draws(
-    trace: Any, child: Builder, drawn: Any, last: Scalar, lanes: Extent, known: dict[Value, Lane]
+    trace: Trace, child: Builder, drawn: Any, last: Scalar, lanes: Extent, known: dict[Value, Lane]
 ) -> None:
     """Let each lane draw where the lane before it stopped; the generator goes on behind the last one."""
     b: Builder = trace.builder

@@ -28,6 +28,7 @@ from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.reach import ELEMENTS, Reach, is_atom, of_class, refuse, refuse_change
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class, plain_content
 from dy2st.runtime.tracer.values.object_attributes import attributes
 
@@ -35,7 +36,7 @@ _QUIET = (StopIteration, KeyError, IndexError, RecursionError)
 """What is raised for what a call was asked, not for a value that only the run will tell."""
 
 
-def natively(trace: Any, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def natively(trace: Trace, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call `f` as it is, behind the barrier."""
     given = (f, *args, *keywords.values())
     roots = [x for x in given if not is_atom(x)] + [i for x in given if isinstance(x, type) for i in of_class(x)]
@@ -60,12 +61,12 @@ _CHANGE = frozenset(
 """Methods that change what cannot be looked into."""
 
 
-def _refuse_hidden(trace: Any, owner: Any, name: str) -> None:
+def _refuse_hidden(trace: Trace, owner: Any, name: str) -> None:
     """Raise NeedsPythonValue where a method changes what nobody can see, and the trace may not."""
     if isinstance(owner, np.ndarray) and name in OF_ARRAYS:
         refuse_change(trace, owner)
-    if name in _CHANGE and isinstance(owner, types_of(*_HIDDEN)) and id(owner) not in trace.iterators:
-        born = trace.born.get(id(owner))
+    if name in _CHANGE and isinstance(owner, types_of(*_HIDDEN)) and id(owner) not in trace.made.iterators:
+        born = trace.made.library.get(id(owner))
         if born is None or born[1] is not trace.builder or name == "start":
             refuse(owner)
 
@@ -74,7 +75,7 @@ def _is_number(x: Any) -> bool:
     return type(x).__module__.startswith("dy2st.")
 
 
-def _watched(trace: Any, f: Any, args: Any, keywords: Any, symbolic: bool) -> Any:
+def _watched(trace: Trace, f: Any, args: Any, keywords: Any, symbolic: bool) -> Any:
     """Call `f`; what it raises because it was handed a value of the run is refused, also where it catches that."""
     trace.natively += 1
     trace.asked = None
@@ -121,27 +122,27 @@ def shown(reach: Reach) -> Iterator[None]:
         note()
 
 
-def note_born(trace: Any, x: Any, known: Any = ()) -> None:
+def note_born(trace: Trace, x: Any, known: Any = ()) -> None:
     """Note in which block something was made that code which is not converted may change."""
     if isinstance(x, ELEMENTS):
-        trace.born.setdefault(id(x), (x, trace.builder))
+        trace.made.library.setdefault(id(x), (x, trace.builder))
     elif is_plain_object(x) or is_of_users_class(x):
-        trace.made_objects[id(x)] = x
+        trace.made.objects[id(x)] = x
         held = plain_content(x) if isinstance(x, CONTAINERS) else ()
         for item in (*attributes(x).values(), *(held.values() if isinstance(held, dict) else held)):
-            if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made_objects:
+            if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made.objects:
                 note_born(trace, item, known)
     elif type(x) in (list, tuple, dict):
         for item in x.values() if isinstance(x, dict) else x:
-            if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made_objects:
+            if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made.objects:
                 note_born(trace, item, known)
     elif not is_atom(x) and not isinstance(x, CONTAINERS) and is_plain_module(type(x).__module__):
-        trace.born.setdefault(id(x), (x, trace.builder))
+        trace.made.library.setdefault(id(x), (x, trace.builder))
 
 
-def _is_new(trace: Any, x: Any) -> bool:
+def _is_new(trace: Trace, x: Any) -> bool:
     """Say whether nobody else holds what a call gave."""
-    if id(x) in trace.external or id(x) in trace.made_objects or isinstance(x, (Tensor, type, types.FunctionType)):
+    if id(x) in trace.external or id(x) in trace.made.objects or isinstance(x, (Tensor, type, types.FunctionType)):
         return False
     return _references(x) <= _references_of_new()
 

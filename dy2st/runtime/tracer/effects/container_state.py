@@ -16,11 +16,14 @@ from types import FrameType
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.ir.builder import Builder
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.effects.alias_analysis import Aliases
 from dy2st.runtime.tracer.effects.known_keys import FoundKeys
 from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
-from dy2st.runtime.tracer.values.container_classes import copied, fill, like, plain_content
+from dy2st.runtime.tracer.effects.trace import Loans
+from dy2st.runtime.tracer.values.container_classes import CONTENT, copied, fill, like, plain_content, settings
+from dy2st.runtime.tracer.values.made_objects import MadeObjects
 from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 from dy2st.runtime.tracer.values.unbound import Undefined
@@ -65,13 +68,17 @@ def refuse_spliced(arguments: Any) -> None:
 
 
 class Contents:
-    """The part of a trace that keeps containers; their entries of the log have the key ("items", id)."""
+    """The part of a trace that knows what containers and objects hold; entries of the log have the key ("items", id)
+    or ("attr", id, name).
+    """
 
+    builder: Builder
     log: WriteLog
-    external: dict[int, Any]
-    """Containers that were there before the trace, by id."""
+    loans: Loans
 
     def __init__(self) -> None:
+        self.external: dict[int, Any] = {}
+        """Containers and objects that were there before the trace, by id."""
         self.outermost: FrameType | None = None
         """The frame that began the trace; what its callers hold is outside."""
         self.bottom: FrameType | None = None
@@ -86,15 +93,22 @@ class Contents:
         """What an attribute of an object made in the trace was before its first entry in the log."""
         self.changes = Counter[int]()
         """How often lists of unknown length, by id, got other items, for loops that run through them."""
+        self.made = MadeObjects()
         self.aliases = Aliases()
         self.found_keys = FoundKeys()
+
+    def mark_external(self, x: Any) -> None:
+        """Say that something was there before the trace."""
+        self.external[id(x)] = x
+        self.log.keep(x)
 
     # ---- reading and writing ---------------------------------------------------------------------------------------
     def content(self, x: Any) -> Any:
         """Return the content of a container as it stands in the trace; anything else is its own content."""
         if not isinstance(x, CONTAINERS):
             return x
-        self.before_read(x)
+        if id(x) in self.loans.parts:
+            self.loans.read(x)
         self.notice(x)
         found = self.log.get(("items", id(x)))
         if found is not MISSING:
@@ -116,33 +130,52 @@ class Contents:
         """Write the content of a container."""
         if id(x) in self.aliases.groups:
             self.before_write(x)
-        self.before_store(x)
+        self.loans.moved(x)
         content = like(x, content)
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copied(x)
         self.log.set(("items", id(x)), x, content)
         self.show(x, content)
-        self.after_store(x)
+        self.loans.wrote(x)
 
     def before_write(self, t: Any) -> None:
-        """Look at a tensor or container that is changed next."""
-
-    def store_same(self, x: Any, content: Any) -> None:
-        """Write the content of a container that it has in this block anyway."""
-        self.store(x, content)
-
-    def before_read(self, x: Any) -> None:
-        """Look at a container whose content is asked for next."""
-
-    def before_store(self, x: Any) -> None:
-        """Look at a container that gets another content next."""
-
-    def after_store(self, x: Any) -> None:
-        """Look at a container that got another content."""
+        """Look at a tensor, container or object that is changed next."""
 
     def lend(self, x: Any) -> None:
         """Say that `x` was put by value into a list of unknown length."""
         self.aliases.hold(x)
+        self.loans.lend(x)
+
+    def log_attribute(self, x: Any, name: str, value: Any) -> None:
+        """Write an attribute of an object into the log."""
+        if id(x) in self.aliases.groups:
+            self.before_write(x)
+        self.log.set(("attr", id(x), name), x, value)
+        if id(x) in self.made.objects:
+            self.show_attribute(("attr", id(x), name), value)
+        self.loans.wrote(x)
+
+    def attributes_of(self, x: Any) -> dict[str, Any]:
+        """Return the attributes of an object as they stand in the trace."""
+        found = attributes(x)
+        for overlay in self.log.overlays:
+            for key, value in overlay.items():
+                if key[0] == "attr" and key[1] == id(x):
+                    found[key[2]] = value
+        return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
+
+    def made_of(self, x: Any) -> dict[str, Any]:
+        """Return what an object is made of: its attributes and, where it is a container, itself as what it holds."""
+        found = self.attributes_of(x)
+        return {**settings(x), **found, CONTENT: x} if isinstance(x, CONTAINERS) else found
+
+    def is_argument(self, x: Any) -> bool:
+        """Say whether the caller of what is traced holds a tensor."""
+        return False
+
+    def is_from_outside(self, x: Any) -> bool:
+        """Say whether a container or object was there before the trace, or is the caller's."""
+        return id(x) in self.external or self.is_argument(x)
 
     def show(self, x: Any, content: Any) -> None:
         """Let a container made in the trace hold `content`."""
@@ -205,7 +238,8 @@ class Contents:
             return use()
 
         def one(alternative: Any) -> Any:
-            self.store_same(x, alternative)
+            with self.loans.quiet():
+                self.store(x, alternative)
             return use()
 
         known = set(self.first)

@@ -18,8 +18,9 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import error_here, is_user_frame
 from dy2st.ir.program import Value
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.effects.alias_analysis import named_in, root
+from dy2st.runtime.tracer.effects.alias_analysis import Held, named_in, root
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
     Const,
     Items,
@@ -45,12 +46,12 @@ MOST_PARTS, MOST_NESTED = 10_000, 50
 """So many containers and objects are taken apart at most for one variable, and so many inside of each other."""
 
 
-def made_template(trace: Any, x: Any, old: set[int]) -> Template:
+def made_template(trace: Trace, x: Any, old: set[int]) -> Template:
     """Return the template of what a branch left, with the things that it made taken apart."""
     return _TakenApart(trace, old).template(x)
 
 
-def made_content(trace: Any, content: Any, old: set[int]) -> Template:
+def made_content(trace: Trace, content: Any, old: set[int]) -> Template:
     """Return the template of what a container holds."""
     return _TakenApart(trace, old).content(content)
 
@@ -58,7 +59,7 @@ def made_content(trace: Any, content: Any, old: set[int]) -> Template:
 class _TakenApart:
     """One walk through what a branch left; what leads to itself has no end, so it is refused."""
 
-    def __init__(self, trace: Any, old: set[int]):
+    def __init__(self, trace: Trace, old: set[int]):
         self.trace, self.old = trace, old
         self.around: list[int] = []
         self.count = 0
@@ -121,7 +122,7 @@ def either(x: Any, y: Any) -> Template:
     return OneOf((Unset(""), Const(x), Const(y)))
 
 
-def old_objects(trace: Any) -> set[int]:
+def old_objects(trace: Trace) -> set[int]:
     """Return the ids of the containers and objects that were there before the branches that are being joined.
 
     Those are what the functions that the trace runs reach through their variables; what they get from further out
@@ -129,7 +130,7 @@ def old_objects(trace: Any) -> set[int]:
     """
     seen: set[int] = {
         *trace.external,
-        *trace.made_around(),
+        *trace.made.around(trace.builder),
         *(key[1] for one in trace.log.overlays for key in one if len(key) > 1),
     }
     waiting: list[Any] = [x for key in seen if (x := trace.log.objects.get(key)) is not None]
@@ -158,16 +159,16 @@ def old_objects(trace: Any) -> set[int]:
     return seen | visited
 
 
-def was_there(trace: Any, key: Key, old: set[int]) -> bool:
+def was_there(trace: Trace, key: Key, old: set[int]) -> bool:
     """Say whether an entry of the write log is of something that was there before the block that is being closed."""
     if key[0] in ("items", "attr"):
         if key[1] in old or trace.is_from_outside(trace.log.owner(key)):
             return True
-        return key[0] == "attr" and key[1] not in trace.made_objects and not is_plain_object(trace.log.owner(key))
+        return key[0] == "attr" and key[1] not in trace.made.objects and not is_plain_object(trace.log.owner(key))
     return key[0] != "data" or is_visible(trace, trace.log.objects[key[1]])
 
 
-def is_visible(trace: Any, t: Tensor | Variant) -> bool:
+def is_visible(trace: Trace, t: Tensor | Variant) -> bool:
     """Say whether a tensor was there before the block that is being closed."""
     payload, builder = t._value if isinstance(t, Variant) else t._payload, trace.builder
     while builder is not None and isinstance(payload, Value):
@@ -177,7 +178,7 @@ def is_visible(trace: Any, t: Tensor | Variant) -> bool:
     return not isinstance(payload, Value)
 
 
-def with_same(trace: Any, t: Template, x: Any, y: Any) -> Template:
+def with_same(trace: Trace, t: Template, x: Any, y: Any) -> Template:
     """Return the template of what two branches left with the tensors that both have left alone as they are."""
     if isinstance(t, TensorLike):
         return Const(x) if x is y and is_visible(trace, x) else t
@@ -195,7 +196,7 @@ def _may_hold(x: Any) -> bool:
     return isinstance(x, (*CONTAINERS, tuple, Variant)) or is_plain_object(x)
 
 
-def variables(trace: Any) -> list[Any]:
+def variables(trace: Trace) -> list[Any]:
     """Return what the variables of the user's running functions hold."""
     found: list[Any] = []
     frame: types.FrameType | None = sys._getframe(1)
@@ -206,13 +207,66 @@ def variables(trace: Any) -> list[Any]:
     return found
 
 
-def held_elsewhere(trace: Any, key: Key | None, left: Sequence[Any]) -> set[int]:
+def held_elsewhere(trace: Trace, key: Key | None, left: Sequence[Any]) -> set[int]:
     """Return the ids of the containers and objects that are held elsewhere than in what branches left under a key."""
     beside = {id(x) for x in left} | ({key[1]} if key is not None and len(key) > 1 else set())
     return reached(trace, beside)
 
 
-def reached(trace: Any, beside: Iterable[int] = ()) -> set[int]:
+def refuse_shared(trace: Trace, t: Any) -> None:
+    """Raise StructureError where another name may hold what is written, a tensor, container or object, too."""
+    others = trace.aliases.others(t)
+    plain = "a tensor" if isinstance(t, (Tensor, Variant)) else "an object"
+    what = "a container" if isinstance(t, CONTAINERS) else plain
+    if trace.aliases.is_held(t):
+        reason = "a list, or a variable that may be something else, holds it as well"
+    elif any(_is_outside(trace, x) or trace.is_argument(x) for x in others) or (
+        others and {id(x) for x in others} & reached(trace)
+    ):
+        reason = f"another variable, item or attribute is the same {what.split()[1]}"
+    else:
+        return
+    raise error_here(
+        StructureError,
+        f"{what} is changed in place, and only the run will tell whether {reason}",
+        "change a copy of it",
+    )
+
+
+def held_in(trace: Trace, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any:
+    """Return the tensors and variants that a local variable, or what stands under a key of the log, leads to."""
+    if isinstance(x, (Tensor, Variant)):
+        skipped = isinstance(key, tuple) and (
+            key[0] in ("data", "grad")
+            or (key[0] == "attr" and _is_outside(trace, x))  # it belongs to its attribute, which gets another one
+        )
+        return None if skipped else x
+    if id(x) in around:
+        return None
+    around = (*around, id(x))
+    content = trace.content(x) if isinstance(x, CONTAINERS) else x
+    if isinstance(content, Variant):
+        return Held(x, {0: content})
+    items: dict[Any, Any] = {}
+    if isinstance(content, (dict, list, tuple, deque)):
+        pairs = content.items() if isinstance(content, dict) else enumerate(content)
+        items = {k: held_in(trace, None, i, around) for k, i in pairs}
+    if is_of_users_class(x):
+        items |= {(".", k): held_in(trace, None, i, around) for k, i in trace.attributes_of(x).items()}
+    if isinstance(x, (*CONTAINERS, tuple)):
+        return Held(x, items) if isinstance(x, CONTAINERS) else items
+    if id(x) in trace.made.objects:
+        return Held(x, {k: held_in(trace, None, i, around) for k, i in trace.attributes_of(x).items()})
+    return None
+
+
+def _is_outside(trace: Trace, x: Any) -> bool:
+    if isinstance(x, CONTAINERS):
+        return id(x) in trace.external
+    return isinstance(x, Tensor) and not isinstance(x._payload, Value)
+
+
+def reached(trace: Trace, beside: Iterable[int] = ()) -> set[int]:
     """Return the ids of the tensors, variants, containers and objects that the user's running functions can come to.
 
     The containers and objects with the ids `beside` are not entered.

@@ -17,6 +17,7 @@ from dy2st.ir.location import user_location
 from dy2st.records import record
 from dy2st.runtime.gc_pause import while_it_lives
 from dy2st.runtime.tracer.effects.code_names import does
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.unbound import Undefined
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class Also:
         self.place.write(values[-1])
 
 
-def carrying_more(trace: Any, run: Callable[[Get, Set, list[str]], T], get: Get, set: Set, names: Sequence[str]) -> T:
+def carrying_more(trace: Trace, run: Callable[[Get, Set, list[str]], T], get: Get, set: Set, names: Sequence[str]) -> T:
     """Trace a branch or loop, again with more variables as long as calls inside of it rebind some."""
     before, mark = get(), trace.checkpoint()
     try:
@@ -93,7 +94,7 @@ def carrying_more(trace: Any, run: Callable[[Get, Set, list[str]], T], get: Get,
     return carrying_more(trace, run, more.get, more.set, [*names, more.place.name])
 
 
-def check_carried(trace: Any, made: Any, owner: Any = None) -> None:
+def check_carried(trace: Trace, made: Any, owner: Any = None) -> None:
     """Raise NotCarried where a converted function rebinds what a branch or loop around its call does not hand over.
 
     `owner` is the builder in which the variables are known to live.
@@ -108,7 +109,7 @@ def check_carried(trace: Any, made: Any, owner: Any = None) -> None:
         _check(trace, made, Place(name, made.__globals__), owner)
 
 
-def _check(trace: Any, made: FunctionType, place: Place, owner: Any) -> None:
+def _check(trace: Trace, made: FunctionType, place: Place, owner: Any) -> None:
     builder, owner = trace.builder, owner or _owner(trace, made, place.name)
     while builder is not owner and builder.parent is not None:
         get = trace.carried.get(id(builder))
@@ -117,7 +118,7 @@ def _check(trace: Any, made: FunctionType, place: Place, owner: Any) -> None:
         builder = builder.parent
 
 
-def _owner(trace: Any, made: FunctionType, name: str) -> Any:
+def _owner(trace: Trace, made: FunctionType, name: str) -> Any:
     """Return the builder in which the function runs whose variable `name` is; None where it does not run any more."""
     for active in reversed(trace.active):
         f = active.function

@@ -26,6 +26,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -56,7 +57,7 @@ def is_atom(x: Any) -> bool:
 class Reach:
     """One walk; `things` are what was found, in order, and `symbolic` says whether values of the run were."""
 
-    def __init__(self, trace: Any, roots: Iterable[Any]):
+    def __init__(self, trace: Trace, roots: Iterable[Any]):
         self.trace = trace
         self.things: list[Any] = []
         self.symbolic = False
@@ -76,7 +77,7 @@ class Reach:
         """Return what is inside of `x`, each with whether it was there before the trace."""
         trace = self.trace
         outside = outside or id(x) in trace.external
-        if outside and id(x) not in trace.external and id(x) not in trace.first and id(x) not in trace.made_objects:
+        if outside and id(x) not in trace.external and id(x) not in trace.first and id(x) not in trace.made.objects:
             trace.mark_external(x)
         if isinstance(x, CONTAINERS):
             thing = Container(trace, x)
@@ -138,7 +139,7 @@ def of_class(kind: Any) -> Iterator[Any]:
 class Container:
     """A list, dict, set or deque."""
 
-    def __init__(self, trace: Any, x: Any):
+    def __init__(self, trace: Trace, x: Any):
         self.trace, self.x = trace, x
         content = trace.content(x)
         items = content.values() if isinstance(content, dict) else content
@@ -173,11 +174,13 @@ class Container:
 class Object:
     """An object by its attributes."""
 
-    def __init__(self, trace: Any, x: Any):
+    def __init__(self, trace: Trace, x: Any):
         self.trace, self.x = trace, x
         self.users = is_plain_object(x)
         self.real = attributes(x)
-        self.outside = id(x) not in trace.made_objects and id(x) not in trace.born and id(x) not in trace.constructing
+        self.outside = (
+            id(x) not in trace.made.objects and id(x) not in trace.made.library and id(x) not in trace.made.constructing
+        )
         self.shown = seen_attributes(trace, x) if self.users else dict(self.real)
         for name, value in self.shown.items():
             if isinstance(value, (Variant, SymbolicList)):
@@ -216,9 +219,9 @@ class Object:
                 put_attribute(self.x, name, value)
 
 
-def seen_attributes(trace: Any, x: Any) -> dict[str, Any]:
+def seen_attributes(trace: Trace, x: Any) -> dict[str, Any]:
     """Return the attributes of an object as they stand in the trace, which depends on all of them from now on."""
-    outside = id(x) not in trace.made_objects and id(x) not in trace.constructing
+    outside = id(x) not in trace.made.objects and id(x) not in trace.made.constructing
     found = trace.attributes_of(x)
     for name, value in attributes(x).items():
         read = trace.log.get(("attr", id(x), name)) is MISSING and not trace.came_with(x, name)
@@ -230,7 +233,7 @@ def seen_attributes(trace: Any, x: Any) -> dict[str, Any]:
 class Elements:
     """An array: no Program changes its elements, but the block that made it may."""
 
-    def __init__(self, trace: Any, x: Any):
+    def __init__(self, trace: Trace, x: Any):
         self.trace, self.x = trace, x
         self.before = None if may_change(trace, x) or _is_fixed(x) else copy.copy(x)
 
@@ -248,11 +251,11 @@ class Elements:
         return functools.partial(refuse, self.x)
 
 
-def may_change(trace: Any, x: Any) -> bool:
+def may_change(trace: Trace, x: Any) -> bool:
     """Say whether the trace may change an object for real: nobody else has it, and it is gone where its block is."""
     if id(x) in trace.external or id(x) in trace.arrays:
         return False
-    born = trace.born.get(id(x))
+    born = trace.made.library.get(id(x))
     return trace.builder is (trace.root if born is None else born[1])
 
 
@@ -267,7 +270,7 @@ def refuse(x: Any) -> None:
     )
 
 
-def refuse_change(trace: Any, x: Any) -> None:
+def refuse_change(trace: Trace, x: Any) -> None:
     """Raise NeedsPythonValue where an object is changed that the trace keeps no writes of, and may not change."""
     x = whole(x)
     if not may_change(trace, x):

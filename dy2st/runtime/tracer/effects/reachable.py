@@ -7,13 +7,14 @@ from typing import Any
 
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class, plain_content
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.union import Variant
 
 
-def parts_of(trace: Any, x: Any, seen: set[int] | None = None) -> Iterator[Any]:
+def parts_of(trace: Trace, x: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Give the containers and objects made in the trace, and the variants of such, that `x` is or holds, each once."""
     seen = set() if seen is None else seen
     if id(x) in seen or trace.is_from_outside(x):

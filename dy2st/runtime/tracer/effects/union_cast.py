@@ -14,6 +14,7 @@ from dy2st.autodiff.cotangents import close_cond
 from dy2st.ir.program import Value
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_template
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
     Const,
     Items,
@@ -28,12 +29,12 @@ from dy2st.runtime.tracer.values.flatten import alternative, encode
 from dy2st.runtime.tracer.values.union import Variant
 
 
-def recast(trace: Any, x: Variant, t: OneOf, kind: Any, places: Sequence[int]) -> Value:
+def recast(trace: Trace, x: Variant, t: OneOf, kind: Any, places: Sequence[int]) -> Value:
     """Return `x` as a variant of type `kind`; its alternative k becomes `t.alternatives[places[k]]`."""
     return _way(trace, x, t, kind, places, 1)
 
 
-def _way(trace: Any, x: Variant, t: OneOf, kind: Any, places: Sequence[int], k: int) -> Value:
+def _way(trace: Trace, x: Variant, t: OneOf, kind: Any, places: Sequence[int], k: int) -> Value:
     b = trace.builder
     if k == len(x.alternatives):
         return b.emit("variant_new", [], {"type": kind, "tag": 0})
@@ -50,7 +51,7 @@ def _way(trace: Any, x: Variant, t: OneOf, kind: Any, places: Sequence[int], k: 
     return close_cond(b, b.emit("scalar_eq", [tag, b.scalar(k)]), then, other)[0]
 
 
-def by_value(trace: Any, x: Any, old: set[int]) -> Any:
+def by_value(trace: Trace, x: Any, old: set[int]) -> Any:
     """Return what leaves a block with every variant in it made of values, where it names what the block made."""
 
     def is_new(thing: Any) -> bool:
@@ -74,7 +75,7 @@ def names(t: Template, wanted: Callable[[Any], bool]) -> bool:
     return isinstance(t, OneOf) and any(names(a, wanted) for a in t.alternatives)
 
 
-def remade(trace: Any, x: Variant, template: Callable[[Any], Template]) -> Variant:
+def remade(trace: Trace, x: Variant, template: Callable[[Any], Template]) -> Variant:
     """Return a variant of which each alternative has the template that its object has now."""
     found: list[Template] = [x.alternatives[0]]
     for tag in range(1, len(x.alternatives)):

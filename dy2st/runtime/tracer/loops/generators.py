@@ -21,6 +21,7 @@ from dy2st.runtime.tracer.access.boolean_ops import not_, or_
 from dy2st.runtime.tracer.control_flow.conditional import if_
 from dy2st.runtime.tracer.control_flow.recursion import Active
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import check_carried
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_iterator import ENDLESS, check_moved
 
@@ -33,9 +34,9 @@ DEEPEST = 30
 class Kept:
     """A value that branches and loops of the trace hand over: an entry of the write log."""
 
-    def __init__(self, trace: Any, value: Any):
+    def __init__(self, trace: Trace, value: Any):
         self.trace = trace
-        trace.made_objects[id(self)] = self
+        trace.made.objects[id(self)] = self
         self.set(value)
 
     def get(self) -> Any:
@@ -53,7 +54,7 @@ class Kept:
 class Pushed(Iterator[Any]):
     """An iterator that can hand all its items to a consumer, or be pulled by Python."""
 
-    def __init__(self, trace: Any, run: Callable[[Consumer], Any], own: Callable[[], Iterator[Any]]):
+    def __init__(self, trace: Trace, run: Callable[[Consumer], Any], own: Callable[[], Iterator[Any]]):
         self.trace, self._run, self._make, self._block = trace, run, own, trace.builder.block
         self._own: Iterator[Any] | None = None
         self._began = Kept(trace, False)
@@ -71,7 +72,7 @@ class Pushed(Iterator[Any]):
             raise StructureError("a generator is asked for more after a loop that may have left it")
         if self._own is None:
             self._own = self._make()
-            self.trace.iterators[id(self._own)] = self._own, self._block
+            self.trace.made.iterators[id(self._own)] = self._own, self._block
         check_moved(self.trace, self._own)
         return self._own
 
@@ -114,7 +115,7 @@ class Pushed(Iterator[Any]):
         return Pushed(self.trace, lambda consumer: self.push(lambda item: change(item, consumer)), own)
 
 
-def generated(trace: Any, pull: Callable[..., Iterator[Any]], push: Any, arguments: tuple[Any, ...]) -> Pushed:
+def generated(trace: Trace, pull: Callable[..., Iterator[Any]], push: Any, arguments: tuple[Any, ...]) -> Pushed:
     """Return what a call of a generator function gives, from the two forms that conversion makes of it."""
 
     def run(consumer: Consumer) -> None:
@@ -131,7 +132,7 @@ def generated(trace: Any, pull: Callable[..., Iterator[Any]], push: Any, argumen
     return Pushed(trace, run, lambda: made)
 
 
-def loop_over(trace: Any, items: Pushed, body: Callable[[Any], None], get: Callable[[], Any],
+def loop_over(trace: Trace, items: Pushed, body: Callable[[Any], None], get: Callable[[], Any],
               set: Callable[[Any], None], names: Sequence[str], test: Callable[[], Any] | None) -> None:  # fmt: skip
     """Run a `for` statement over a generator; `test` is False once it was left by `break`."""
     owner = trace.builder
@@ -149,7 +150,7 @@ def loop_over(trace: Any, items: Pushed, body: Callable[[Any], None], get: Calla
 
 
 # ---- built-ins over generators -------------------------------------------------------------------------------------
-def quantified(trace: Any, items: Pushed, truth: Callable[[Any, Any], Any], every: bool) -> Any:
+def quantified(trace: Trace, items: Pushed, truth: Callable[[Any, Any], Any], every: bool) -> Any:
     """Return `all(items)` or `any(items)`; items are asked for as long as the answer is open."""
     answer = Kept(trace, every)
 
@@ -161,7 +162,7 @@ def quantified(trace: Any, items: Pushed, truth: Callable[[Any, Any], Any], ever
     return answer.get()
 
 
-def numbered(trace: Any, items: Pushed, start: Any) -> Pushed:
+def numbered(trace: Trace, items: Pushed, start: Any) -> Pushed:
     """Return `enumerate(items, start)`."""
     count = Kept(trace, start)
 
@@ -174,7 +175,12 @@ def numbered(trace: Any, items: Pushed, start: Any) -> Pushed:
 
 
 def beside(
-    trace: Any, items: Pushed, ahead: Any, length: Any, row: Callable[[Any, Any], Any], own: Callable[[], Iterator[Any]]
+    trace: Trace,
+    items: Pushed,
+    ahead: Any,
+    length: Any,
+    row: Callable[[Any, Any], Any],
+    own: Callable[[], Iterator[Any]],
 ) -> Pushed:
     """Return what `row(i, item)` makes of the first `length` items; of no more than `ahead` is asked for."""
     count = Kept(trace, 0)
@@ -191,12 +197,12 @@ def beside(
     return Pushed(trace, lambda consumer: _handed(trace, ahead > 0, lambda: made.push(consumer), None), own)
 
 
-def chosen(trace: Any, items: Pushed, keep: Callable[[Any], Any], own: Callable[[], Iterator[Any]]) -> Pushed:
+def chosen(trace: Trace, items: Pushed, keep: Callable[[Any], Any], own: Callable[[], Iterator[Any]]) -> Pushed:
     """Return the items that `keep` wants."""
     return items.each(lambda item, consumer: _handed(trace, keep(item), lambda: consumer(item), False), own)
 
 
-def _handed(trace: Any, wanted: Any, hand: Callable[[], Any], otherwise: Any) -> Any:
+def _handed(trace: Trace, wanted: Any, hand: Callable[[], Any], otherwise: Any) -> Any:
     """Return what `hand` gives where it is wanted."""
     if not trace.is_symbolic(wanted):
         return hand() if trace.content(wanted) else otherwise

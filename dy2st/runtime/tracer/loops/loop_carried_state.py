@@ -22,7 +22,8 @@ from dy2st.runtime.signal_delivery import Interrupted
 from dy2st.runtime.tracer.control_flow.conditional import if_, predicate, seen_template
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
-from dy2st.runtime.tracer.effects.escape_analysis import made_content, made_template, old_objects, was_there
+from dy2st.runtime.tracer.effects.escape_analysis import held_in, made_content, made_template, old_objects, was_there
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.effects.union_cast import by_value
 from dy2st.runtime.tracer.loops import loop_state_cache
 from dy2st.runtime.tracer.loops.loop_state_cache import Settled, gradients_reach
@@ -45,7 +46,7 @@ class RaisesAlways(Exception):
 class Loop:
     """One symbolic loop while it is traced."""
 
-    def __init__(self, trace: Any, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+    def __init__(self, trace: Trace, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
                  checkpoint: Policy | None = None):  # fmt: skip
         self.trace, self.get, self.set, self.names = trace, get, set, list(names)
         self.place = user_location()
@@ -263,7 +264,7 @@ class Loop:
                 trace.commit_joined(key, objects[key])
             for slot, owners in self.lent.items():
                 trace.loans.freeze(objects.get(slot), owners, self.old)
-            entered = {slot: trace.held(slot, x) for slot, x in objects.items()}
+            entered = {slot: held_in(trace, slot, x) for slot, x in objects.items()}
             self._are_one_of(entered)
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
@@ -277,7 +278,7 @@ class Loop:
             lent = self._owners([*enumerate(self.get()), *(x for x in self.writes.items() if self._is_carried(x[0]))])
             left = {i: by_value(trace, x, self.old) for i, x in enumerate(self.get())}
             self.writes.update({k: by_value(trace, x, self.old) for k, x in self.writes.items()})
-            self.seen = [entered, {i: trace.held(i, x) for i, x in [*left.items(), *self.writes.items()]}]
+            self.seen = [entered, {i: held_in(trace, i, x) for i, x in [*left.items(), *self.writes.items()]}]
         self.entries = entries
         found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
         for key in found:
@@ -309,7 +310,7 @@ class Loop:
     def _are_one_of(self, made: dict[Any, Any]) -> None:
         """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
         with self.trace.loans.quiet():
-            entering = {slot: self.trace.held(slot, x) for slot, x in self.entering.items()}  # before the loop
+            entering = {slot: held_in(self.trace, slot, x) for slot, x in self.entering.items()}  # before the loop
         self.trace.aliases.joined(made, entering, *self.seen)
         self.trace.aliases.keep_distinct(made, entering, *self.seen)
 
@@ -358,7 +359,7 @@ class Loop:
             trace.commit_joined(key, joined[key])
         for slot, owners in self.lent.items():
             trace.loans.freeze(joined.get(slot), owners, self.old)
-        self._are_one_of({slot: trace.held(slot, x) for slot, x in joined.items()})
+        self._are_one_of({slot: held_in(trace, slot, x) for slot, x in joined.items()})
         self.set(tuple(joined[i] for i in range(len(self.before))))
 
     def _error(self, message: str) -> StructureError:

@@ -19,6 +19,7 @@ from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import TensorType
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache, program_artifacts
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number, Template, TensorLike, number_kind
 from dy2st.runtime.tracer.values.join import meet
 from dy2st.shapes import Dim, Extent, substituted
@@ -42,7 +43,7 @@ class Settled:
 
     def is_confirmed(
         self,
-        trace: Any,
+        trace: Trace,
         entering: Mapping[Slot, Template],
         left: Mapping[Slot, Template],
         arguments: Mapping[Slot, Sequence[Value]],

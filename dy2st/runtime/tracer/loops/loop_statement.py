@@ -17,6 +17,7 @@ from dy2st.runtime.tracer.access.operators import users_dunder
 from dy2st.runtime.tracer.control_flow.conditional import if_, switch_statements
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import carrying_more
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed, loop_over
 from dy2st.runtime.tracer.loops.loop_carried_state import Loop, Thunk
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy
@@ -44,7 +45,7 @@ MOST_TURNS = 10_000
 """A `while` whose test stays a Python value is given up after so many turns that all recorded something."""
 
 
-def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+def while_(trace: Trace, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
            checkpoint: Policy | None = None) -> None:  # fmt: skip
     """Run a `while` statement; Python turns are run as they come, from the first symbolic test on it is a loop op."""
     go, turns, before = test(), 0, len(trace.builder.block.operations)
@@ -67,7 +68,7 @@ def while_(trace: Any, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any]
     carrying_more(trace, lambda g, s, n: Loop(trace, g, s, n, checkpoint).run_while(go, turn), get, set, names)
 
 
-def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+def for_(trace: Trace, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
          names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     """Run a `for` statement; `test` is False once it was left by `break`."""
     if isinstance(iterable, Variant):
@@ -97,7 +98,7 @@ def for_(trace: Any, iterable: Any, body: Callable[[Any], None], get: Thunk, set
             _one_by_one(trace, items, body, get, set, names, test)
 
 
-def _over_iterator(trace: Any, iterator: TracedIterator, items: SymbolicIterable, body: Callable[[Any], None],
+def _over_iterator(trace: Trace, iterator: TracedIterator, items: SymbolicIterable, body: Callable[[Any], None],
                    get: Thunk, set: Callable[[Any], None], names: Sequence[str],
                    test: Thunk | None) -> None:  # fmt: skip
     """Run a `for` statement over an iterator, which stands where the loop left it afterwards."""
@@ -123,7 +124,7 @@ def _over_iterator(trace: Any, iterator: TracedIterator, items: SymbolicIterable
             iterator.ended()
 
 
-def _one_by_one(trace: Any, items: TracedIterator, body: Callable[[Any], None], get: Thunk,
+def _one_by_one(trace: Trace, items: TracedIterator, body: Callable[[Any], None], get: Thunk,
                 set: Callable[[Any], None], names: Sequence[str], test: Thunk | None) -> None:  # fmt: skip
     """Run through an iterator as Python does: each turn asks whether there is one more, and for it."""
 
@@ -134,7 +135,7 @@ def _one_by_one(trace: Any, items: TracedIterator, body: Callable[[Any], None], 
     while_(trace, go, lambda: body(next_item(trace, items)), get, set, names)
 
 
-def _over_items(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body: Callable[[Any], None],
+def _over_items(trace: Trace, iterable: Any, symbolic: SymbolicIterable | None, body: Callable[[Any], None],
                 get: Thunk, set: Callable[[Any], None], names: Sequence[str], test: Thunk | None) -> Any:  # fmt: skip
     """Run the turns of a `for` statement; return how many there were."""
     if symbolic is None or (isinstance(symbolic.length, int) and symbolic.length <= SHORT and not symbolic.must_roll):
@@ -154,7 +155,7 @@ def _over_items(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, bo
         return unrolled(trace, iterable, symbolic, body, get, set, names, test)
 
 
-def unrolled(trace: Any, iterable: Any, symbolic: SymbolicIterable | None, body: Callable[[Any], None], get: Thunk,
+def unrolled(trace: Trace, iterable: Any, symbolic: SymbolicIterable | None, body: Callable[[Any], None], get: Thunk,
              set: Callable[[Any], None], names: Sequence[str], test: Thunk | None) -> Any:  # fmt: skip
     """Run the turns of a Python iterable one after the other; after a symbolic `break` each stands under a `cond`.
 
@@ -206,7 +207,7 @@ def _pulls(iterator: PulledIterator) -> Iterator[Thunk]:
         yield partial(next, iterator)
 
 
-def fold(trace: Any, items: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+def fold(trace: Trace, items: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     """Return `step(... step(step(start, x0), x1) ..., xn)` over items of which only the run will tell how many."""
     total = [start]
 
@@ -217,7 +218,7 @@ def fold(trace: Any, items: Any, start: Any, step: Callable[[Any, Any], Any]) ->
     return total[0]
 
 
-def _rolled(trace: Any, items: SymbolicIterable, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+def _rolled(trace: Trace, items: SymbolicIterable, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
             names: Sequence[str], test: Thunk | None) -> Any:  # fmt: skip
     if isinstance(items.length, int) and items.length == 0:
         return 0

@@ -271,6 +271,10 @@ class Recorder(RecordedGradients):
         """Return what backward adds the next cotangent of a leaf to; None where there is nothing yet."""
         return self.read_grad(t)
 
+    def set_stop_gradient(self, t: Tensor, stop: bool) -> None:
+        """Do `t.stop_gradient = stop` in converted code."""
+        t.stop_gradient = stop
+
     def note_leaf(self, t: Tensor) -> None:
         """Note a tensor that is made with stop_gradient=False."""
 

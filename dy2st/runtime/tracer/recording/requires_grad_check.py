@@ -14,9 +14,10 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.effects.trace import Trace
 
 
-def refuse_unsettled(trace: Any, t: Any) -> None:
+def refuse_unsettled(trace: Trace, t: Any) -> None:
     """Raise StructureError where only the run will tell whether a tensor needs a gradient."""
     if not isinstance(t, Tensor) or t.stop_gradient or not isinstance(t._payload, Value):
         return
@@ -28,7 +29,7 @@ def refuse_unsettled(trace: Any, t: Any) -> None:
         )
 
 
-def _surely_needs(trace: Any, value: Value) -> bool:
+def _surely_needs(trace: Trace, value: Value) -> bool:
     """Say whether a value is computed of one that enters the Program and needs a gradient."""
     seen, left = {value}, [value]
     while left:

@@ -19,7 +19,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.formatting import Part
 from dy2st.ir.location import error_here
-from dy2st.ir.program import Value
+from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import (
     UNSET,
     ConstType,
@@ -34,6 +34,7 @@ from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
+from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.unbound import Undefined
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
@@ -194,11 +195,10 @@ def _same_function(a: FunctionType, b: FunctionType) -> bool:
     return same and not (a.__dict__ or b.__dict__)
 
 
-def template_of(trace: Any, x: Any) -> Template:
+def template_of(trace: ValueTrace, x: Any) -> Template:
     """Return the template that fits `x` exactly."""
     if isinstance(x, Tensor):
-        value = trace.value_of(x)
-        return TensorLike(value.type, trace.stops(x))
+        return TensorLike(tensor_type(trace.value_of(x)), trace.stops(x))
     if isinstance(x, Scalar):
         return Number(x.kind, x.choices)
     if isinstance(x, Variant):
@@ -215,7 +215,7 @@ def template_of(trace: Any, x: Any) -> Template:
     return Const(x)
 
 
-def refuse_attributes(trace: Any, x: tuple[Any, ...]) -> None:
+def refuse_attributes(trace: ValueTrace, x: tuple[Any, ...]) -> None:
     """Refuse a tuple that has attributes beside its items: it would be made again without them."""
     if hasattr(x, "__dict__") and trace.attributes_of(x):
         what = f"a {type(x).__name__} has attributes beside its items, and is made again of these alone"
@@ -231,7 +231,7 @@ def _of_value(value: Value) -> Template:
     return Number(value.type.kind)
 
 
-def content_template(trace: Any, content: Any) -> Template:
+def content_template(trace: ValueTrace, content: Any) -> Template:
     """Return the template of the content of a list or dict (an entry of the write log)."""
     if isinstance(content, list):
         return Items(list, tuple(template_of(trace, i) for i in content))

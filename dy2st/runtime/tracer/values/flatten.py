@@ -45,11 +45,12 @@ from dy2st.runtime.tracer.values.container_classes import is_of_users_class
 from dy2st.runtime.tracer.values.join import place, same_form
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
+from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.unbound import Undefined
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def encode(trace: Any, x: Any, t: Template) -> list[Value]:
+def encode(trace: ValueTrace, x: Any, t: Template) -> list[Value]:
     """Return the values of `x` seen as `t`, emitted where the builder stands."""
     b = trace.builder
     if isinstance(t, (Const, Unset, Again, Given)):
@@ -83,7 +84,7 @@ def encode(trace: Any, x: Any, t: Template) -> list[Value]:
     return [_encode_variant(trace, x, t)]
 
 
-def _encode_list(trace: Any, x: Any, t: ListOf) -> Value:
+def _encode_list(trace: ValueTrace, x: Any, t: ListOf) -> Value:
     kind = trace.builder.named(types_of(t)[0])
     if isinstance(x, SymbolicList):
         if x.element == t.element:
@@ -100,7 +101,7 @@ def _encode_list(trace: Any, x: Any, t: ListOf) -> Value:
     return trace.builder.emit("list_new", items, {"type": kind})
 
 
-def pack(trace: Any, x: Any, t: Template) -> Value:
+def pack(trace: ValueTrace, x: Any, t: Template) -> Value:
     """Return one value for an element of a list."""
     values = encode(trace, x, t)
     if len(values) == 1 and not is_taken_apart(t):
@@ -108,7 +109,7 @@ def pack(trace: Any, x: Any, t: Template) -> Value:
     return trace.builder.emit("tuple_new", values)
 
 
-def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
+def _encode_variant(trace: ValueTrace, x: Any, t: OneOf) -> Value:
     b, kind = trace.builder, trace.builder.named(types_of(t)[0])
     if not any(isinstance(a, Const) and a.object is x for a in t.alternatives) and not is_of_users_class(x):
         content = trace.content(x)
@@ -123,7 +124,7 @@ def _encode_variant(trace: Any, x: Any, t: OneOf) -> Value:
     return _new_variant(trace, x, t, _place_of(trace, x, t))
 
 
-def _new_variant(trace: Any, x: Any, t: OneOf, tag: int) -> Value:
+def _new_variant(trace: ValueTrace, x: Any, t: OneOf, tag: int) -> Value:
     b, kind = trace.builder, trace.builder.named(types_of(t)[0])
     values = encode(trace, x, t.alternatives[tag])
     if is_taken_apart(t.alternatives[tag]):
@@ -131,19 +132,19 @@ def _new_variant(trace: Any, x: Any, t: OneOf, tag: int) -> Value:
     return b.emit("variant_new", values, {"type": kind, "tag": tag})
 
 
-def with_alternative(trace: Any, variant: Variant, tag: int, x: Any, template: Template) -> Variant:
+def with_alternative(trace: ValueTrace, variant: Variant, tag: int, x: Any, template: Template) -> Variant:
     """Return a variant that is `x` under a tag, as this template says, and may be what `variant` may be otherwise."""
     found = tuple(template if i == tag else a for i, a in enumerate(variant.alternatives))
     return Variant(_new_variant(trace, x, OneOf(found), tag), found)
 
 
-def _place_of_template(trace: Any, a: Template, t: OneOf) -> int:
+def _place_of_template(trace: ValueTrace, a: Template, t: OneOf) -> int:
     """Return the number of the alternative of `t` that fits another; a constant container may be made anew there."""
     named = isinstance(a, Const) and isinstance(a.object, (list, dict, set, deque)) and a not in t.alternatives
     return _place_of(trace, a.object, t) if named else place(a, t)  # type: ignore[attr-defined]
 
 
-def _place_of(trace: Any, x: Any, t: OneOf) -> int:
+def _place_of(trace: ValueTrace, x: Any, t: OneOf) -> int:
     """Return the number of the alternative of `t` that fits an object."""
     for i, one in enumerate(t.alternatives):  # what was there before is itself
         if isinstance(one, Const) and one.object is x and not isinstance(x, (bool, int, float, str)):
@@ -158,7 +159,7 @@ def _place_of(trace: Any, x: Any, t: OneOf) -> int:
     return place(content_template(trace, trace.content(x)) if is_content else template_of(trace, x), t)
 
 
-def decode(trace: Any, values: Iterator[Value], t: Template) -> Any:
+def decode(trace: ValueTrace, values: Iterator[Value], t: Template) -> Any:
     """Return the object that `values` make up; takes from `values` what it needs."""
     if isinstance(t, Const):
         return t.object
@@ -193,7 +194,7 @@ def _rebuild(t: Items, items: list[Any]) -> Any:
     return tuple.__new__(t.kind, items) if issubclass(t.kind, tuple) else t.kind(items)
 
 
-def unpack(trace: Any, value: Value, t: Template) -> Any:
+def unpack(trace: ValueTrace, value: Value, t: Template) -> Any:
     """Return the object of a list element or of a variant's payload."""
     if isinstance(value.type, TupleType):
         parts = trace.builder.operation("tuple_get", [value]).results
@@ -201,7 +202,7 @@ def unpack(trace: Any, value: Value, t: Template) -> Any:
     return decode(trace, iter([value]), t)
 
 
-def alternative(trace: Any, variant: Variant, tag: int) -> Any:
+def alternative(trace: ValueTrace, variant: Variant, tag: int) -> Any:
     """Return what a variant is under `tag`; a run in which it is something else raises there."""
     template = variant.alternatives[tag]
     if not types_of(template) and not holds_objects(template):

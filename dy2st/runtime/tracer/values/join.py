@@ -35,9 +35,10 @@ from dy2st.runtime.tracer.values.abstract import (
     number_kind,
     same_constant,
 )
+from dy2st.runtime.tracer.values.trace import ValueTrace
 
 
-def meet(a: Template, b: Template, trace: Any) -> Template:
+def meet(a: Template, b: Template, trace: ValueTrace) -> Template:
     """Return the template that fits what either fits."""
     if a == b:
         return a
@@ -71,12 +72,12 @@ def meet(a: Template, b: Template, trace: Any) -> Template:
     return _one_of(a, b, trace)
 
 
-def _meets_by_value(new: NewList, old: Any, trace: Any) -> bool:
+def _meets_by_value(new: NewList, old: Any, trace: ValueTrace) -> bool:
     """Say whether a container that was there before is of the kind of one that is made anew, and the trace's own."""
     return type(old) is kind_of_content(new) and not trace.is_from_outside(old)
 
 
-def _are_own_lists(trace: Any, *things: Any) -> bool:
+def _are_own_lists(trace: ValueTrace, *things: Any) -> bool:
     return all(isinstance(x, list) and not trace.is_from_outside(x) for x in things)
 
 
@@ -97,7 +98,7 @@ def _choices(a: Template, b: Template) -> tuple[Any, ...] | None:
     return tuple(known) if len(known) < MOST_ALTERNATIVES else None
 
 
-def _list_of(items: Sequence[Template], trace: Any) -> Template:
+def _list_of(items: Sequence[Template], trace: ValueTrace) -> Template:
     element = items[0]
     for item in items[1:]:
         element = meet(element, item, trace)
@@ -114,14 +115,14 @@ def general(t: Template) -> Template:
     return NewList(general(t.content)) if isinstance(t, NewList) else t
 
 
-def _meet_objects(a: NewObject, b: NewObject, trace: Any) -> Template:
+def _meet_objects(a: NewObject, b: NewObject, trace: ValueTrace) -> Template:
     mine, theirs = dict(zip(a.names, a.items, strict=True)), dict(zip(b.names, b.items, strict=True))
     names = tuple(dict.fromkeys([*mine, *theirs]))
     items = tuple(meet(mine.get(n, Unset(n)), theirs.get(n, Unset(n)), trace) for n in names)
     return NewObject(a.kind, names, items)
 
 
-def _one_of(a: Template, b: Template, trace: Any) -> Template:
+def _one_of(a: Template, b: Template, trace: ValueTrace) -> Template:
     found: list[Template] = [Unset("")]
     for one in (a, b):
         for alternative in one.alternatives if isinstance(one, OneOf) else (one,):
@@ -135,7 +136,7 @@ def _one_of(a: Template, b: Template, trace: Any) -> Template:
     return OneOf(tuple(found))
 
 
-def _add_alternative(found: list[Template], alternative: Template, trace: Any) -> None:
+def _add_alternative(found: list[Template], alternative: Template, trace: ValueTrace) -> None:
     if isinstance(alternative, Unset):
         return
     for i, known in enumerate(found):

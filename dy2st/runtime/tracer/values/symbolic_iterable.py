@@ -14,6 +14,7 @@ from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.flatten import unpack
 from dy2st.runtime.tracer.values.symbolic_iterator import ENDLESS, PulledIterator, TracedIterator
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 
@@ -42,7 +43,7 @@ class SymbolicIterable:
         raise needs_value("Python itself asked for a length that only the run will tell", needed=[self])
 
 
-def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
+def iterable_of(trace: ValueTrace, x: Any) -> SymbolicIterable | None:
     """Return how to run over `x` with a symbolic turn number, None when only Python can."""
     if isinstance(x, SymbolicIterable):
         return x
@@ -65,20 +66,20 @@ def iterable_of(trace: Any, x: Any) -> SymbolicIterable | None:
     return None
 
 
-def sequence_of(trace: Any, x: Any) -> SymbolicIterable:
+def sequence_of(trace: ValueTrace, x: Any) -> SymbolicIterable:
     """Return the items of something that the trace, or Python, knows the length of."""
     found = iterable_of(trace, x)
     return python_items(trace, x) if found is None else found
 
 
-def live_items(trace: Any, x: Any) -> Iterable[Any]:
+def live_items(trace: ValueTrace, x: Any) -> Iterable[Any]:
     """Return what Python runs through in the place of `x`; of a list, items as they stand when they are asked for."""
     if not isinstance(x, list) or not isinstance(trace.content(x), list):
         return trace.iterate(x)
     return _live_items(trace, x)
 
 
-def _live_items(trace: Any, x: list[Any]) -> Iterator[Any]:
+def _live_items(trace: ValueTrace, x: list[Any]) -> Iterator[Any]:
     position = 0
     while True:
         content = trace.content(x)
@@ -97,7 +98,7 @@ def _rest_of(items: SymbolicIterable, first: Any) -> SymbolicIterable:
     return SymbolicIterable(length, lambda i: items.get(first + i), rolls, items.again, items.changes)
 
 
-def handed_over(trace: Any, x: Any) -> Callable[[], SymbolicIterable]:
+def handed_over(trace: ValueTrace, x: Any) -> Callable[[], SymbolicIterable]:
     """Return what gives the items of `x` as they stand, for something that takes them from now on."""
     if not isinstance(x, TracedIterator):
         return lambda: sequence_of(trace, x)
@@ -107,7 +108,7 @@ def handed_over(trace: Any, x: Any) -> Callable[[], SymbolicIterable]:
 
 
 def derived(
-    trace: Any, parts: Sequence[Callable[[], SymbolicIterable]],
+    trace: ValueTrace, parts: Sequence[Callable[[], SymbolicIterable]],
     made: Callable[..., tuple[Any, Callable[[Any], Any]]], ended: Callable[[], None] | None = None,
 ) -> TracedIterator:  # fmt: skip
     """Return the iterator over what comes of iterables handed over; `made` gives its length and items from theirs."""
@@ -121,14 +122,14 @@ def derived(
     return TracedIterator(trace, sequence, ended)
 
 
-def _live_item(trace: Any, owner: Any, items: SymbolicList, i: Any) -> Any:
+def _live_item(trace: ValueTrace, owner: Any, items: SymbolicList, i: Any) -> Any:
     """Return element i of a list that a loop runs through: what is inside of elements may have changed since."""
     if owner is items or not holds_objects(items.element):
         return list_item(trace, items, i)
     return list_item(trace, trace.content(owner), i, owner)
 
 
-def list_item(trace: Any, items: SymbolicList, i: Any, owner: Any = None) -> Any:
+def list_item(trace: ValueTrace, items: SymbolicList, i: Any, owner: Any = None) -> Any:
     """Return element i of a list of unknown length; what it is made of stays a part of the owner."""
     if not holds_objects(items.element):
         found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
@@ -144,7 +145,7 @@ def list_item(trace: Any, items: SymbolicList, i: Any, owner: Any = None) -> Any
     return found
 
 
-def symbolic_range(trace: Any, *bounds: Any) -> SymbolicIterable:
+def symbolic_range(trace: ValueTrace, *bounds: Any) -> SymbolicIterable:
     """Return `range(...)` of numbers of which at least one is symbolic."""
     numbers = [trace.item(b) if isinstance(b, Tensor) else b for b in bounds]
     for number in numbers:
@@ -166,7 +167,7 @@ def _member(i: Any, start: Any, step: Any) -> Any:
     return scaled if isinstance(start, int) and start == 0 else scaled + start
 
 
-def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
+def symbolic_enumerate(trace: ValueTrace, iterable: Any, start: Any = 0) -> Any:
     """Return `enumerate(...)`; Python's own where Python can run through it."""
     items = iterable_of(trace, iterable)
     if items is None or not items.must_roll:
@@ -176,7 +177,7 @@ def symbolic_enumerate(trace: Any, iterable: Any, start: Any = 0) -> Any:
     )
 
 
-def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
+def symbolic_zip(trace: ValueTrace, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; Python's own where Python can run through all of them."""
     found = [iterable_of(trace, x) for x in iterables]
     if not any(f is not None and f.must_roll for f in found):
@@ -192,7 +193,7 @@ def symbolic_zip(trace: Any, *iterables: Any, strict: bool = False) -> Any:
     return derived(trace, parts, rows, (lambda: _refuse_other_lengths(trace, lengths)) if strict else None)
 
 
-def _refuse_other_lengths(trace: Any, lengths: Sequence[Any]) -> None:
+def _refuse_other_lengths(trace: ValueTrace, lengths: Sequence[Any]) -> None:
     """Raise ValueError in the run where lengths differ, as `zip(strict=True)` does at its end."""
 
     def refuse(i: int, how: str) -> None:
@@ -206,7 +207,7 @@ def _refuse_other_lengths(trace: Any, lengths: Sequence[Any]) -> None:
         trace.if_exp(n > least, lambda i=i: refuse(i, "longer"), lambda: None)
 
 
-def smallest(trace: Any, lengths: Sequence[Any]) -> Any:
+def smallest(trace: ValueTrace, lengths: Sequence[Any]) -> Any:
     """Return the smallest of some numbers, of which the run may tell some."""
     lengths = [n for n in lengths if n is not ENDLESS] or [ENDLESS]
     if all(isinstance(n, int) for n in lengths):
@@ -217,13 +218,13 @@ def smallest(trace: Any, lengths: Sequence[Any]) -> Any:
     return least
 
 
-def python_items(trace: Any, x: Any) -> SymbolicIterable:
+def python_items(trace: ValueTrace, x: Any) -> SymbolicIterable:
     """Return the items of Python data, which Python can run through."""
     items = python_data(trace, x)
     return SymbolicIterable(len(trace.content(items)), lambda i: trace.item_of(items, i), False)
 
 
-def python_data(trace: Any, x: Any) -> Any:
+def python_data(trace: ValueTrace, x: Any) -> Any:
     """Return a list or tuple of what Python can run through."""
     if isinstance(x, (dict, str, Set, KeysView, ValuesView, ItemsView)):
         return tuple(trace.iterate(x))
@@ -232,7 +233,7 @@ def python_data(trace: Any, x: Any) -> Any:
     return x
 
 
-def symbolic_reversed(trace: Any, iterable: Any) -> Any:
+def symbolic_reversed(trace: ValueTrace, iterable: Any) -> Any:
     """Return `reversed(...)`; Python's own where Python can run through it."""
     items = iterable_of(trace, iterable)
     if items is None or not items.must_roll:

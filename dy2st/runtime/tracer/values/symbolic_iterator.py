@@ -18,6 +18,7 @@ from dy2st.ir.location import error_here
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.trace import ValueTrace
 
 BUILT_IN = ("builtins", "itertools")
 ENDLESS = sys.maxsize
@@ -36,9 +37,9 @@ class TracedIterator:
     `ended` is called where a loop comes to the end of it.
     """
 
-    def __init__(self, trace: Any, source: Callable[[], Any], ended: Callable[[], None] | None = None):
+    def __init__(self, trace: ValueTrace, source: Callable[[], Any], ended: Callable[[], None] | None = None):
         self.trace, self.source, self.ended, self.loops = trace, source, ended, 0
-        trace.made_objects[id(self)] = self
+        trace.made.objects[id(self)] = self
         self.move(0)
 
     @property
@@ -101,7 +102,7 @@ class TracedIterator:
         return self.item(position)
 
 
-def next_item(trace: Any, x: TracedIterator, *default: Any) -> Any:
+def next_item(trace: ValueTrace, x: TracedIterator, *default: Any) -> Any:
     """Return `next(x, *default)`, also where only the run will tell whether there is one more."""
     position = x.position
     reaches = x.reaches(position + 1)
@@ -148,7 +149,7 @@ class Pulled:
 class PulledIterator(TracedIterator):
     """An iterator from outside, in a trace: items are pulled as they are asked for."""
 
-    def __init__(self, trace: Any, pulled: Pulled):
+    def __init__(self, trace: ValueTrace, pulled: Pulled):
         super().__init__(trace, list)
         self.pulled = pulled
 
@@ -167,23 +168,23 @@ def is_own(x: Any) -> bool:
     return isinstance(x, Iterator) and type(x).__module__ in BUILT_IN
 
 
-def made_here(trace: Any, x: Any) -> Any:
+def made_here(trace: ValueTrace, x: Any) -> Any:
     """Note in which block an iterator was made; return what was given."""
     if is_own(x):
-        trace.iterators[id(x)] = x, trace.builder.block
+        trace.made.iterators[id(x)] = x, trace.builder.block
     return x
 
 
-def check_moved(trace: Any, x: Any) -> None:
+def check_moved(trace: ValueTrace, x: Any) -> None:
     """Raise NeedsPythonValue where an iterator is moved in a block that may run more than once, or not at all."""
     if not is_own(x):
         return
-    _, block = trace.iterators.get(id(x), (x, trace.root.block))
+    _, block = trace.made.iterators.get(id(x), (x, trace.root.block))
     if block is not trace.builder.block:
         raise needs_value("an iterator is moved in a branch or loop of which only the run will tell how often it runs")
 
 
-def spoil(trace: Any, x: Any) -> None:
+def spoil(trace: ValueTrace, x: Any) -> None:
     """Note that only the run will tell how far an iterator has come."""
     if is_own(x):
-        trace.iterators[id(x)] = x, None
+        trace.made.iterators[id(x)] = x, None

@@ -11,10 +11,11 @@ from dy2st.formatting import Part
 from dy2st.ir.program import Value
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import Variant
 
 
-def text_part(trace: Any, x: Any, conversion: str = "s", spec: str = "") -> tuple[Part, list[Value]]:
+def text_part(trace: ValueTrace, x: Any, conversion: str = "s", spec: str = "") -> tuple[Part, list[Value]]:
     """Return the part of a template that stands for the text of `x`, and its operands."""
     if isinstance(x, Variant):
         tags = range(1, len(x.alternatives))
@@ -41,7 +42,7 @@ def written(content: Any, conversion: str, spec: str) -> str:
     return format(shown, spec) if spec or (not isinstance(shown, str) and conversion != "s") else str(shown)
 
 
-def _container_parts(trace: Any, x: Any) -> tuple[tuple[Part, ...], list[Value]]:
+def _container_parts(trace: ValueTrace, x: Any) -> tuple[tuple[Part, ...], list[Value]]:
     """Return the text of a list, tuple or dict that holds symbolic values, as Python's `repr` writes it."""
     if hasattr(x, "_fields"):
         raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
@@ -59,7 +60,7 @@ def _container_parts(trace: Any, x: Any) -> tuple[tuple[Part, ...], list[Value]]
     return tuple(template), operands
 
 
-def _error_part(trace: Any, error: BaseException, conversion: str, spec: str) -> tuple[Part, list[Value]]:
+def _error_part(trace: ValueTrace, error: BaseException, conversion: str, spec: str) -> tuple[Part, list[Value]]:
     """Return the text of an exception whose arguments are symbolic: its `str`, or its `repr`."""
     shown = type(error).__repr__ if conversion == "r" else type(error).__str__
     if shown not in (BaseException.__repr__, BaseException.__str__, KeyError.__str__):
@@ -73,7 +74,7 @@ def _error_part(trace: Any, error: BaseException, conversion: str, spec: str) ->
     return ("parts", parts, "s", spec), operands
 
 
-def has_symbols(trace: Any, x: Any) -> bool:
+def has_symbols(trace: ValueTrace, x: Any) -> bool:
     """Say whether a container holds, at some depth, what only the run will tell."""
     items = x.values() if isinstance(x, dict) else x
     return any(
@@ -110,7 +111,7 @@ class Text:
         raise AttributeError(name)
 
 
-def fstring(trace: Any, *parts: Any) -> Any:
+def fstring(trace: ValueTrace, *parts: Any) -> Any:
     """Return an f-string: text, or `Text` where a value is symbolic."""
     template: list[Part] = []
     operands: list[Value] = []

@@ -35,7 +35,8 @@ class Variant:
     def value(self) -> Value:
         """The value as it stands in the trace: the tensor that it is may have been written in place."""
         trace = current().trace
-        trace.before_read(self._of)
+        if id(self._of) in trace.loans.parts:
+            trace.loans.read(self._of)
         found = trace.log.get(("data", id(self._of)))
         return self._value if found is MISSING else found._value
 
