@@ -18,8 +18,8 @@ from dy2st.jit.dispatch.eager_replay import Failed, leave_as_eager
 from dy2st.jit.dispatch.explain import Explanation, rebuild_values
 from dy2st.jit.dispatch.fallback_warning import FallbackWarning as FallbackWarning
 from dy2st.jit.dispatch.first_calls import verified
-from dy2st.jit.dispatch.inline_cache import UNSEEN, Recogniser, recogniser
-from dy2st.jit.dispatch.inline_cache_run import kind_of_call, modes_of, note_like
+from dy2st.jit.dispatch.inline_cache import Recogniser, recogniser
+from dy2st.jit.dispatch.inline_cache_run import UNSEEN, kind_of_call, modes_of, note_like
 from dy2st.jit.dispatch.profiler_names import named_after, named_call
 from dy2st.jit.dispatch.program_cache import ProgramCache
 from dy2st.jit.dispatch.program_of_call import ProgramOfCall

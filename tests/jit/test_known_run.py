@@ -73,6 +73,36 @@ def test_tensors_of_a_users_class_and_numpy_arrays_are_taken() -> None:
             assert (type(found), found.tolist()) == (paddle.Tensor, [3.0])
 
 
+def test_objects_that_a_call_gives_twice_are_the_same_in_the_next_one() -> None:
+    def added(a: Any, b: Any, both: list[Any]) -> Any:
+        return a * 2 + b if both[0] is a else a * 2 - b
+
+    x, y = T([1.0]), T([5.0])
+    made = static(added, x, x, [x])
+    assert takes(made) == [True]
+    assert made(y, y, [y]).tolist() == [15.0]
+    assert made.concrete_program.calls == 4
+    assert [made(*args).tolist() for args in ((x, y, [x]), (y, x, [x]), (x, x, [y]))] == [[7.0], [9.0], [1.0]]
+    assert made(y, y, [y]).tolist() == [15.0]
+
+
+def test_a_list_that_a_call_gives_twice_is_one_list() -> None:
+    def grown(some: list[Any], others: list[Any], x: Any) -> Any:
+        some.append(x)
+        return others[-1] + len(others)
+
+    def same(n: int) -> tuple[list[Any], ...]:
+        items = [T([float(n)])]
+        return items, items
+
+    made = static(grown, *same(1), T([2.0]), calls=1)
+    for n in (1, 2, 3, 4):
+        some, others = same(n)
+        assert made(some, others, T([2.0])).tolist() == [4.0]
+        assert len(others) == 2
+    assert made([T([1.0])], [T([7.0])], T([2.0])).tolist() == [8.0]
+
+
 def test_a_tensor_that_needs_a_gradient_gets_it() -> None:
     made = static(branched, T([1.0]))
     for _ in range(4):

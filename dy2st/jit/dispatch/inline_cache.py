@@ -45,38 +45,27 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.ir.types import TensorType
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.dispatch.eager_replay import note_unwritten
-from dy2st.jit.dispatch.inline_cache_epilogue import NAMES, finishing, plain_writes, tensors_among
+from dy2st.jit.dispatch.inline_cache_epilogue import finishing, plain_writes, tensors_among
 from dy2st.jit.dispatch.inline_cache_run import (
     MOST_COMPARED,
-    UNSEEN,
-    Inputs,
     Ready,
     ReadyToWrite,
     guarded,
     inside,
     one_is_another,
     running,
-    unknown,
-    unseen,
     wrapping,
 )
-from dy2st.jit.guards.behavior_guards import OwnName
-from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, Flattened, bound_places, meet, shares_memory
-from dy2st.jit.guards.guards import GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
-from dy2st.jit.guards.watched_guards import Watch
-from dy2st.jit.guards.watched_guards import unknown as unwatched
+from dy2st.jit.dispatch.inline_cache_state import NoWords, StateLines
+from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, Flattened, bound_places, meet
 from dy2st.nn.layer import Layer
 from dy2st.runtime.aot_cache.bytecode_cache import compiled
-from dy2st.runtime.backends.donation import Handed
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.tiering import Automatic
 from dy2st.runtime.tracer.input_spec import InputSpec
-from dy2st.runtime.tracer.values.sentinels import MISSING
 
 Recogniser = Callable[..., Any]
 """Takes the arguments of a call, or its arguments and keywords where it has keywords, and returns what it gives;
@@ -86,10 +75,6 @@ Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 40_000
 """A Program that reads more than this takes the slow way."""
-
-
-class NoWords(Exception):
-    """Something that generated code cannot recognise."""
 
 
 def recogniser(
@@ -106,24 +91,15 @@ def recogniser(
         return None
 
 
-class _Writer:
-    """Writes the source of one recogniser; constants are closed over by name."""
+class _Writer(StateLines):
+    """Writes the source of one recogniser."""
 
     def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec], failed: Failed):
-        self.made, self.program, self.specs = made, program, specs
-        self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "unseen": unseen,
-                                      "note_unwritten": note_unwritten, "program": program, "same": same,
-                                      "shares_memory": shares_memory, "Handed": Handed, "known": unknown,
-                                      "written": None, "watched": unwatched, "failed": failed}  # fmt: skip
-        self.lines: list[str] = []
-        self.inputs = Inputs()
+        super().__init__(program, len(made.leaves), failed)
+        self.made, self.specs = made, specs
         self.leaves: list[str] = []
         self.containers: list[str] = []
         self.seen: dict[int, str] = {}
-        self.dicts: dict[str, str] = {}
-        """The variables that hold the attributes of layers."""
-        self.layers: dict[int, str] = {}
-        """The names of layers, each of which has one."""
         self.open = {made.names[i] for i in made.numbers}
 
     def function(self, places: Iterator[tuple[str, str | None, Any]], given: list[str], named: bool) -> Recogniser:
@@ -213,26 +189,6 @@ class _Writer:
         ends = self.leaves, self.containers, self.constant, self.leaves + state, results
         return [*made, *finishing(self.program, *ends)]
 
-    # ---- writing ---------------------------------------------------------------------------------------------------
-    def constant(self, x: Any) -> str:
-        if isinstance(x, Layer) and id(x) in self.layers:
-            return self.layers[id(x)]
-        name = f"c{len(self.names)}"
-        self.names[name] = x
-        if isinstance(x, Layer):
-            self.layers[id(x)] = name
-        return name
-
-    def variable(self, text: str) -> str:
-        if text.isidentifier():
-            return text
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        return name
-
-    def refuse(self, test: str, lines: list[str] | None = None) -> None:
-        (self.lines if lines is None else lines).append(f"if {test}: return UNSEEN")
-
     # ---- arguments -------------------------------------------------------------------------------------------------
     def argument(self, name: str, text: str, x: Any) -> None:
         kind = type(x)
@@ -275,9 +231,10 @@ class _Writer:
 
     def branch(self, name: str, text: str, x: Any, kind: type) -> None:
         v = self.variable(text)
+        if not isinstance(x, tuple) and self.is_again(x, v):
+            return
         self.refuse(f"type({v}) is not {self.constant(kind)} or len({v}) != {len(x)}")
         if not isinstance(x, tuple):
-            self.once(x, v)
             self.containers.append(v)
         if isinstance(x, dict):
             if not all(isinstance(k, (str, int)) for k in x):
@@ -291,23 +248,26 @@ class _Writer:
 
     def object(self, name: str, text: str, x: Any, kind: type) -> None:
         v = self.variable(text)
+        if self.is_again(x, v):
+            return
         self.refuse(f"type({v}) is not {self.constant(kind)}")
-        self.once(x, v)
         self.containers.append(v)
         d = self.variable(f"{v}.__dict__")
         self.refuse(f"tuple({d}) != {self.constant(tuple(vars(x)))}")
         for k, item in vars(x).items():
             self.argument(f"{name}_{k}", f"{d}[{k!r}]", item)
 
-    def once(self, x: Any, v: str) -> None:
-        """Note an object that a call may not give twice."""
-        if id(x) in self.seen:
-            raise NoWords
-        self.seen[id(x)] = v
+    def is_again(self, x: Any, v: str) -> bool:
+        """Return whether a call has given an object before: then the next one has to, too."""
+        first = self.seen.setdefault(id(x), v)
+        if first != v:
+            self.refuse(f"{v} is not {first}")
+        return first != v
 
     def tensor(self, name: str, text: str, x: Tensor, kind: type) -> None:
         v = self.variable(text)
-        self.once(x, v)
+        if self.is_again(x, v):
+            return
         self.refuse(f"type({v}) is not {self.constant(kind)}", self.inputs.looks)
         shape = self.program.traced.program.block.arguments[len(self.leaves)].type.shape  # type: ignore[union-attr]
         self.checked(v, x, {i: e for i, e in enumerate(shape) if isinstance(e, int)})
@@ -316,103 +276,3 @@ class _Writer:
         if len(self.leaves) in self.program.traced.unhooked:
             self.refuse(f"{v}._hooks")
         self.leaves.append(v)
-
-    def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> None:
-        """Let the tensor in `v` be an input that is looked at: whether it is of the kind of `x`."""
-        array, inputs = x._payload, self.inputs
-        p = inputs.tensor(v, type(x), x.stop_gradient)
-        self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}", inputs.looks)
-        inputs.looks.append(f"{p} = {v}._payload")
-        tests = [
-            f"type({p}) is not {self.constant(type(array))}",
-            f"{p}.dtype is not {self.constant(array.dtype)}",
-            f"{p}.ndim != {array.ndim}",
-            *(f"{p}.shape[{i}] != {e}" for i, e in extents.items()),
-        ]
-        self.refuse(" or ".join(tests), inputs.array_looks)
-
-    # ---- state -----------------------------------------------------------------------------------------------------
-    def state(self) -> list[str]:
-        """Check the guards; return the expressions of the state."""
-        watch = Watch()
-        others = [guard for guard in self.program.traced.guards if not watch.takes(guard)]
-        if watch.guards:
-            self.lines.append(f"if not watched(): watched = {self.constant(watch.again)}()")
-        for guard in [*others, *watch.beside()]:
-            self.guard(guard)
-        arguments = self.program.traced.program.block.arguments[len(self.made.leaves) :]
-        found: list[str] = []
-        for (slot, t), argument in zip(self.program.traced.state, arguments, strict=True):
-            if isinstance(slot, str):
-                found.append(f"random_{slot}")
-                self.inputs.plain(found[-1])
-                continue
-            v = self.variable(self.place(slot))
-            found.append(v)
-            if t is None:
-                self.inputs.plain(v)
-                continue
-            self.refuse(f"not isinstance({v}, Tensor)", self.inputs.looks)
-            if len(self.made.leaves) + len(found) - 1 in self.program.traced.unhooked:
-                self.refuse(f"{v}._hooks")
-            kind = argument.type
-            fixed = isinstance(kind, TensorType) and all(isinstance(e, int) for e in kind.shape)
-            self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {})  # type: ignore[union-attr]
-        return found
-
-    def place(self, slot: StateSlot) -> str:
-        """Return the expression of what stands at a slot now."""
-        owner = self.constant(slot.owner)
-        if type(slot) is GlobalSlot:
-            return f"{owner}.get({slot.name!r})"
-        if type(slot) is ItemSlot:
-            return f"{owner}[{self.constant(slot.name)}]"
-        if type(slot) is not StateSlot:
-            return f"{self.constant(slot)}.fetch()"
-        return owner if slot.name is None else self.attribute(slot.owner, owner, slot.name)
-
-    def attribute(self, x: Any, owner: str, name: str) -> str:
-        if isinstance(x, Layer):
-            if name == "training" and type(x).training is Layer.training:
-                return f"{self.attributes(owner)}['_training']"
-            for registry in ("_parameters", "_sub_layers", "_buffers"):
-                if name in x.__dict__[registry]:
-                    return f"{self.attributes(owner)}[{registry!r}].get({name!r}, MISSING)"
-        if not name.isidentifier() or name.startswith("__"):
-            raise NoWords
-        return f"{owner}.{name}"
-
-    def attributes(self, owner: str) -> str:
-        """Return the attributes of a layer, a dict: its class has a `__getattr__`, which makes access by name slow."""
-        if owner not in self.dicts:
-            self.dicts[owner] = self.variable(f"{owner}.__dict__")
-        return self.dicts[owner]
-
-    def guard(self, guard: Any) -> None:
-        if type(guard) is LayerGuard:
-            self.layer(guard)
-            return
-        if type(guard) is Guard:
-            now = self.attribute(guard.owner, self.constant(guard.owner), guard.name)
-        elif type(guard) is SameGuard:
-            self.refuse(f"{self.place(guard.slot)} is not {self.place(guard.first)}")
-            return
-        elif type(guard) is OwnName:
-            now = self.attributes(self.constant(guard.owner))
-            self.refuse(f"{now}.get({guard.name!r}, MISSING) is not {self.constant(guard.value)}")
-            return
-        else:
-            self.refuse(f"not {self.constant(guard.holds)}()")
-            return
-        value = self.constant(guard.value)
-        self.refuse(f"{now} is not {value} and not same({now}, {value})")
-
-    def layer(self, guard: LayerGuard) -> None:
-        found = self.attributes(self.constant(guard.owner))
-        registries = ("_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
-        for registry, content in zip(registries, guard.content, strict=False):
-            now = f"{found}[{registry!r}]"
-            self.refuse(f"{now} != {self.constant(content)}" if content else now)
-        for registry, content in zip(("_parameters", "_buffers"), guard.content[len(registries) :], strict=True):
-            now = f"{found}[{registry!r}]"
-            self.refuse(f"tuple({now}) != {self.constant(content)}" if content else now)
