@@ -23,6 +23,7 @@ from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tape.node import call
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.tracer.control_flow.assert_raise import made_again
 from dy2st.runtime.tracer.values.abstract import Const
 
 MUCH_STATE = 300
@@ -195,9 +196,9 @@ class ConcreteProgram:
             found = traced.raised[label]
             if found.is_of_run and error.__context__ is None:  # a derivative raised it, which knows its kind alone
                 error = self._raised_again(error, inputs, xp)
-            thrown = found.of_run(error, operands, _wrapped).with_traceback(error.__traceback__)
-            left = [_wrapped(v) for v in operands[len(found.operands) :]]
-            write_back(found.writes, left, leaves, containers, shared)
+            values = iter([_wrapped(v) for v in operands])
+            thrown = found.of_run(error, restore(values, found.template, shared)).with_traceback(error.__traceback__)
+            write_back(found.writes, list(values), leaves, containers, shared)
             _act(found.actions)
         if thrown is not None:
             raise thrown
@@ -213,7 +214,7 @@ class ConcreteProgram:
                 write_back(traced.writes, left, leaves, containers, shared)
         _act(traced.actions)
         if traced.failed is not None:
-            raise traced.failed.made([getattr(v, "_payload", v) for v in results[: traced.outputs]], _wrapped)
+            raise made_again(traced.failed, output)
         return output
 
     def _kept(self, inputs: list[Any]) -> list[Any]:

@@ -123,7 +123,7 @@ class _Saver:
             name = self.static._function.__qualname__
             raise TraceError(f"`{name}` cannot be saved because it cannot become a Program: {error}") from error
         if found.traced.failed is not None:
-            error = found.traced.failed.error
+            error = found.traced.failed
             raise TraceError(f"`{self.static._function.__qualname__}` cannot be saved: it always raises {error!r}")
         return found, made, kind
 

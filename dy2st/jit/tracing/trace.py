@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dy2st.errors import Dy2stError, InvalidProgram, StructureError
@@ -29,7 +30,7 @@ from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.control_flow import conditional
-from dy2st.runtime.tracer.control_flow.assert_raise import Raised, emit_raise
+from dy2st.runtime.tracer.control_flow.assert_raise import Raised, emit_raise, raised_parts
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
 from dy2st.runtime.tracer.control_flow.try_except import functions_inside
 from dy2st.runtime.tracer.converted_code_api import HELPER
@@ -68,8 +69,8 @@ class Traced:
     """The arguments, by number, that the Program takes to have no gradient before the call."""
     unhooked: tuple[int, ...] = ()
     """The arguments and tensors of the state, by number, that must have no hooks."""
-    failed: Raised | None = None
-    """What the function raised on every path, after effects or writes of every call; the output has its values."""
+    failed: BaseException | None = None
+    """What the function raised on every path, after effects or writes of every call; the output has its parts."""
     actions: Sequence[Callable[[], None]] = ()
     """What each call does at its end."""
     views: tuple[ResultView, ...] = ()
@@ -164,19 +165,30 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         """Record that `error` is raised where the Program comes to this point."""
         emit_raise(self, error)
 
+    def keep_raised(self, error: BaseException) -> tuple[int, list[Value]]:
+        """Keep an exception that the Program raises; return its label, and what its `raise` hands over."""
+        self.leaving()
+        attempt, sharing = self.attempts[-1] if self.attempts else None, Sharing(self)
+        way = partial(output_template, self, sharing=sharing) if attempt is None else partial(attempt.template, None)
+        parts, template = raised_parts(self, error, way)
+        raised = Raised(error, template, encode(self, parts, template))
+        self.raised.append(raised)
+        label = len(self.raised) - 1
+        if attempt is not None:
+            return label, [*raised.operands, *attempt.hand_over(label, raised)]
+        more = [] if functions_inside(self) else self._write_back(raised, sharing)
+        raised.template = sharing.finished(template)
+        return label, [*raised.operands, *more]
+
     def has_written(self) -> bool:
         """Say whether a run that raises here would leave something written."""
         return not functions_inside(self) and (any(self.log.overlays) or self.rebound.is_rebound())
 
-    def write_back(self, raised: Raised) -> list[Value]:
+    def _write_back(self, raised: Raised, sharing: Sharing) -> list[Value]:
         """Note what has been written where an exception is raised; return the values of it."""
-        if functions_inside(self):
-            return []
-        self.leaving()
         with self.log.fork({}):
             self.rebound.write()
             keys = dict.fromkeys(key for overlay in self.log.overlays for key in overlay)
-            sharing = Sharing(self)
             sharing.tensors = None
             writes, values = self.written({key: self.log.get(key) for key in keys}, sharing)
             raised.writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
@@ -246,15 +258,15 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         """Close the Program over what the function returned (or raised) and what was written."""
         if self.refused is not None:
             raise self.refused
-        sharing = None if self.by_value else Sharing(self)
+        sharing = None if self.by_value and error is None else Sharing(self)
         output = self._settled(output)
         output = leaving(self, output) if sharing is None else output
         self._check_stand_ins()
         self.refuse_passing(self.slots)
         self.rebound.write()
-        template = output_template(self, output, sharing)
-        thrown = None if error is None else Raised.of(self, error)
-        results = encode(self, output, template) if thrown is None else thrown[1]
+        way = partial(output_template, self, sharing=sharing)
+        output, template = (output, way(output)) if error is None else raised_parts(self, error, way)
+        results = encode(self, output, template)
         count = len(results)
         if sharing is not None:
             sharing.tensors = None
@@ -288,7 +300,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             self.raised,
             tuple(sorted(self.grad_free)),
             self._unhooked(len(inputs)),
-            None if thrown is None else thrown[0],
+            error,
             self.actions(),
             views,
             self._met_outside(),

@@ -403,14 +403,9 @@ class Tracer(Contents, Recorder):
         """Say whether a run that raises here would leave something written that has to be noted; not by hand."""
         return False
 
-    def keep_raised(self, raised: Raised) -> int:
-        """Keep an exception that the Program raises; return its label."""
-        self.raised.append(raised)
-        return len(self.raised) - 1
-
-    def write_back(self, raised: Raised) -> list[Value]:
-        """Note what has been written where an exception is raised; return the values of it."""
-        return []
+    def keep_raised(self, error: BaseException) -> tuple[int, list[Value]]:
+        """Keep an exception that the Program raises; return its label and what its `raise` hands over; not by hand."""
+        raise error
 
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function whose control flow is recorded; the plain recorder runs it as it is."""

@@ -8,23 +8,20 @@ built-in exceptions with a text; what else belongs to the exception (its class, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.formatting import render
 from dy2st.ir.location import error_at
 from dy2st.ir.program import Value
-from dy2st.ir.types import ScalarType
 from dy2st.ops.control.control_flow import RAISABLE
 from dy2st.records import field, record
-from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.control_flow.catchable_errors import RunError
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, predicate
 from dy2st.runtime.tracer.control_flow.internal_errors import place_of
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import Unset, types_of
-from dy2st.runtime.tracer.values.flatten import alternative
+from dy2st.runtime.tracer.values.abstract import Const, Items, Template, Unset, holds_objects, types_of
+from dy2st.runtime.tracer.values.flatten import alternative, decode
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text, text_part
 from dy2st.runtime.tracer.values.unbound import Undefined
@@ -98,36 +95,23 @@ class Raised:
     """An exception that a Program raises, as the user's code made it."""
 
     error: BaseException
-    parts: list[Any]
-    """For each argument of the exception: a constant, a `Filled` text, or a `Given` value."""
+    template: Template
+    """The template of its `parts`."""
     operands: list[Value]
     writes: list[Any] = field(default_factory=list[Any])
     """What had been written, as (key, owner, template); its values are the last operands of the `raise`."""
     actions: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """What the call had come to do at its end."""
 
-    @classmethod
-    def of(cls, trace: Trace, error: BaseException) -> tuple[Raised, list[Value]]:
-        """Take an exception apart; return it and the values in it."""
-        found = Parts()
-        for x in error.args:
-            found.add(trace, x)
-        return cls(error, found.parts, found.operands), found.operands
-
-    def made(self, operands: Sequence[Any], wrap: Callable[[Any], Any]) -> BaseException:
-        """Return the exception with the values of a run; `wrap` makes tensors of arrays."""
-        rest = iter(operands)
-        return self._with(part.made(rest, wrap) if isinstance(part, (Filled, Given)) else part for part in self.parts)
-
     @property
     def is_of_run(self) -> bool:
         """Whether an operation raises it by itself, so that its text is not known before."""
-        return any(isinstance(part, RunError) for part in self.parts)
+        return any(isinstance(x, RunError) for x in self.error.args)
 
-    def of_run(self, error: BaseException, operands: Sequence[Any], wrap: Callable[[Any], Any]) -> BaseException:
+    def of_run(self, error: BaseException, parts: Any) -> BaseException:
         """Return the exception of a run in which the Program raised `error`."""
         if not self.is_of_run:
-            return self.made(operands, wrap)
+            return made_again(self.error, parts)
         first = error
         while hasattr(first, "raised") and first.__context__ is not None:
             first = first.__context__
@@ -135,69 +119,40 @@ class Raised:
 
     def seen(self, trace: Trace, values: Iterator[Value]) -> BaseException:
         """Return the exception as a handler sees it; takes from `values` what it needs."""
-        if not any(isinstance(part, (Filled, Given)) for part in self.parts):
+        if not _varies(self.template):
             return self.error
-        return self._with(
-            part.seen(trace, values) if isinstance(part, (Filled, Given)) else part for part in self.parts
-        )
-
-    def _with(self, parts: Iterable[Any]) -> BaseException:
-        args = tuple(parts)
-        kind = type(self.error)
-        again = kind.__new__(kind, *args)
-        again.args = args
-        again.__dict__.update(self.error.__dict__)
-        again.__cause__, again.__suppress_context__ = self.error.__cause__, self.error.__suppress_context__
-        return again.with_traceback(self.error.__traceback__)
+        return made_again(self.error, decode(trace, values, self.template))
 
 
-@record(frozen=True)
-class Filled:
-    """A text with values of the run in it."""
+def raised_parts(trace: Trace, error: BaseException, template: Callable[[Any], Template]) -> tuple[Any, Template]:
+    """Return arguments, names and values of attributes, and the parts of the cause of an exception; their template.
 
-    template: tuple[Any, ...]
-    count: int
-
-    def made(self, operands: Any, wrap: Callable[[Any], Any]) -> str:
-        """Return the text."""
-        return "".join(render(self.template, tuple(next(operands) for _ in range(self.count))))
-
-    def seen(self, trace: Trace, values: Iterator[Value]) -> Text:
-        """Return the text as it stands in a trace."""
-        return Text(self.template, [next(values) for _ in range(self.count)])
+    A cause from outside is that object.
+    """
+    found, cause = trace.attributes_of(error), error.__cause__
+    parts: list[Any] = [error.args, tuple(found), tuple(found.values())]
+    templates = list(map(template, parts))
+    inside: tuple[Any, Template] = None, Const(None)
+    if cause is not None and not trace.is_from_outside(cause):
+        inside = raised_parts(trace, cause, template)
+    return (*parts, inside[0]), Items(tuple, (*templates, inside[1]))
 
 
-@record(frozen=True)
-class Given:
-    """A tensor or a number of the run."""
-
-    def made(self, operands: Any, wrap: Callable[[Any], Any]) -> Any:
-        """Return the value."""
-        return wrap(next(operands))
-
-    def seen(self, trace: Trace, values: Iterator[Value]) -> Any:
-        """Return the value as it stands in a trace."""
-        value = next(values)
-        return Scalar(value) if isinstance(value.type, ScalarType) else trace.wrap(value)
+def _varies(t: Template) -> bool:
+    return bool(types_of(t)) or holds_objects(t)
 
 
-@record
-class Parts:
-    """The arguments of an exception, taken apart."""
-
-    parts: list[Any] = field(default_factory=list[Any])
-    operands: list[Any] = field(default_factory=list[Any])
-
-    def add(self, trace: Trace, x: Any) -> None:
-        """Take one argument apart."""
-        if isinstance(x, Text):
-            self.parts.append(Filled(x.template, len(x.operands)))
-            self.operands += x.operands
-        elif isinstance(x, (Tensor, Scalar)):
-            self.parts.append(Given())
-            self.operands.append(trace.value_of(x) if isinstance(x, Tensor) else x.value)
-        else:
-            self.parts.append(trace.content(x))
+def made_again(error: BaseException, parts: Any) -> BaseException:
+    """Return an exception like another, made of other parts."""
+    args, names, values, cause = parts
+    kind = type(error)
+    again = kind.__new__(kind, *args)
+    again.args = args
+    again.__dict__.update(zip(names, values, strict=True))
+    again.__cause__, again.__suppress_context__ = error.__cause__, error.__suppress_context__
+    if cause is not None and error.__cause__ is not None:
+        again.__cause__ = made_again(error.__cause__, cause)
+    return again.with_traceback(error.__traceback__)
 
 
 def emit_raise(trace: Trace, error: BaseException) -> None:
@@ -214,21 +169,16 @@ def emit_raise(trace: Trace, error: BaseException) -> None:
         )
     builder = trace.builder
     before, builder.location = builder.location, place or builder.location
-    found, operands = Raised.of(trace, error)
-    label = None
     plain = len(error.args) < 2 and error.__cause__ is None and not error.__suppress_context__
-    whole = base is kind and plain and all(isinstance(p, (str, Filled)) for p in found.parts)
-    if not whole or trace.attempts or trace.has_written():
-        label = trace.keep_raised(found)
-        more = trace.attempts[-1].hand_over(label, found) if trace.attempts else trace.write_back(found)
-        operands = [*operands, *more]
+    whole = base is kind and plain and not vars(error) and all(isinstance(x, (str, Text)) for x in error.args)
+    label, operands = None, list[Value]()
+    template: Any = None
+    if whole and error.args:
+        template, operands = text_of(trace, error.args[0])
     if not whole:
-        template: Any = (_summary(error),)
-    elif not error.args:
-        template = None
-    else:
-        part = found.parts[0]
-        template = part.template if isinstance(part, Filled) else (part,)
+        template = (_summary(error),)
+    if not whole or trace.attempts or trace.has_written():
+        label, operands = trace.keep_raised(error)
     trace.emit("raise", operands, {"kind": base.__name__, "template": template, "label": label})
     error.__traceback__ = None
     builder.location = before
@@ -236,9 +186,8 @@ def emit_raise(trace: Trace, error: BaseException) -> None:
 
 def _summary(error: BaseException) -> str:
     """Return the text of an exception as far as it is known before the run."""
-    if any(isinstance(x, (Text, Tensor, Scalar, RunError)) for x in error.args):
-        return type(error).__name__
-    return str(error)
+    known = all(x is None or isinstance(x, (str, int, float)) for x in error.args)
+    return str(error) if known else type(error).__name__
 
 
 def _takes_text(kind: type[BaseException]) -> bool:

@@ -47,7 +47,7 @@ class Variant:
         return self._alternatives if found is MISSING else (self._alternatives[0], *found._alternatives[1:])
 
     def __repr__(self) -> str:
-        return f"Variant({self.value.type})"
+        return f"Variant({self._value.type})"
 
     def __hash__(self) -> int:
         return id(self)

@@ -36,13 +36,22 @@ def is_in_registers(operation: Operation) -> bool:
     if name == "item":
         return math.prod(known_extents(tensor_type(operation.operands[0]))) == 1
     if name in REDUCTIONS:
-        return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0
+        return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0 and _fits(operation)
     if name == "matmul":
         return _is_known(operation) and not tensor_type(operation.operands[0]).dtype.is_bool
     if not operation.op.elementwise:
         return False
     shapes = {v.type.shape for v in values if isinstance(v.type, TensorType)}
     return len(shapes) == 1 and not any(isinstance(v.type, ScalarType) for v in values) and computes(operation)
+
+
+def _fits(operation: Operation) -> bool:
+    """Say whether what a `sum_to` sums up to can be repeated to its operand; behind what raised it may not be."""
+    if operation.op.name != "sum_to":
+        return True
+    shape, kept = (known_extents(tensor_type(v)) for v in (operation.operands[0], operation.results[0]))
+    lead = len(shape) - len(kept)
+    return lead >= 0 and all(k in (1, e) for e, k in zip(shape[lead:], kept, strict=True))
 
 
 def _is_known(operation: Operation) -> bool:
