@@ -63,6 +63,10 @@ class Op(OpDef):
         _refuse_incomplete(cls)
         register(cls())
 
+    def linear_operands(self, count: int) -> Sequence[int]:
+        """Return in which of so many operands the op is linear, in each alone or in all together."""
+        return range(count) if self.variadic else (*self.linear_in, *self.linear_together)
+
     def eval(self, xp: Any, *operands: Any, **attributes: Any) -> Any:
         """Compute the result (a tuple where there are several) from arrays, numbers and lists."""
         raise TypeError(f"{self.name} has no meaning on arrays")

@@ -106,7 +106,7 @@ class Histories:
                     return True
             elif v.operation is not None and isinstance(v.operation.op, Op):
                 op, operands = v.operation.op, v.operation.operands
-                flowing = [x for i in (*op.linear_in, *op.linear_together) if not self._is_idle(x := operands[i])]
+                flowing = [x for i in op.linear_operands(len(operands)) if not self._is_idle(x := operands[i])]
                 pending += [(x, certainly or len(flowing) > 1) for x in flowing]
         return False
 

@@ -148,8 +148,8 @@ class RecordedGradients:
                 continue
             found.add(value)
             if value.operation is not None and isinstance(value.operation.op, Op):
-                op = value.operation.op
-                pending += [value.operation.operands[i] for i in (*op.linear_in, *op.linear_together)]
+                operands = value.operation.operands
+                pending += [operands[i] for i in value.operation.op.linear_operands(len(operands))]
         return found
 
     def leaves(self) -> list[Tensor]:
