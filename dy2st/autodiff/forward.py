@@ -1,200 +1,229 @@
-"""Forward mode: push tangents through the operations of a block, first to last.
+"""Forward mode: push tangents, or more coefficients of Taylor series, through the operations of a block, first to last.
 
-Control flow is rebuilt with the tangents beside the primals, so it needs no tape; sub-blocks are pushed in turn.
+What depends on t is x0 + x1 t + x2 t**2 + ...; the primal values are the first coefficients, the others stand beside
+them, also in branches and loops, which are rebuilt with them in turn, so that no tape is needed. Tangents are the
+coefficients of order 1; coefficient k of f(x + v t) is the k-th derivative of f along v, divided by k!.
+
+What an op does to coefficients says `series.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from dy2st.autodiff.activity import active_carried, active_results
 from dy2st.autodiff.cotangents import conform
 from dy2st.autodiff.refusal import no_rule
+from dy2st.autodiff.series import Coefficients, Known, op_series
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import is_differentiable, tangent_type
-from dy2st.ops.core.base import Op
 from dy2st.passes.remove_prints import silence
 
-Tangents = dict[Value, Value]
+Given = tuple[tuple[int, tuple[int, ...]], ...]
+"""Which arguments (or results) have coefficients, and of which orders."""
 Mapping = dict[Value, Value]
 
 
-def push_forward(
-    b: Builder, block: Block, mapping: Mapping | None, tangents: Tangents, stop: int | None = None
-) -> None:
-    """Emit the tangents of the values of `block`; they enter `tangents`.
+class Pusher:
+    """Emits into `b` what coefficients up to `order` become.
 
     With a `mapping` (old value -> new value, the arguments already in it) the operations are copied into `b`; without
-    one, `b` appends to `block` itself and the primal values are there already.
+    one, `b` appends to the block itself, and the primal values are there already.
     """
-    for operation in block.operations[: len(block.operations) if stop is None else stop]:
-        given = [tangents.get(v) for v in operation.operands]
-        if any(t is not None for t in given) and any(active_results(operation, set(tangents))):
-            _push(b, operation, mapping, tangents, given)
-        elif mapping is not None:
-            _copy(b, operation, mapping)
+
+    def __init__(self, b: Builder, order: int, mapping: Mapping | None):
+        self.b, self.order, self.mapping = b, order, mapping
+        self.series: dict[Value, Coefficients] = {}
+
+    def run(self, block: Block) -> None:
+        """Push through a block; the coefficients of its values enter `series`."""
+        for operation in block.operations:
+            active = {v for v in operation.operands if v in self.series}
+            if active and any(active_results(operation, active)):
+                self._push(operation)
+            elif self.mapping is not None:
+                self._copy(operation)
+
+    def coefficients(self, value: Value) -> Coefficients:
+        """Return coefficients 1 to `order` of a value of the block."""
+        return self.series.get(value) or [None] * self.order
+
+    def mapped(self, value: Value) -> Value:
+        """Return the primal value as `b` has it."""
+        return value if self.mapping is None else self.mapping[value]
+
+    def enter(self, arguments: Sequence[Value], masks: Sequence[Sequence[int]]) -> None:
+        """Make the arguments of a rebuilt block: the primals, then the coefficients that its mask names."""
+        assert self.mapping is not None
+        for a in arguments:
+            self.mapping[a] = self.b.argument(a.type, a.name)
+        for a, mask in zip(arguments, masks, strict=True):
+            if mask:
+                found: Coefficients = [None] * self.order
+                for k in mask:
+                    found[k - 1] = self.b.argument(tangent_type(a.type))
+                self.series[a] = found
+
+    def dense(self, value: Value, orders: Sequence[int]) -> list[Value]:
+        """Return coefficients of these orders, zeros where one is None."""
+        found = self.coefficients(value)
+        made: list[Value] = []
+        for k in orders:
+            one = found[k - 1]
+            made.append(self.b.zeros_like(self.mapped(value)) if one is None else self.b.use(one))
+        return made
+
+    # ---- operations ------------------------------------------------------------------------------------------------
+    def _push(self, operation: Operation) -> None:
+        before, self.b.location = self.b.location, operation.location
+        if operation.op.is_branch:
+            self._push_cond(operation)
+        elif operation.op.is_loop:
+            self._push_loop(operation)
+        elif operation.op.is_call:
+            self._push_call(operation)
+        elif operation.blocks:
+            raise no_rule(operation)
+        else:
+            if self.mapping is not None:
+                self._copy(operation)
+            operands = [Known(self.mapped(v), self.coefficients(v)) for v in operation.operands]
+            outs = [self.mapped(v) for v in operation.results]
+            found = op_series(self.b, operation, operands, outs, self.order)
+            for result, coefficients in zip(operation.results, found, strict=True):
+                if any(c is not None for c in coefficients):
+                    self.series[result] = coefficients
+        self.b.location = before
+
+    def _copy(self, operation: Operation) -> None:
+        assert self.mapping is not None
+        operands = [self.mapping[v] for v in operation.operands]
+        blocks = [clone_block(inner) for inner in operation.blocks]
+        made = self.b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
+        for old, new in zip(operation.results, made.results, strict=True):
+            new.name = old.name
+            self.b.retype(new, old.type)
+            self.mapping[old] = new
+
+    def _push_cond(self, operation: Operation) -> None:
+        operands = operation.operands[1:]
+        masks = [_mask(self.coefficients(v)) for v in operands]
+        sides: list[Pusher] = []
+        for block in operation.blocks:
+            side = self._inside()
+            side.enter(block.arguments, masks)
+            side.run(block)
+            sides.append(side)
+        pairs = list(zip(operation.blocks, sides, strict=True))
+        live: list[tuple[int, list[int]]] = []
+        for i, result in enumerate(operation.results):
+            has = [_mask(side.coefficients(block.results[i])) for block, side in pairs]
+            orders = sorted({k for mask in has for k in mask})
+            if orders and is_differentiable(result.type):
+                live.append((i, orders))
+        for block, side in pairs:
+            side.b.block.results = [side.mapped(v) for v in block.results]
+            for i, orders in live:
+                side.b.block.results += side.dense(block.results[i], orders)
+        given = [self.mapped(v) for v in operation.operands]
+        given += [c for v in operands for c in self.coefficients(v) if c is not None]
+        made = self.b.operation("cond", given, {}, [side.b.block for side in sides], operation.location)
+        self._leave(operation, made, live)
+
+    def _push_loop(self, operation: Operation) -> None:
+        carried: int = operation.attributes["carried"]
+        counted, body, every = operation.op.is_counted, operation.blocks[0], self._every()
+        on = active_carried(operation, {v for v in operation.operands if v in self.series})
+        side = self._inside()
+        assert side.mapping is not None
+        taken = body.arguments
+        if counted:
+            side.mapping[taken[0]] = side.b.argument(taken[0].type)
+            taken = taken[1:]
+        fixed = operation.operands[1 + carried :]
+        side.enter(taken[:carried], [every if one else () for one in on])
+        side.enter(taken[carried:], [_mask(self.coefficients(v)) for v in fixed])
+        side.run(body)
+        live = [i for i, one in enumerate(on) if one]
+        leaving = body.results if counted else body.results[1:]
+        side.b.block.results = [side.mapped(v) for v in body.results]
+        for i in live:
+            side.b.block.results += side.dense(leaving[i], every)
+        primals = [self.mapped(v) for v in operation.operands]
+        starts = [c for i in live for c in self.dense(operation.operands[1 + i], every)]
+        given = [*primals[: 1 + carried], *starts, *primals[1 + carried :]]
+        given += [c for v in fixed for c in self.coefficients(v) if c is not None]
+        attributes = {**operation.attributes, "carried": carried + len(starts)}
+        made = self.b.operation(operation.op, given, attributes, [side.b.block], operation.location)
+        self._leave(operation, made, [(i, every) for i in live])
+
+    def _push_call(self, operation: Operation) -> None:
+        masks = [_mask(self.coefficients(v)) for v in operation.operands]
+        function = self._pushed_function(operation.attributes["function"], masks)
+        live = [(i, self._every()) for i, v in enumerate(operation.results) if is_differentiable(v.type)]
+        types: list[Any] = [v.type for v in operation.results]
+        types += [tangent_type(types[i]) for i, orders in live for _ in orders]
+        given = [self.mapped(v) for v in operation.operands]
+        given += [c for v in operation.operands for c in self.coefficients(v) if c is not None]
+        attributes = {"function": function, "types": tuple(types)}
+        made = self.b.operation("call", given, attributes, (), operation.location)
+        self._leave(operation, made, live)
+
+    def _pushed_function(self, name: str, masks: Sequence[Sequence[int]]) -> str:
+        """Return the name of the function that computes what `name` does and all coefficients of its results."""
+        functions = functions_of(self.b, name)
+        shown = "_".join("".join(str(int(k in mask)) for k in self._every()) for mask in masks)
+        made = f"{name}__jet_{shown}"
+        if made not in functions:
+            source, side = functions[name], self._inside()
+            functions[made] = side.b.block  # before it is built: it may call itself
+            side.enter(source.arguments, masks)
+            side.run(source)
+            side.b.block.results = [side.mapped(v) for v in source.results]
+            for v in source.results:
+                if is_differentiable(v.type):
+                    side.b.block.results += side.dense(v, self._every())
+        return made
+
+    def _every(self) -> tuple[int, ...]:
+        return tuple(range(1, self.order + 1))
+
+    def _inside(self) -> Pusher:
+        """Return what pushes through a block of its own, in the name of the same source line."""
+        inner = Builder(Block(), None, names=self.b.names)
+        inner.location, inner.functions = self.b.location, self.b.functions
+        return Pusher(inner, self.order, {})
+
+    def _leave(self, operation: Operation, made: Operation, live: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Map the results of a rebuilt operation: primals first, then the coefficients of the `live` ones."""
+        count = len(operation.results)
+        if self.mapping is not None:
+            for old, new in zip(operation.results, made.results[:count], strict=True):
+                self.b.retype(new, old.type)
+                self.mapping[old] = new
+        else:
+            silence_again(self.b, made)
+        rest = iter(made.results[count:])
+        for i, orders in live:
+            result = operation.results[i]
+            found: Coefficients = [None] * self.order
+            for k in orders:
+                found[k - 1] = conform(self.b, next(rest), self.mapped(result), fresh=True)
+            self.series[result] = found
 
 
-def _push(
-    b: Builder, operation: Operation, mapping: Mapping | None, tangents: Tangents, given: Sequence[Value | None]
-) -> None:
-    before, b.location = b.location, operation.location
-    primals = [_mapped(v, mapping) for v in operation.operands]
-    if operation.op.is_branch:
-        _push_cond(b, operation, mapping, tangents, primals, given)
-    elif operation.op.is_loop:
-        _push_loop(b, operation, mapping, tangents, primals, given)
-    elif operation.op.is_call:
-        _push_call(b, operation, mapping, tangents, primals, given)
-    elif operation.blocks:
-        raise no_rule(operation)
-    else:
-        if mapping is not None:
-            _copy(b, operation, mapping)
-        outs = [_mapped(v, mapping) for v in operation.results]
-        assert isinstance(operation.op, Op)
-        made = operation.op.jvp(b, primals, given, outs, **operation.attributes)
-        parts = cast("Sequence[Any]", made) if isinstance(made, (list, tuple)) else [made]
-        for result, tangent in zip(operation.results, parts, strict=True):
-            if tangent is not None:
-                tangents[result] = conform(b, tangent, _mapped(result, mapping))
-    b.location = before
+def found_in(pusher: Pusher, results: Sequence[Value]) -> Given:
+    """Say which results have coefficients that are not zero."""
+    masks = [(i, _mask(pusher.coefficients(v))) for i, v in enumerate(results) if is_differentiable(v.type)]
+    return tuple((i, mask) for i, mask in masks if mask)
 
 
-def _inner(b: Builder) -> Builder:
-    """Return a builder of a block of its own, in the name of the same source line."""
-    inner = Builder(Block(), None, names=b.names)
-    inner.location, inner.functions = b.location, b.functions
-    return inner
-
-
-def _mapped(value: Value, mapping: Mapping | None) -> Value:
-    return value if mapping is None else mapping[value]
-
-
-def _copy(b: Builder, operation: Operation, mapping: Mapping) -> None:
-    operands = [mapping[v] for v in operation.operands]
-    blocks = [clone_block(inner) for inner in operation.blocks]
-    made = b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
-    for old, new in zip(operation.results, made.results, strict=True):
-        new.name = old.name
-        b.retype(new, old.type)
-        mapping[old] = new
-
-
-def _enter(inner: Builder, arguments: Sequence[Value], tangents_of: Sequence[bool]) -> tuple[Mapping, Tangents]:
-    """Make the arguments of a rebuilt block: the primals, then a tangent for each that has one."""
-    mapping: Mapping = {a: inner.argument(a.type, a.name) for a in arguments}
-    tangents: Tangents = {}
-    for a, has in zip(arguments, tangents_of, strict=True):
-        if has:
-            tangents[a] = inner.argument(tangent_type(a.type))
-    return mapping, tangents
-
-
-def _tangent_or_zero(b: Builder, value: Value, mapping: Mapping, tangents: Tangents) -> Value:
-    found = tangents.get(value)
-    return b.use(found) if found is not None else b.zeros_like(mapping[value])
-
-
-def _push_cond(
-    b: Builder,
-    operation: Operation,
-    mapping: Mapping | None,
-    tangents: Tangents,
-    primals: Sequence[Value],
-    given: Sequence[Value | None],
-) -> None:
-    has = [t is not None for t in given[1:]]
-    sides: list[tuple[Builder, Mapping, Tangents]] = []
-    for block in operation.blocks:
-        inner = _inner(b)
-        inside, pushed = _enter(inner, block.arguments, has)
-        push_forward(inner, block, inside, pushed)
-        inner.block.results = [inside[v] for v in block.results]
-        sides.append((inner, inside, pushed))
-    live = [
-        i
-        for i, v in enumerate(operation.results)
-        if is_differentiable(v.type)
-        and any(blk.results[i] in p for blk, (_, _, p) in zip(operation.blocks, sides, strict=True))
-    ]
-    for block, (inner, inside, pushed) in zip(operation.blocks, sides, strict=True):
-        inner.block.results += [_tangent_or_zero(inner, block.results[i], inside, pushed) for i in live]
-    operands = [*primals, *(t for t in given[1:] if t is not None)]
-    made = b.operation("cond", operands, {}, [inner.block for inner, _, _ in sides], operation.location)
-    _leave(b, operation, made, live, mapping, tangents)
-
-
-def _push_loop(
-    b: Builder,
-    operation: Operation,
-    mapping: Mapping | None,
-    tangents: Tangents,
-    primals: Sequence[Value],
-    given: Sequence[Value | None],
-) -> None:
-    counted, carried = operation.op.is_counted, operation.attributes["carried"]
-    body = operation.blocks[0]
-    has = active_carried(operation, {v for v, t in zip(operation.operands, given, strict=True) if t is not None})
-    has += [t is not None for t in given[1 + carried :]]
-    inner = _inner(b)
-    taken = body.arguments[1:] if counted else body.arguments
-    inside: Mapping = {body.arguments[0]: inner.argument(body.arguments[0].type)} if counted else {}
-    pushed: Tangents = {}
-    for group in (slice(0, carried), slice(carried, None)):
-        part, more = _enter(inner, taken[group], has[group])
-        inside.update(part)
-        pushed.update(more)
-    push_forward(inner, body, inside, pushed)
-    leaving = body.results if counted else body.results[1:]
-    live = [i for i in range(carried) if has[i]]
-    inner.block.results = [inside[v] for v in body.results]
-    inner.block.results += [_tangent_or_zero(inner, leaving[i], inside, pushed) for i in live]
-    starts = [given[1 + i] if given[1 + i] is not None else b.zeros_like(primals[1 + i]) for i in live]
-    operands = [*primals[: 1 + carried], *starts, *primals[1 + carried :], *(t for t in given[1 + carried :] if t)]
-    attributes = {**operation.attributes, "carried": carried + len(live)}
-    made = b.operation(operation.op, operands, attributes, [inner.block], operation.location)  # type: ignore[arg-type]
-    _leave(b, operation, made, live, mapping, tangents)
-
-
-def _push_call(
-    b: Builder,
-    operation: Operation,
-    mapping: Mapping | None,
-    tangents: Tangents,
-    primals: Sequence[Value],
-    given: Sequence[Value | None],
-) -> None:
-    function = pushed_function(b, operation.attributes["function"], [t is not None for t in given])
-    live = [i for i, v in enumerate(operation.results) if is_differentiable(v.type)]
-    types = [v.type for v in operation.results]
-    types += [tangent_type(types[i]) for i in live]
-    operands = [*primals, *(t for t in given if t is not None)]
-    made = b.operation("call", operands, {"function": function, "types": tuple(types)}, (), operation.location)
-    _leave(b, operation, made, live, mapping, tangents)
-
-
-def pushed_function(b: Builder, name: str, has: Sequence[bool]) -> str:
-    """Return the name of the function that computes what `name` does and the tangents of its results beside it.
-
-    Arguments that have a tangent are followed by it; every result that can have a tangent has one.
-    """
-    functions = functions_of(b, name)
-    made = f"{name}__jvp_{''.join(str(int(one)) for one in has)}"
-    if made not in functions:
-        source, inner = functions[name], _inner(b)
-        functions[made] = inner.block  # before it is built: it may call itself
-        mapping, tangents = _enter(inner, source.arguments, has)
-        push_forward(inner, source, mapping, tangents)
-        live = [v for v in source.results if is_differentiable(v.type)]
-        inner.block.results = [mapping[v] for v in source.results]
-        inner.block.results += [_tangent_or_zero(inner, v, mapping, tangents) for v in live]
-    return made
+def _mask(coefficients: Coefficients) -> tuple[int, ...]:
+    return tuple(k for k, c in enumerate(coefficients, 1) if c is not None)
 
 
 def functions_of(b: Builder, name: str) -> dict[str, Block]:
@@ -202,26 +231,6 @@ def functions_of(b: Builder, name: str) -> dict[str, Block]:
     if b.functions is None:
         raise AutodiffError(f"the call of function {name!r} is differentiated without the Program that it belongs to")
     return b.functions
-
-
-def _leave(
-    b: Builder,
-    operation: Operation,
-    made: Operation,
-    live: Sequence[int],
-    mapping: Mapping | None,
-    tangents: Tangents,
-) -> None:
-    """Map the results of the rebuilt operation: primals first, then the tangents of the `live` ones."""
-    count = len(operation.results)
-    if mapping is not None:
-        for old, new in zip(operation.results, made.results[:count], strict=True):
-            b.retype(new, old.type)
-            mapping[old] = new
-    else:
-        silence_again(b, made)
-    for i, tangent in zip(live, made.results[count:], strict=True):
-        tangents[operation.results[i]] = conform(b, tangent, _mapped(operation.results[i], mapping), fresh=True)
 
 
 def silence_again(b: Builder, made: Operation) -> None:

@@ -3,6 +3,7 @@
 vjp(program, wrt)   the forward Program (results, then residuals) and the backward Program
 (residuals, then cotangents of the results that have one) -> cotangents of `wrt`
 jvp(program, wrt)   (arguments, then tangents of `wrt`) -> (results, then their tangents)
+jet(program, given, order)   the same with coefficients of Taylor series, of which tangents are the first
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import dy2st.autodiff.calls  # these fill the table of control rules
 import dy2st.autodiff.custom
 import dy2st.autodiff.loops
 import dy2st.autodiff.variants
-from dy2st.autodiff.forward import push_forward
+from dy2st.autodiff.forward import Given, Pusher, found_in
 from dy2st.autodiff.prune import prune
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
@@ -96,14 +97,29 @@ def _cotangent_type(t: Type, is_opt: bool) -> Type:
 
 
 def jvp(program: Program, wrt: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
-    """Differentiate a Program in forward mode; return the new Program and the numbers of the results with tangents."""
+    """Differentiate a Program in forward mode; return the new Program and the numbers of the results with tangents.
+
+    `wrt` are numbers of arguments, in their order.
+    """
+    made, found = jet(program, tuple((i, (1,)) for i in wrt), 1)
+    return made, tuple(i for i, _ in found)
+
+
+def jet(program: Program, given: Given, order: int) -> tuple[Program, Given]:
+    """Push series through a Program.
+
+    The new Program takes the arguments, then the coefficients of those in `given`; its results are those of `program`,
+    then their coefficients, which the second thing that is returned names.
+    """
     source = program.block
-    functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
     b = Builder(names=fresh_names(program))
-    b.functions = functions
-    mapping = {a: b.argument(a.type, a.name) for a in source.arguments}
-    tangents = {source.arguments[i]: b.argument(tangent_type(source.arguments[i].type)) for i in wrt}
-    push_forward(b, source, mapping, tangents)
-    live = tuple(i for i, v in enumerate(source.results) if v in tangents)
-    b.block.results = [*(mapping[v] for v in source.results), *(tangents[source.results[i]] for i in live)]
-    return Program({**functions, program.entry: b.block}, program.entry), live
+    b.functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
+    pusher = Pusher(b, order, {})
+    masks = dict(given)
+    pusher.enter(source.arguments, [masks.get(i, ()) for i in range(len(source.arguments))])
+    pusher.run(source)
+    found = found_in(pusher, source.results)
+    b.block.results = [pusher.mapped(v) for v in source.results]
+    for i, orders in found:
+        b.block.results += pusher.dense(source.results[i], orders)
+    return Program({**b.functions, program.entry: b.block}, program.entry), found

@@ -116,6 +116,11 @@ class Results:
             self._found.append(self._next(len(self._found)))
         return self._found[k]
 
+    def tangents(self) -> Sequence[Value | None]:
+        """Return coefficient 1 of each result, as the op's rule emits it: no later one needs a series of the rule."""
+        outs = cast("Sequence[Value]", self._found[0])
+        return self._conformed(self._coefficientwise(1, outs), outs)
+
     def _next(self, k: int) -> Sequence[Value | None]:
         if k == 0:
             made = self.b.operation(self.op, [x.value() for x in self.operands], self.attributes).results
@@ -188,6 +193,8 @@ def op_series(
     """
     assert isinstance(operation.op, Op)
     results = Results(b, operation.op, operation.attributes, operands, {}, outs)
+    if order == 1:
+        return [[tangent] for tangent in results.tangents()]
     found = [results.at(k) for k in range(1, order + 1)]
     return [[one[i] for one in found] for i in range(len(outs))]
 

@@ -6,8 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dy2st.autodiff.jet import jet
-from dy2st.autodiff.programs import jvp
+from dy2st.autodiff.programs import jet, jvp
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup

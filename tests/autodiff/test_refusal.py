@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dy2st.autodiff.jet import jet
-from dy2st.autodiff.programs import jvp, vjp
+from dy2st.autodiff.programs import jet, jvp, vjp
 from dy2st.autodiff.refusal import where_it_ends
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder

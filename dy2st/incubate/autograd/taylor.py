@@ -9,7 +9,7 @@ from typing import Any
 from dy2st.autograd.rules import as_tensors, callable_here, check_like, fresh, outputs_of
 from dy2st.functions.shape.creation import ones_like, zeros_like
 from dy2st.ir.context import replaced
-from dy2st.runtime.autograd_engine import taylor_mode
+from dy2st.runtime.autograd_engine import forward_mode
 from dy2st.runtime.eager.tensor import Tensor
 
 
@@ -62,13 +62,13 @@ def jet(
     with replaced(grad=True):
         out = callable_here(func)(*ins)
     outs = outputs_of(out, "jet")
-    given: list[taylor_mode.Coefficients] = [[None] * order for _ in ins]
+    given: list[forward_mode.Coefficients] = [[None] * order for _ in ins]
     lines = [[ones_like(x) for x in ins] if v is None else _directions(v, ins, "jet: v")]
     lines += [_directions(one, ins, f"jet: bends[{i}]") for i, one in enumerate(bends)]
     for k, line in enumerate(lines):
         for coefficients, direction in zip(given, line, strict=True):
             coefficients[k] = direction if k == 0 else direction / math.factorial(k + 1)
-    found = taylor_mode.push(outs, ins, given, order)
+    found = forward_mode.push_series(outs, ins, given, order)
     derivatives: list[Any] = []
     for k in range(1, order + 1):
         row = [_derivative(c[k - 1], k, y) for c, y in zip(found, outs, strict=True)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.autodiff.jet import Given, jet
-from dy2st.autodiff.programs import fresh_names, jvp, vjp
+from dy2st.autodiff.forward import Given
+from dy2st.autodiff.programs import fresh_names, jet, vjp
 from dy2st.autodiff.unwinding import has_attempts, unwound
 from dy2st.batching.programs import stacked_vmap
 from dy2st.errors import NotDerivable, TraceError
@@ -43,7 +43,6 @@ class Compiled(Locked):
         super().__init__()
         self._plans: dict[Any, Runnable] = {}
         self._pullbacks: dict[Any, CompiledPullback] = {}
-        self._pushforwards: dict[tuple[int, ...], tuple[Compiled, tuple[int, ...]]] = {}
         self._jets: dict[tuple[Given, int], tuple[Compiled, Given]] = {}
         self._over_lanes: dict[tuple[bool, ...], Compiled] = {}
         self._optimised = optimised
@@ -124,15 +123,6 @@ class Compiled(Locked):
                 quiet = silenced(self.optimised)
                 self._silent = self if quiet is self.optimised else self._like(quiet, quiet)
             return self._silent
-
-    def pushforward(self, wrt: tuple[int, ...]) -> tuple[Compiled, tuple[int, ...]]:
-        """Return what takes the arguments and tangents of `wrt` and gives tangents, and of which results they are."""
-        with self._lock:
-            if wrt not in self._pushforwards:
-                made, live = jvp(self.silent.differentiable, wrt)
-                made.block.results = made.block.results[len(self.optimised.block.results) :]
-                self._pushforwards[wrt] = self._like(made), live
-            return self._pushforwards[wrt]
 
     def jet(self, given: Given, order: int) -> tuple[Compiled, Given]:
         """Return what takes arguments and Taylor coefficients and gives coefficients up to `order`; and of what."""

@@ -1,6 +1,6 @@
 """What every derivative of one eager op starts from: the op on placeholders, and a builder beside it.
 
-The pull-back (`op_vjp.py`), the push-forward (`op_jvp.py`) and the Taylor coefficients (`op_taylor.py`) of an
+The pull-back (`op_vjp.py`) and the tangents or Taylor coefficients (`op_taylor.py`) of an
 op are small Programs, each derived once per kind of call. A kind is the op, its attributes, the dtypes and the pattern
 of the shapes: which extents are equal, which are 1. A Program takes what it uses of a node: operands, results, extents.
 """

@@ -1,7 +1,7 @@
-"""The Taylor coefficients of one eager op, from those of its operands, as a small Program.
+"""The tangents, or more Taylor coefficients, of one eager op, from those of its operands, as a small Program.
 
-It is derived once per kind of call, as the push-forward is (`op_jvp.py`), and takes of a node what that takes:
-operands, results, extents.
+It is derived once per kind of call, as the pull-back is (`op_vjp.py`), and takes what it uses of a node: operands,
+results, extents.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dy2st.autodiff.jet import Given, Pusher, found_in
+from dy2st.autodiff.forward import Given, Pusher, found_in
+from dy2st.errors import AutodiffError
 from dy2st.ir.program import Value
 from dy2st.ops.core.base import Op
 from dy2st.records import record
@@ -51,6 +52,7 @@ def _derive(op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...], given:
         pusher.series[arguments[i]] = [here.get(k) for k in range(1, order + 1)]
     pusher.run(call.block)
     found = found_in(pusher, outs)
-    assert not ahead.residuals, f"the series of '{op.name}' needs a value that a node does not keep"
+    if ahead.residuals:
+        raise AutodiffError(f"the derivative of '{op.name}' needs a value that was not kept")
     ahead.block.results = [c for i, orders in found for c in pusher.dense(outs[i], orders)]
     return OpJet(*call.close(entering), found)
