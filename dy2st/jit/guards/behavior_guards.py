@@ -5,6 +5,7 @@ of an object, of a method or of an operator does:
 
 - which class an object has, and the functions, properties and the like of that class and its bases (`A.m = f`,
   `mock.patch.object(A, "m")`, `A.__add__ = f`, `x.__class__ = B`);
+- what was read of a library's module or of the class of tensors (`mock.patch("dy2st.nn.functional.relu", f)`);
 - whether an object has an attribute of its own in the place of a method (`net.forward = f`);
 - the code and the defaults of a function (`f.__defaults__ = ...`, `f.__code__ = ...`).
 
@@ -35,6 +36,7 @@ class BehaviourGuard:
         self.classes: dict[int, _Class] = {}
         self.functions: dict[int, _Function] = {}
         self.names: dict[tuple[int, str], OwnName] = {}
+        self.library: dict[tuple[int, str], OwnName] = {}
         self.partials: dict[int, tuple[functools.partial[Any], dict[str, Any]]] = {}
 
     # ---- what a trace meets ----------------------------------------------------------------------------------------
@@ -66,6 +68,14 @@ class BehaviourGuard:
         if (id(x), name) not in self.names and isinstance(getattr(x, "__dict__", None), dict):
             self.names[id(x), name] = OwnName(x, name, vars(x).get(name, MISSING))
 
+    def note_library(self, owner: types.ModuleType | type, name: str) -> None:
+        """Note what a module of a library, or a class of it, has under a name."""
+        for place in owner.__mro__ if isinstance(owner, type) else (owner,):
+            if (id(place), name) not in self.library:
+                self.library[id(place), name] = OwnName(place, name, vars(place).get(name, MISSING))
+            if name in vars(place):
+                return
+
     # ---- what a call finds -----------------------------------------------------------------------------------------
     def holds(self) -> bool:
         """Say whether all of it still is as it was."""
@@ -81,9 +91,12 @@ class BehaviourGuard:
         for f, before in self.partials.values():
             for name in before:
                 lines.entry(f.keywords, name)
-        return all(lines.function(one.f) for one in self.functions.values()) and all(
-            lines.version(one.kind) for one in self.classes.values()
-        )
+        owners = {id(own.owner): own.owner for own in self.library.values()}.values()
+        kinds = [*(one.kind for one in self.classes.values()), *(x for x in owners if isinstance(x, type))]
+        for own in self.library.values():
+            if not isinstance(own.owner, type):
+                lines.module_part(own.owner, own.name)
+        return all(lines.function(one.f) for one in self.functions.values()) and all(map(lines.version, kinds))
 
     def changed_number(self) -> bool:
         """Say no: these are no numbers."""
@@ -94,7 +107,7 @@ class BehaviourGuard:
         for x, kind in self.objects.values():
             if type(x) is not kind:
                 return f"the class of a {kind.__name__}"
-        for own in self.names.values():
+        for own in (*self.names.values(), *self.library.values()):
             if not own.holds():
                 return str(own)
         for f in self.functions.values():
@@ -125,6 +138,8 @@ class OwnName:
         return vars(self.owner).get(self.name, MISSING) is self.value
 
     def __str__(self) -> str:
+        if isinstance(self.owner, (type, types.ModuleType)):
+            return f"{self.owner.__name__}.{self.name}"
         return f".{self.name} of a {type(self.owner).__name__}"
 
 

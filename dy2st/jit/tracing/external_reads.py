@@ -167,6 +167,10 @@ class OutsideReads(Extents):
         else:
             self.behaviour().note_object(x)
 
+    def note_library(self, owner: types.ModuleType | type, name: str) -> None:
+        """Note what was read of a library's module, or of the class of tensors."""
+        self.behaviour().note_library(owner, name)
+
     def note_method(self, owner: Any, name: str) -> None:
         """Note that a method of an object is used: of its class, or one of its own."""
         self.note_behaviour(owner)

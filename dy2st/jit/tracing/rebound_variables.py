@@ -6,10 +6,14 @@ What they hold in the end is written back by each run; what they held at first i
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import types
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dy2st.jit.guards.guards import GlobalGuard, GlobalSlot, Guard, StateSlot
+from dy2st.naming import is_plain_module
 from dy2st.runtime.gc_pause import while_it_lives
 from dy2st.runtime.tracer.effects.code_names import names_of
 from dy2st.runtime.tracer.values.sentinels import MISSING
@@ -34,6 +38,9 @@ class Rebound:
         names, assigned = _globals_of(function.__code__)
         real = function.__globals__
         seen = {name: self._note_global(real, name, real[name]) for name in names if name in real}
+        named, read = _names_in(function.__code__), [real[name] for name in names if name in real]
+        for x in (*read, *_contents(function.__closure__ or ())):
+            self._note_library(x, named, set())
         scope = self._scope(real, assigned)  # also where it assigns none: what it calls may
         before = self.globals[id(real)][2]
         scope.update((name, x) for name, x in seen.items() if x is not real[name] and name not in before)
@@ -70,6 +77,16 @@ class Rebound:
             self.trace.note_plain_global(GlobalGuard(scope, name, value))
             return value
         return self.trace.note_outside(GlobalSlot(scope, name), GlobalGuard(scope, name, value), value)
+
+    def _note_library(self, module: Any, names: Iterable[str], met: set[int]) -> None:
+        """Note what code that has these names may read of a library's module, and of the modules in it."""
+        if not isinstance(module, types.ModuleType) or not is_plain_module(module.__name__) or id(module) in met:
+            return
+        met.add(id(module))
+        for name in names:
+            if name in vars(module):
+                self.trace.note_library(module, name)
+                self._note_library(vars(module)[name], names, met)
 
     def _scope(self, real: dict[str, Any], assigned: tuple[str, ...]) -> dict[str, Any]:
         """Return the globals of the trace that stand for a module's."""
@@ -120,6 +137,19 @@ class Rebound:
                 now = ours.get(name, MISSING)
                 if now is not before and now is not MISSING:
                     self.trace.log.set(("global", id(real), name), real, now)
+
+
+def _contents(cells: Iterable[types.CellType]) -> Iterator[Any]:
+    for cell in cells:
+        with contextlib.suppress(ValueError):  # not assigned yet
+            yield cell.cell_contents
+
+
+@while_it_lives
+def _names_in(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of globals and attributes in a function and the functions inside of it."""
+    inside = (_names_in(x) for x in code.co_consts if isinstance(x, types.CodeType))
+    return tuple(dict.fromkeys((*code.co_names, *itertools.chain.from_iterable(inside))))
 
 
 @while_it_lives

@@ -50,7 +50,10 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         if name == "stop_gradient" and trace.mixed:
             refuse_unsettled(trace, obj)
-        return getattr(obj, name, *default)
+        found = getattr(obj, name, *default)
+        if isinstance(obj, (Tensor, ModuleType)):
+            trace.note_library(obj if isinstance(obj, ModuleType) else type(obj), name)
+        return found
     if id(obj) in trace.loans.parts:
         trace.loans.read(obj)
     if has_items_as_attributes(obj) and name in trace.content(obj):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from dy2st.errors import NeedsPythonValue, StructureError
@@ -266,6 +267,9 @@ class Recorder(RecordedGradients):
 
     def note_behaviour(self, x: Any) -> None:
         """Note that a trace depends on what the methods and operators of an object, or of a class, do."""
+
+    def note_library(self, owner: ModuleType | type, name: str) -> None:
+        """Note that a trace depends on what a module or class of a library has under a name."""
 
     def gradient_so_far(self, t: Tensor) -> Any:
         """Return what backward adds the next cotangent of a leaf to; None where there is nothing yet."""

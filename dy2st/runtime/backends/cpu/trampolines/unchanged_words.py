@@ -80,6 +80,15 @@ class Lines:
         """Add what a dict has at a key, nothing maybe."""
         self.entries.append((owner, key, owner.get(key, Nothing)))
 
+    def module_part(self, module: types.ModuleType, name: str) -> None:
+        """Add what a module has under a name; a module of the package is seldom changed, so that one word will do."""
+        at = dict_version_place() if module.__name__.startswith("dy2st") else None
+        if at is None:
+            self.entry(vars(module), name)
+        elif (line := (id(vars(module)) + at, word(id(vars(module)) + at))) not in self.words:
+            self._kept.append(module)
+            self.words.append(line)
+
     def unchanged(self) -> Callable[[], bool] | None:
         """Return what says whether all is as it is now; None where machine code does not run yet."""
         address = call.unchanged_address()
@@ -157,6 +166,20 @@ def version_place() -> int | None:
         for i, (a, b, c, d, e, f) in enumerate(zip(*states, strict=True))
         if a == c == e == 0 and 0 < b < d < f < NO_VERSION
     ]
+    return found[0] if len(found) == 1 else None
+
+
+@functools.cache
+def dict_version_place() -> int | None:
+    """Return where a dict has a number that is another one after each change; None where that is not one place."""
+    if not api.available():
+        return None
+    looked, size = {"a": 0}, dict.__basicsize__ // 8
+    states: list[list[int]] = []
+    for number in range(1_000, 1_004):
+        looked["a"] = number
+        states.append([word(id(looked) + 8 * i) for i in range(size)])
+    found = [8 * i for i, values in enumerate(zip(*states, strict=True)) if len(set(values)) == len(values)]
     return found[0] if len(found) == 1 else None
 
 
