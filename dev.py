@@ -73,6 +73,12 @@ def test(options: argparse.Namespace) -> int:
         return _python(*command) or _python(*command)
 
 
+def tests_of(options: argparse.Namespace) -> int:
+    """Print which tests are of a module (by name or path), as paths for pytest; without one, a table of all modules."""
+    ensure_environment()
+    return _python("-m", "tests.tests_of", *options.modules)
+
+
 def check(options: argparse.Namespace) -> int:
     """Run ruff, basedpyright and the tests of layers and counts; print a line for each and what it found."""
     del options
@@ -221,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(command: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         text = command.__doc__ or ""
-        sub = subcommands.add_parser(command.__name__, help=text, description=text)
+        sub = subcommands.add_parser(command.__name__.replace("_", "-"), help=text, description=text)
         sub.set_defaults(command=command)
         return sub
 
@@ -236,6 +242,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     selection.add_argument("--soak", dest="selection", action="store_const", const="soak", help="all, soak tests too")
     testing.add_argument("--twice", action="store_true", help="a second time on what the first time has kept on disk")
+    add(tests_of).add_argument("modules", nargs="*", metavar="MODULE", help="dy2st.jit.api or dy2st/jit/api.py")
     add(check)
     add(docs)
     benching = add(bench)

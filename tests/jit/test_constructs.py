@@ -2,39 +2,17 @@
 
 import contextlib
 import copy
-import importlib.util
 import io
-import sys
-import types
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dy2st as paddle
-
-HERE = Path(__file__).parent / "constructs"
-NAME = "conversion_constructs"
-
-package = types.ModuleType(NAME)
-package.__path__ = [str(HERE)]
-sys.modules[NAME] = package
-for part in ("cases", "expected", "branches", "variants", "loops", "early_exits", "returns_and_logic", "containers",
-             "growing_lists", "lists_that_change", "mutation", "functions",
-             "errors", "objects", "tries", "names_and_loops", "iterators", "writes_and_managers",
-             "numbers_and_text", "classes", "keys", "inside_of_lists",
-             "order_and_attributes", "generators", "matches", "iteration_tools"):  # fmt: skip
-    spec = importlib.util.spec_from_file_location(f"{NAME}.{part}", HERE / f"{part}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-
-CASES = sys.modules[f"{NAME}.cases"].CASES
-EXPECTED = sys.modules[f"{NAME}.expected"].FAILURES
+from tests.jit import constructs as constructs  # registers the cases
+from tests.jit.constructs.cases import CASES
+from tests.jit.constructs.expected import FAILURES as EXPECTED
 
 
 def fresh(x: Any) -> Any:

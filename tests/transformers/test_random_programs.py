@@ -1,10 +1,7 @@
 """Random programs act the same converted and as written; `DY2ST` has no switch here: raise max_examples by profile."""
 
 import contextlib
-import importlib.util
 import linecache
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,23 +9,9 @@ from hypothesis import HealthCheck, given, settings
 
 from dy2st import transformers
 from tests.shares import examples
+from tests.transformers.programs import programs
+from tests.transformers.python_helper import PythonHelper
 
-HERE = Path(__file__).parent
-
-
-def load(name: str) -> Any:
-    """Import a file that stands beside this one."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-programs = load("programs").programs
-PythonHelper = load("python_helper").PythonHelper
 FILE = "<random program>"
 
 

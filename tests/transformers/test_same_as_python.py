@@ -1,39 +1,15 @@
 """With a helper that answers as Python does, a converted function acts exactly as the original."""
 
 import copy
-import importlib.util
-import sys
 import types
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dy2st import transformers
-
-HERE = Path(__file__).parent
-
-
-def load(name: str, path: Path) -> Any:
-    """Import a file of tests by path (tests are no package)."""
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=None)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-corpus = types.ModuleType("conversion_corpus")
-corpus.__path__ = [str(HERE / "corpus")]
-sys.modules["conversion_corpus"] = corpus
-cases = load("conversion_corpus.cases", HERE / "corpus" / "cases.py")
-for part in ("branches", "matches", "loops", "handlers", "functions", "comprehensions", "names"):
-    load(f"conversion_corpus.{part}", HERE / "corpus" / f"{part}.py")
-PythonHelper = load("python_helper", HERE / "python_helper.py").PythonHelper
+from tests.transformers import corpus as corpus  # registers the cases
+from tests.transformers.corpus import cases
+from tests.transformers.python_helper import PythonHelper
 
 
 def outcome(fn: Any, args: Any, kwargs: Any = None) -> tuple[Any, ...]:

@@ -2,9 +2,7 @@
 
 import importlib.util
 import inspect
-import sys
 import traceback
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -12,22 +10,11 @@ import pytest
 
 from dy2st import transformers
 from tests.in_threads import in_threads
-
-
-def helper() -> Any:
-    """Load the helper that stands beside this file."""
-    if "python_helper" not in sys.modules:
-        path = Path(__file__).with_name("python_helper.py")
-        spec = importlib.util.spec_from_file_location("python_helper", path)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules["python_helper"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules["python_helper"])
-    return sys.modules["python_helper"].PythonHelper()
+from tests.transformers.python_helper import PythonHelper
 
 
 def made(fn: Any) -> Any:
-    return transformers.convert(fn).make(helper())
+    return transformers.convert(fn).make(PythonHelper())
 
 
 def frames(fn: Any, *args: Any) -> list[traceback.FrameSummary]:
@@ -140,7 +127,7 @@ def test_two_functions_of_one_code_share_the_work_not_the_cells() -> None:
     one, two = factory(1), factory(2)
     first, second = transformers.convert(one), transformers.convert(two)
     assert first.code is second.code
-    assert (first.make(helper())(1), second.make(helper())(0)) == (1, -2)
+    assert (first.make(PythonHelper())(1), second.make(PythonHelper())(0)) == (1, -2)
 
 
 def test_make_needs_the_function() -> None:
@@ -150,9 +137,9 @@ def test_make_needs_the_function() -> None:
     converted = transformers.convert(fn)
     copy = FunctionType(fn.__code__, fn.__globals__)
     del fn
-    assert converted.make(helper(), copy)(3) == 3
+    assert converted.make(PythonHelper(), copy)(3) == 3
     with pytest.raises(ReferenceError, match="is gone: pass it to make"):
-        converted.make(helper())
+        converted.make(PythonHelper())
 
 
 def test_modules_are_looked_up_for_each_globals() -> None:
@@ -167,4 +154,4 @@ def test_modules_are_looked_up_for_each_globals() -> None:
     with_object = FunctionType(fn.__code__, {"thing": Thing})
     assert "thing.sep" in transformers.convert(with_module).source
     assert "'sep'" in transformers.convert(with_object).source
-    assert transformers.convert(with_object).make(helper())("x") == "!x"
+    assert transformers.convert(with_object).make(PythonHelper())("x") == "!x"

@@ -1,6 +1,6 @@
 """Branches: if, elif, else, ternary, match; what is set on one path and what is made in one."""
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 
 class Pair:

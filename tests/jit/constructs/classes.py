@@ -5,9 +5,8 @@ import copy
 import dataclasses
 import functools
 
-from conversion_constructs.cases import NEG, POS, case, scenario
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, scenario
 
 
 def a_class(**attributes):

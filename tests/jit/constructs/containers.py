@@ -3,7 +3,7 @@
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 Point = namedtuple("Point", "a b")
 ROWS = f([[1, 1], [2, 2], [3, 3]])

@@ -1,8 +1,7 @@
 """Loops that end early: break, continue and else, in `for` and `while`, over tensors and Python's containers."""
 
-from conversion_constructs.cases import POS, case, f, n, s
-
 import dy2st as paddle
+from tests.jit.constructs.cases import POS, case, f, n, s
 
 ROWS = f([[1, 1], [2, 2], [3, 3]])
 

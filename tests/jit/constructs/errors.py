@@ -3,9 +3,8 @@
 import contextlib
 import warnings
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 
 class Custom(ValueError):

@@ -3,9 +3,9 @@
 import functools
 
 import numpy as np
-from conversion_constructs.cases import NEG, POS, case, f, n, s
 
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 
 def helper(x, k=2, *more, bias=0.0, **words):

@@ -2,9 +2,8 @@
 
 import contextlib
 
-from conversion_constructs.cases import case, f, n, scenario
-
 import dy2st as paddle
+from tests.jit.constructs.cases import case, f, n, scenario
 
 ROW = f(1, 2, -3, 4)
 

@@ -2,9 +2,8 @@
 
 from collections import namedtuple
 
-from conversion_constructs.cases import NEG, POS, case, f, n
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n
 
 Point = namedtuple("Point", "a b")
 ROWS = f([[1, 1], [2, 2], [3, 3]])

@@ -1,8 +1,7 @@
 """Containers and objects inside of lists whose length only the run tells: changes reach the list."""
 
-from conversion_constructs.cases import NEG, POS, case, f, n
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n
 
 ROW = f(1, 2, 3)
 ROWS = f([[1, 2, 3], [4, 5, 6]])

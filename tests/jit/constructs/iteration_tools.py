@@ -5,7 +5,7 @@ import itertools
 import operator
 from itertools import accumulate, chain, count, cycle, islice, pairwise, product, repeat, takewhile
 
-from conversion_constructs.cases import case, f, n
+from tests.jit.constructs.cases import case, f, n
 
 ROW, M = f(1, 2, -3, 4), f([[1, 2], [3, 4], [5, 6]])
 OTHERS = (f(-1, -2, 3),), (f(2),)

@@ -1,6 +1,6 @@
 """Iterators: iter, next, map, filter, sorted, list of what only the run will tell the length of; unset variables."""
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 ROW = f(1, 2, 3)
 

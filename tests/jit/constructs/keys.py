@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from conversion_constructs.cases import NEG, POS, case, n
+from tests.jit.constructs.cases import NEG, POS, case, n
 
 
 @case(POS, NEG, holds="cond")

@@ -1,6 +1,6 @@
 """Loops through lists that their own bodies change: each turn asks how long the list is, and for its item."""
 
-from conversion_constructs.cases import NEG, POS, case, n
+from tests.jit.constructs.cases import NEG, POS, case, n
 
 
 @case(POS, NEG)

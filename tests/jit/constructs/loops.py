@@ -1,8 +1,7 @@
 """Loops: while, for over range, tensors and Python's containers; state that changes."""
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 ROWS = f([[1, 1], [2, 2], [3, 3]])
 

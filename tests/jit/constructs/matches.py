@@ -1,6 +1,6 @@
 """`match` on what only the run tells: the length of a list, the values in a pattern, lists inside of other things."""
 
-from conversion_constructs.cases import POS, case, n
+from tests.jit.constructs.cases import POS, case, n
 
 COUNTS = [(POS, n(i)) for i in range(4)]
 

@@ -1,9 +1,9 @@
 """Tensors written in place: setitem with every index form, views, in-place ops, augmented assignment."""
 
 import numpy as np
-from conversion_constructs.cases import NEG, POS, case, f, n, s
 
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 GRID = f([[1, 2, 3], [4, 5, 6]])
 

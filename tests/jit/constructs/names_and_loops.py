@@ -3,9 +3,8 @@
 import collections
 import warnings
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s, scenario
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s, scenario
 
 
 @case(n(0), n(1), n(3), holds="while_loop")

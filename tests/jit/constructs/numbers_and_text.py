@@ -3,7 +3,7 @@
 
 import math
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 
 @case(POS, f(4, 0, 9), holds="sqrt")

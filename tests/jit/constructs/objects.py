@@ -2,10 +2,9 @@
 
 import types
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s, scenario
-
 import dy2st as paddle
 from dy2st import nn
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s, scenario
 
 TOTAL = 0
 

@@ -2,9 +2,8 @@
 
 from dataclasses import FrozenInstanceError, dataclass, field
 
-from conversion_constructs.cases import NEG, POS, case, f, n
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n
 
 ROW = f(3, 1, 2, 1)
 LONG = f(3, 1, 2, 1, 5)

@@ -1,8 +1,7 @@
 """Early return anywhere; and, or, not, comparison, built-in functions on tensors."""
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s
 
 ROWS = f([[1, 1], [2, 2], [3, 3]])
 

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s, scenario
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s, scenario
 
 
 class Custom(ValueError):

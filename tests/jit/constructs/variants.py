@@ -1,8 +1,7 @@
 """What differs between the branches of a tensor `if`: None, numbers, texts, tuples, dtypes, ranks, extents."""
 
-from conversion_constructs.cases import NEG, POS, case, f
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f
 
 
 @case(POS, NEG, holds="cond")

@@ -2,9 +2,8 @@
 
 import contextlib
 
-from conversion_constructs.cases import NEG, POS, case, f, n, s, scenario
-
 import dy2st as paddle
+from tests.jit.constructs.cases import NEG, POS, case, f, n, s, scenario
 
 
 @case(POS, NEG)
