@@ -1,7 +1,7 @@
 """Which tests are of which module: `python3 dev.py tests-of MODULE`; without a module, a table of all.
 
-It is told by imports, read from the source: that takes seconds, needs no run, and is right on a machine that can run
-nothing of it. Coverage would name every test that makes a tensor as one of `ops/core/base.py`. The tests of a module are
+It is told by imports, which are read from the source: that needs no run. Coverage would name every test that makes a
+tensor as one of `ops/core/base.py`. The tests of a module are
 
 1. those that have its name, `test_<module>.py`, and stand in the folder of its package or in one above;
 2. those that import it, or a name from it, themselves;
