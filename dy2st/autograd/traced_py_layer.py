@@ -23,6 +23,7 @@ from dy2st.ir.program import Block, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.control.custom_vjp import is_arithmetic
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.effects.trace import Trace
 
 
 def apply_in_trace(layer: Any, ctx: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -39,7 +40,7 @@ def apply_in_trace(layer: Any, ctx: Any, args: Any, kwargs: dict[str, Any]) -> A
     return outs[0] if isinstance(out, Tensor) else type(out)(outs)
 
 
-def _attached(trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: list[Any]) -> list[Any]:
+def _attached(trace: Trace, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: list[Any]) -> list[Any]:
     """Return what forward returned with the pull-back that backward is."""
     live = [i for i, t in enumerate(outs) if _has_gradient(t) and id(t) not in ctx._constant]
     if not live:
@@ -92,7 +93,7 @@ def _transposed(pullback: Block, seeds: int) -> Program | None:
 
 
 def _pushforward(
-    trace: Any, layer: Any, ctx: Any, inputs: Sequence[Tensor], moving: Sequence[Tensor], outs: Sequence[Any],
+    trace: Trace, layer: Any, ctx: Any, inputs: Sequence[Tensor], moving: Sequence[Tensor], outs: Sequence[Any],
     live: Sequence[int],
 ) -> Builder | None:  # fmt: skip
     """Trace the layer's own `jvp`, of tangents of the inputs that are `moving`; None where it has none."""
@@ -112,14 +113,14 @@ def _pushforward(
     return child
 
 
-def _traced(trace: Any, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[Tensor, Tensor | None]]) -> list[Any]:
+def _traced(trace: Trace, layer: Any, ctx: Any, child: Any, outs: Sequence[tuple[Tensor, Tensor | None]]) -> list[Any]:
     """Trace backward into a block of its own; return what it returns, values where tensors are."""
     with trace.inside(child, {}):
         given = [zeros_like(t) if ct is None else ct for t, ct in outs]
     return _recorded(trace, layer, child, lambda: callable_here(layer.backward)(ctx, *given))
 
 
-def _recorded(trace: Any, layer: Any, child: Any, call: Callable[[], Any]) -> list[Any]:
+def _recorded(trace: Trace, layer: Any, child: Any, call: Callable[[], Any]) -> list[Any]:
     """Record a call into a block; return what it returns, values where tensors are."""
     writes: dict[Any, Any] = {}
     known = set(trace.made.objects)
@@ -160,7 +161,7 @@ def _has_gradient(t: Any) -> bool:
     return isinstance(t, Tensor) and t.dtype.is_differentiable
 
 
-def _forget(trace: Any, ctx: Any) -> None:
+def _forget(trace: Trace, ctx: Any) -> None:
     """Drop what was written to the context, which nobody sees from here on."""
     overlay = trace.log.overlays[-1]
     for key in [key for key in overlay if key[0] == "attr" and key[1] == id(ctx)]:

@@ -82,7 +82,7 @@ def make_parameter(
         else:
             made = Parameter(initializer.value(shape, dtype), name=name, **attribute.settings())
     if trace is not None and before is not None:
-        trace.note_parameter(made, before)
+        trace.parameters.note(made, before)
     return made
 
 

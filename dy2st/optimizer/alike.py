@@ -14,6 +14,7 @@ from dy2st.ir.again import Segment, again, repeatable
 from dy2st.ir.program import Value, tensor_type
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.trace import Recording
 from dy2st.shapes import Shape
 
 Updated = tuple[Tensor, dict[str, Tensor]]
@@ -33,7 +34,7 @@ class _Recorded:
 class Alike:
     """The updates that one step has recorded in a trace, by what decides of their operations."""
 
-    def __init__(self, trace: Any):
+    def __init__(self, trace: Recording):
         self._trace = trace
         self._recorded: dict[Hashable, _Recorded | None] = {}
 

@@ -6,6 +6,7 @@ parameters stand by the names of these in a dict of their own, `master_weights`,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +28,12 @@ def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str,
     master = optimizer._multi_precision and p.dtype is dtypes.float16
     dtype = dtypes.float32 if master else p.dtype
     made: dict[str, Tensor] = {}
-    trace = current().trace
+    create_in_program = getattr(current().trace, "create_state", None)
     with replaced(trace=None, grad=False):
         for name, slot in slots.items():
             shape = () if slot.scalar else tuple(p.shape) if slot.extent is None else (slot.extent, *p.shape)
             kind = dtypes.float64 if slot.scalar else dtype
-            made[name] = _slot(trace, f"{p.name}_{name}_0", shape, kind, slot.fill, p)
+            made[name] = _slot(create_in_program, f"{p.name}_{name}_0", shape, kind, slot.fill, p)
         if master:
             made["fp32_master"] = Tensor(p.array("a master weight").astype(np.float32))
             made["fp32_master"].name = p.name + _MASTER
@@ -43,9 +44,11 @@ def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str,
     return made
 
 
-def _slot(trace: Any, name: str, shape: tuple[int, ...], dtype: dtypes.DType, fill: float, p: Tensor) -> Tensor:
-    if trace is not None and hasattr(trace, "create_state"):
-        return trace.create_state(name, shape, dtype, fill)
+def _slot(
+    create: Callable[..., Tensor] | None, name: str, shape: tuple[int, ...], dtype: dtypes.DType, fill: float, p: Tensor
+) -> Tensor:
+    if create is not None:
+        return create(name, shape, dtype, fill)
     xp = namespace(p.place)
     made = Tensor(xp.full(shape, fill, dtype.numpy) if fill else xp.zeros(shape, dtype.numpy))
     made.name = name

@@ -26,7 +26,7 @@ from dy2st.jit.dispatch.trace_call import trace_call
 from dy2st.jit.guards.call_signature import Defaults, Flattened, check_specs, flatten, signature_of
 from dy2st.jit.tracing.fixed_extents import fix
 from dy2st.jit.tracing.input_spec_binding import flat_specs
-from dy2st.jit.tracing.trace import Trace
+from dy2st.jit.tracing.trace import FunctionTrace
 from dy2st.runtime.backends.cpu.python_abi import prefault
 from dy2st.runtime.signal_delivery import go_on
 from dy2st.runtime.tracer.control_flow.internal_errors import placed
@@ -209,7 +209,7 @@ class ProgramOfCall(Locked):
         self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None, *, by_value: bool = False,
         exactly: int = MOST_FIXED,
     ) -> ConcreteProgram:  # fmt: skip
-        made_trace = Trace(frozenset(self._open.state), notes)
+        made_trace = FunctionTrace(frozenset(self._open.state), notes)
         made_trace.by_value = by_value
         made_trace.fixed_state = frozenset(self._open.fixed_state)
         made_trace.most_unrolled = MOST_UNROLLED if made.fixed or made_trace.fixed_state else None

@@ -13,7 +13,7 @@ from dy2st.jit.dispatch.concrete_program import fixed_values
 from dy2st.jit.guards.call_signature import Flattened, call_arguments, rebuild
 from dy2st.jit.tracing.external_objects import mark
 from dy2st.jit.tracing.grad_leaves import hook_refused
-from dy2st.jit.tracing.trace import Trace, Traced, trace
+from dy2st.jit.tracing.trace import FunctionTrace, Traced, trace
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.runtime.tracer.values.symbolic_scalar import NumPyNumber, Scalar
@@ -22,11 +22,11 @@ from dy2st.shapes import Extent
 
 def trace_call(
     function: Callable[..., Any], signature: inspect.Signature, made: Flattened, specs: dict[str, InputSpec],
-    trace_of_call: Trace,
+    trace_of_call: FunctionTrace,
 ) -> Traced:  # fmt: skip
     """Trace a call with the arguments `made`; TraceError where no Program does what the call does to them."""
 
-    def make_inputs(t: Trace) -> tuple[list[Value], Any, Any]:
+    def make_inputs(t: FunctionTrace) -> tuple[list[Value], Any, Any]:
         inputs: list[Value] = []
         leaves: list[Any] = []
         for i, (x, name) in enumerate(zip(made.leaves, made.names, strict=True)):
@@ -48,13 +48,13 @@ def trace_call(
     return traced
 
 
-def _type_of_leaf(t: Trace, made: Flattened, i: int, spec: InputSpec | None) -> Type:
+def _type_of_leaf(t: FunctionTrace, made: Flattened, i: int, spec: InputSpec | None) -> Type:
     """Return the type with which a leaf enters: every extent a symbol, but those that are declared or fixed."""
     x = made.leaves[i]
     if not isinstance(x, Tensor):
         return ScalarType("int" if isinstance(x, int) else "float")
     safe = "".join(c if c.isalnum() else "_" for c in made.names[i])
-    shape: list[Extent] = [*t.symbols(safe, x.ndim, i)]
+    shape: list[Extent] = [*t.extents.symbols(safe, x.ndim, i)]
     for axis, extent in enumerate(spec.shape if spec is not None else ()):
         shape[axis] = extent if extent >= 0 else shape[axis]
     for leaf, axis in made.fixed or ():

@@ -14,6 +14,7 @@ from dy2st.jit.guards.guards import SIMPLE, same
 from dy2st.nn.layer_attributes import RegisteredAttributes, is_read_here
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.tracked_settings import Settable, changes
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
 _OF_LAYERS = (*SIMPLE, tuple, list, Tensor, Settable, FunctionType)
@@ -93,7 +94,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield value
 
 
-def wrote(trace: Any, x: Any, name: str, value: Any) -> bool:
+def wrote(trace: Trace, x: Any, name: str, value: Any) -> bool:
     """Say whether a trace has set a setting, which the package's code would not see."""
     written = trace.log.get(("attr", id(x), name))
     return written is not MISSING and not same(written, value)

@@ -12,6 +12,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
 from dy2st.ir.program import Program, Value
 from dy2st.jit.serialization.schema import SavedCall, Target
+from dy2st.jit.tracing.trace import FunctionTrace
 from dy2st.ops.control.control_flow import outward
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.access.attributes_items import attr, set_attr
@@ -20,7 +21,7 @@ from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.unbound import Undefined
 
 
-def record(trace: Any, layer: Any, call: SavedCall, program: Program, leaves: Sequence[Any]) -> Any:
+def record(trace: FunctionTrace, layer: Any, call: SavedCall, program: Program, leaves: Sequence[Any]) -> Any:
     """Append the call of a saved Program; return its output. RuntimeError in a hand-built Program."""
     if not trace.of_function:
         raise RuntimeError(
@@ -38,9 +39,9 @@ def record(trace: Any, layer: Any, call: SavedCall, program: Program, leaves: Se
     return output
 
 
-def _function(trace: Any, program: Program) -> str:
+def _function(trace: FunctionTrace, program: Program) -> str:
     """Add the functions of a saved Program to the one that is being built; return the name of the entry."""
-    known: dict[int, tuple[Program, str]] = trace.__dict__.setdefault("loaded_functions", {})
+    known = trace.loaded_functions
     if id(program) not in known:
         names: dict[str, str] = {}
         for function in program.functions:
@@ -63,7 +64,7 @@ def _function(trace: Any, program: Program) -> str:
     return known[id(program)][1]
 
 
-def _operand(trace: Any, x: Any) -> Value:
+def _operand(trace: FunctionTrace, x: Any) -> Value:
     if not isinstance(x, Tensor):
         return trace.builder.use(trace.scalar(x))
     value = trace.value_of(x)
@@ -71,7 +72,7 @@ def _operand(trace: Any, x: Any) -> Value:
     return trace.builder.use(value if flows else trace.detached(value))
 
 
-def _state(trace: Any, layer: Any, name: str) -> Value:
+def _state(trace: FunctionTrace, layer: Any, name: str) -> Value:
     if name == "?draw":
         drawn = trace.log.get(("rng",))
         return trace.builder.use(trace.rng_draw() if drawn is MISSING else trace.scalar(drawn))
@@ -85,7 +86,7 @@ def _state(trace: Any, layer: Any, name: str) -> Value:
     return _operand(trace, t)
 
 
-def _write(trace: Any, layer: Any, target: Target, value: Any) -> None:
+def _write(trace: FunctionTrace, layer: Any, target: Target, value: Any) -> None:
     if target.kind in ("random", "seed"):
         trace.log.set(("rng",) if target.kind == "random" else ("seed",), None, value)
         return

@@ -17,25 +17,26 @@ from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
 
 
-class MadeParameters:
-    """The part of a trace that knows the parameters which were made in it."""
+class CreatedParameters:
+    """The parameters which were made in a trace."""
 
-    log: WriteLog
-    parameters: list[tuple[Parameter, tuple[int, int]]]
-    """Each with the state of the generator before it was made."""
+    def __init__(self, log: WriteLog) -> None:
+        self._log = log
+        self._made: list[tuple[Parameter, tuple[int, int]]] = []
+        """Each with the state of the generator before it was made."""
 
-    def note_parameter(self, p: Parameter, before: tuple[int, int]) -> None:
+    def note(self, p: Parameter, before: tuple[int, int]) -> None:
         """Note a parameter, and the state of the generator before it was made."""
-        self.parameters.append((p, before))
+        self._made.append((p, before))
 
     def refuse_passing(self, read: Container[int]) -> None:
         """Refuse a function that reads a parameter which it makes and does not keep; take its random numbers back."""
-        if not any(id(p) in read for p, _ in self.parameters):
+        if not any(id(p) in read for p, _ in self._made):
             return
-        kept = {id(p) for overlay in self.log.overlays for x in overlay.values() for p in _parameters(x)}
-        if all(id(p) in kept for p, _ in self.parameters if id(p) in read):
+        kept = {id(p) for overlay in self._log.overlays for x in overlay.values() for p in _parameters(x)}
+        if all(id(p) in kept for p, _ in self._made if id(p) in read):
             return
-        default_generator().set_state(self.parameters[0][1])
+        default_generator().set_state(self._made[0][1])
         raise refusal(
             "a parameter is made at each call, with initial values of its own, which a Program cannot do",
             "make the layer or parameter outside of the function, or keep it in an attribute",

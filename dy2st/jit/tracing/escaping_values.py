@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.jit.tracing.external_reads import OutsideReads
 from dy2st.jit.tracing.output_structure import output_template
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
@@ -16,7 +17,7 @@ from dy2st.runtime.tracer.values.abstract import Const
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def leaving(trace: Any, x: Any) -> Any:
+def leaving(trace: OutsideReads, x: Any) -> Any:
     """Return an output with every variant in it made of values only."""
     if isinstance(x, Variant):
         if not any(names(a, lambda thing: _made(trace, thing)) for a in x.alternatives):
@@ -39,6 +40,6 @@ def leaving(trace: Any, x: Any) -> Any:
     return x
 
 
-def _made(trace: Any, x: Any) -> bool:
+def _made(trace: OutsideReads, x: Any) -> bool:
     """Say whether the trace made a container or object."""
     return (type(x) in CONTAINERS and id(x) not in trace.external) or id(x) in trace.made.objects

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.values.container_classes import copied, like, plain_content
 
+if TYPE_CHECKING:
+    from dy2st.jit.tracing.external_reads import OutsideReads
+
 LIBRARY_CONTAINERS = (ChainMap, UserDict, UserList)
 
 
-def mark(trace: Any, x: Any) -> None:
+def mark(trace: OutsideReads, x: Any) -> None:
     """Mark what was there before the trace."""
     trace.note_behaviour(x)
     if isinstance(x, CONTAINERS):
@@ -40,7 +43,7 @@ def mark(trace: Any, x: Any) -> None:
         trace.mark_external(x)
 
 
-def mark_items(trace: Any, x: Any) -> None:
+def mark_items(trace: OutsideReads, x: Any) -> None:
     """Mark what a container from outside holds; a tensor in it is read anew at each call."""
     content = _outside_content(trace, x)
     for key, item in content.items() if isinstance(x, dict) else enumerate(content):
@@ -51,7 +54,7 @@ def mark_items(trace: Any, x: Any) -> None:
             mark(trace, item)
 
 
-def with_stand_ins(trace: Any, x: Any) -> Any:
+def with_stand_ins(trace: OutsideReads, x: Any) -> Any:
     """Return a container from outside with what the trace sees of the tensors in it."""
     content = _outside_content(trace, x)
     items = content.values() if isinstance(x, dict) else content
@@ -64,7 +67,7 @@ def with_stand_ins(trace: Any, x: Any) -> Any:
     return made
 
 
-def _outside_content(trace: Any, x: Any) -> Any:
+def _outside_content(trace: OutsideReads, x: Any) -> Any:
     """Return what a container from outside holds, also while it shows what the trace wrote."""
     return like(x, trace.beneath[id(x)]) if id(x) in trace.beneath else plain_content(x)
 

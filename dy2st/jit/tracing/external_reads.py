@@ -31,8 +31,9 @@ from dy2st.jit.guards.guards import (
 )
 from dy2st.jit.guards.settings_guard import SettingsGuard, wrote
 from dy2st.jit.tracing.external_objects import mark, mark_items, with_stand_ins
-from dy2st.jit.tracing.fixed_extents import Extents, Place
-from dy2st.jit.tracing.rebound_variables import PLAIN
+from dy2st.jit.tracing.fixed_extents import InputExtents, Place
+from dy2st.jit.tracing.grad_leaves import Leaves
+from dy2st.jit.tracing.rebound_variables import PLAIN, Rebound
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.eager.tensor import Tensor
@@ -43,11 +44,13 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-class OutsideReads(Extents):
+class OutsideReads(Leaves):
     """The part of a trace that knows what came from outside."""
 
     def __init__(self, builder: Builder, open_state: frozenset[tuple[int, str]]) -> None:
         super().__init__(builder)
+        self.extents = InputExtents(self)
+        self.rebound = Rebound(self)
         self.open_state = open_state
         """Python numbers outside, by owner and name, that are arguments of the Program."""
         self.fixed_state: frozenset[Place] = frozenset()
@@ -73,7 +76,7 @@ class OutsideReads(Extents):
         place = id(slot.owner), slot.name
         fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape) or place in self.fixed_state
         if not fixed:
-            shape = tuple(self.symbols(f"s{len(self.slots)}", len(shape), place))
+            shape = tuple(self.extents.symbols(f"s{len(self.slots)}", len(shape), place))
         value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.label)
         self.slots[id(t)] = (slot, value, t)
         self.log.keep(t)
@@ -84,6 +87,14 @@ class OutsideReads(Extents):
     def value_so_far(self, t: Tensor) -> Value | None:
         found = super().value_so_far(t)
         return self.slots[id(t)][1] if found is None and id(t) in self.slots else found
+
+    def shape_of(self, t: Tensor) -> list[Any]:
+        found = super().shape_of(t)
+        self.extents.note_read(found)
+        return found
+
+    def extents_behind(self, needed: Sequence[Any]) -> frozenset[str] | None:
+        return self.extents.behind(needed)
 
     def shape_outside(self, t: Tensor) -> list[Any]:
         return list(t._payload.shape) if t.fixed_shape else self.shape_of(t)

@@ -12,50 +12,55 @@ again with just these extents fixed (`fix`), and the Program serves the calls th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError, TraceError
+from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.guards.call_signature import Flattened
-from dy2st.jit.tracing.grad_leaves import Leaves
-from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
 from dy2st.shapes import Dim, symbol, symbols_in
 
+if TYPE_CHECKING:
+    from dy2st.jit.tracing.external_reads import OutsideReads
+
 Place = tuple[int, str]
 """The owner (its id) and the name of a tensor of the state."""
 
 
-class Extents(Leaves):
-    """The part of a trace that knows which inputs tell an extent."""
+class InputExtents:
+    """The extents of the inputs of a trace, each a symbol, and which of them were read."""
 
-    def __init__(self, builder: Any) -> None:
-        super().__init__(builder)
-        self.extents: dict[str, tuple[int | Place, int]] = {}
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.places: dict[str, tuple[int | Place, int]] = {}
         """For each symbol: which argument, by number, or which tensor of the state has that extent, at which axis."""
-        self.read_extents: set[Dim] = set()
-        """The extents that were read."""
+        self.read: set[Dim] = set()
 
     def symbols(self, name: str, rank: int, place: int | Place) -> list[Dim]:
         """Return the extents of an input, each a symbol of its own."""
         made: list[Dim] = []
         for axis in range(rank):
             text = f"{name}_{axis}"
-            while text in self.extents:  # an argument `x_1` beside the list `x`
+            while text in self.places:  # an argument `x_1` beside the list `x`
                 text += "_"
-            self.extents[text] = place, axis
+            self.places[text] = place, axis
             made.append(symbol(text))
         return made
 
-    def shape_of(self, t: Tensor) -> list[Any]:
-        found = super().shape_of(t)
-        self.read_extents |= {e.value.type.extent for e in found if isinstance(e, Scalar)}  # type: ignore[union-attr]
-        return found
+    def note_read(self, extents: Sequence[Any]) -> None:
+        """Note extents that the function has read."""
+        self.read |= {e.value.type.extent for e in extents if isinstance(e, Scalar)}  # type: ignore[union-attr]
 
-    def extents_behind(self, needed: Sequence[Any]) -> frozenset[str] | None:
+    def behind(self, needed: Sequence[Any]) -> frozenset[str] | None:
+        """Return the extents, as symbols, that numbers are made of alone; None where that is not known.
+
+        There are none where something else is part of the numbers: then no extent tells them.
+        """
         found: set[str] = set()
         seen: set[Value] = set()
         waiting, known = list(_values(needed)), True
@@ -66,7 +71,7 @@ class Extents(Leaves):
             seen.add(value)
             extent = value.type.extent if isinstance(value.type, ScalarType) else None
             operation = value.operation
-            if extent is not None and (symbols := symbols_in(extent)) <= self.extents.keys():
+            if extent is not None and (symbols := symbols_in(extent)) <= self.places.keys():
                 found |= symbols
             elif operation is not None and operation.name == "dim":
                 more = self._behind_shape(operation.operands[0])
@@ -75,7 +80,7 @@ class Extents(Leaves):
                 waiting += operation.operands
             elif operation is None and (more := self._outside(value)):
                 waiting += more
-            elif operation is None and value.block is self.root.block:
+            elif operation is None and value.block is self.trace.root.block:
                 return frozenset()  # an input itself
             else:
                 known = False
@@ -89,17 +94,17 @@ class Extents(Leaves):
             value = waiting.pop()
             for x in self._outside(value) if value.operation is None else value.operation.operands:
                 symbols = _symbols(x)
-                found |= symbols & self.extents.keys()
-                if x not in seen and not symbols <= self.extents.keys():
+                found |= symbols & self.places.keys()
+                if x not in seen and not symbols <= self.places.keys():
                     seen.add(x)
                     waiting.append(x)
         return found - _symbols(made)
 
     def _outside(self, value: Value) -> Sequence[Value]:
         """Return what an argument of a block stands for: a value around it, or the number of a turn."""
-        if value in self.turns:
-            return list(_values([self.turns[value]]))
-        builder = self.builder
+        if value in self.trace.turns:
+            return list(_values([self.trace.turns[value]]))
+        builder: Builder | None = self.trace.builder
         while builder is not None:
             if value.block is builder.block:
                 return [outer for outer, inner in builder.captures.items() if inner is value]
@@ -131,13 +136,13 @@ def _values(things: Iterable[Any]) -> Iterable[Value]:
             yield from _values(x)
 
 
-def fix(error: Exception, trace: Extents, made: Flattened, state: set[Place], *, exactly: bool) -> bool:
+def fix(error: Exception, trace: OutsideReads, made: Flattened, state: set[Place], *, exactly: bool) -> bool:
     """Fix the extents without which a trace has failed, of arguments in `made`, else in `state`; say whether any were.
 
     They are those that the error names; where it names none and they are not asked for `exactly`, all that were read.
     """
     symbols = _named(error) if exactly else _read(error, trace)
-    places = [trace.extents[name] for name in sorted(symbols)]
+    places = [trace.extents.places[name] for name in sorted(symbols)]
     if made.fixed is None:
         if places and exactly:
             _refuse_declared(error, made, places)
@@ -159,7 +164,7 @@ def _named(error: BaseException | None) -> frozenset[str]:
     return frozenset()
 
 
-def _read(error: Exception, trace: Extents) -> set[str]:
+def _read(error: Exception, trace: OutsideReads) -> set[str]:
     """Return the extents that a trace has read, where the error may come of it that they are symbols."""
     ours = isinstance(error, Dy2stError)
     if isinstance(error, NeedsPythonValue) and error.extents is not None:
@@ -168,7 +173,7 @@ def _read(error: Exception, trace: Extents) -> set[str]:
         return set()
     if trace.blamed and not ours:
         return set(trace.blamed)
-    return {name for e in trace.read_extents for name in symbols_in(e) if name in trace.extents}
+    return {name for e in trace.extents.read for name in symbols_in(e) if name in trace.extents.places}
 
 
 def _refuse_declared(error: Exception, made: Flattened, places: Sequence[tuple[int | Place, int]]) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.errors import TraceError
+from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
@@ -28,7 +29,7 @@ class Leaves(Tracer):
     slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]]
     arguments: dict[int, ArgumentSlot]
 
-    def __init__(self, builder: Any) -> None:
+    def __init__(self, builder: Builder) -> None:
         super().__init__(builder)
         self.entries: dict[int, list[Value]] = {}
         """By id of a leaf: the values as which it enters loops that write it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.jit.tracing.external_reads import OutsideReads
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.alias_analysis import named_in
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
@@ -32,7 +33,7 @@ from dy2st.runtime.tracer.values.abstract import (
 class Sharing:
     """The objects that were met among the results of one end of a trace."""
 
-    def __init__(self, trace: Any):
+    def __init__(self, trace: OutsideReads):
         self.trace = trace
         self.numbers: dict[int, int] = {}
         self.count = 0

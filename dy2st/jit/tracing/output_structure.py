@@ -19,6 +19,7 @@ from dy2st.formatting import render
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
+from dy2st.jit.tracing.external_reads import OutsideReads
 from dy2st.jit.tracing.output_sharing import Sharing
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.shape_list import Extents
@@ -61,7 +62,7 @@ LIKE_BUILTINS = (*CONTAINERS, *MAPPINGS, Extents)
 PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
 
 
-def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Template:
+def output_template(trace: OutsideReads, x: Any, sharing: Sharing | None = None) -> Template:
     """Return the template of something that leaves the Program: containers made in the trace are taken apart.
 
     What `sharing` has met before is that object again.
@@ -97,17 +98,17 @@ def output_template(trace: Any, x: Any, sharing: Sharing | None = None) -> Templ
     return made if number is None else Made(number, made)
 
 
-def _held(trace: Any, x: Any, sharing: Sharing | None) -> Template:
+def _held(trace: OutsideReads, x: Any, sharing: Sharing | None) -> Template:
     return NewList(written_template(trace, trace.content(x), sharing))
 
 
-def _constant(trace: Any, x: Any) -> Template:
+def _constant(trace: OutsideReads, x: Any) -> Template:
     found = template_of(trace, trace.rebound.outside(x) if type(x) is FunctionType else x)
     names(found, lambda thing: _refuse_symbolic(trace, thing))
     return found
 
 
-def _refuse_symbolic(trace: Any, x: Any) -> bool:
+def _refuse_symbolic(trace: OutsideReads, x: Any) -> bool:
     """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
     known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made.objects
     changed = isinstance(x, CONTAINERS) and trace.log.get(("items", id(x))) is not MISSING
@@ -119,7 +120,7 @@ def _refuse_symbolic(trace: Any, x: Any) -> bool:
     return False
 
 
-def written_template(trace: Any, content: Any, sharing: Sharing | None = None) -> Template:
+def written_template(trace: OutsideReads, content: Any, sharing: Sharing | None = None) -> Template:
     """Return the template of what a container holds in the end, or of elements written in place."""
     inner = functools.partial(output_template, trace, sharing=sharing)
     if isinstance(content, dict):

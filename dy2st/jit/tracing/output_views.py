@@ -16,6 +16,7 @@ import numpy as np
 from dy2st.errors import StructureError
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
+from dy2st.jit.tracing.external_reads import OutsideReads
 from dy2st.ops.core.base import Op
 from dy2st.records import record
 from dy2st.runtime.eager.dispatch import View, apply, note_view
@@ -61,8 +62,8 @@ def view_of(t: Tensor, op: Op, operands: Sequence[Any], attributes: dict[str, An
 
 
 def views_among(
-    trace: Any, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value], order: Sequence[Value],
-    views: Mapping[Value, Tensor],
+    trace: OutsideReads, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value],
+    order: Sequence[Value], views: Mapping[Value, Tensor],
 ) -> tuple[tuple[ResultView, ...], list[Value]]:  # fmt: skip
     """Return which results, of the output and of what is written, show what, and the results that this takes more.
 
@@ -96,7 +97,7 @@ def _chain(t: Any) -> Iterator[View]:
 class _Found:
     """The views that were found in a trace, and the values of the run that make them."""
 
-    def __init__(self, trace: Any, order: Sequence[Value], numbered: Sequence[tuple[int, Value]], count: int):
+    def __init__(self, trace: OutsideReads, order: Sequence[Value], numbered: Sequence[tuple[int, Value]], count: int):
         self.trace, self.count, self.first = trace, count, len(order)
         places = {i: order.index(v) for i, (_, v, t) in trace.slots.items() if t is not None}
         self.places = places | {i: slot.index for i, slot in trace.arguments.items() if slot.kind == "leaf"}

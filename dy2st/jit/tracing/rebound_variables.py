@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import types
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dy2st.jit.guards.guards import GlobalGuard, GlobalSlot, Guard, StateSlot
 from dy2st.naming import is_plain_module
@@ -18,13 +18,16 @@ from dy2st.runtime.gc_pause import while_it_lives
 from dy2st.runtime.tracer.effects.code_names import names_of
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
+if TYPE_CHECKING:
+    from dy2st.jit.tracing.external_reads import OutsideReads
+
 PLAIN = (type, types.ModuleType, types.BuiltinFunctionType)
 
 
 class Rebound:
     """The cells and globals that stand for real ones in one trace."""
 
-    def __init__(self, trace: Any):
+    def __init__(self, trace: OutsideReads):
         self.trace = trace
         self.cells: dict[int, tuple[Any, Any, Any]] = {}
         """By id of the real cell: it, the one of the trace, and what that held at first."""

@@ -16,17 +16,15 @@ from dy2st.ir.verifier import verify
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing import code_log
 from dy2st.jit.tracing.conversion_cache import convert
-from dy2st.jit.tracing.created_parameters import MadeParameters
-from dy2st.jit.tracing.deferred_effects import Afterwards
+from dy2st.jit.tracing.created_parameters import CreatedParameters
+from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
 from dy2st.jit.tracing.external_reads import OutsideReads
 from dy2st.jit.tracing.output_sharing import Sharing
 from dy2st.jit.tracing.output_structure import output_template, written_template
 from dy2st.jit.tracing.output_views import ResultView, views_among
-from dy2st.jit.tracing.rebound_variables import Rebound
 from dy2st.jit.tracing.unsupported import refuse_generator
 from dy2st.records import field, record
-from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.control_flow import conditional
@@ -116,7 +114,7 @@ class Traced:
         return [i for i, (slot, t) in found if t is not None and not owners.isdisjoint((id(slot), id(t)))]
 
 
-class Trace(OutsideReads, Afterwards, MadeParameters):
+class FunctionTrace(OutsideReads):
     """Trace a function; converted functions that it calls become part of the Program."""
 
     of_function = True
@@ -124,14 +122,16 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
     def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset(), notes: Notes | None = None) -> None:
         super().__init__(Builder(), open_state)
         self.loop_notes = notes or self.loop_notes
-        self.rebound = Rebound(self)
-        self.moved: set[int] = set()
-        self.parameters: list[tuple[Parameter, tuple[int, int]]] = []
+        self.deferred = DeferredEffects(self)
+        """What each call does at its end."""
+        self.parameters = CreatedParameters(self.log)
         self.notes: list[str] = []
         self.views: dict[Value, Tensor] = {}
         """Which view a value was taken of, most lately."""
         self.defaults: set[int] = set()
         """The defaults of the traced function's parameters, by id."""
+        self.loaded_functions: dict[int, tuple[Program, str]] = {}
+        """Programs of files that are called, by id, each with the name that its entry has here."""
         self.by_value = False
         """Whether what leaves is told by value alone: a file knows no objects of the caller's."""
 
@@ -144,7 +144,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
 
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Remember what was read of a real object, as it will be where each call changes it at its end only."""
-        steps = () if isinstance(value, types.MethodType) else self.behind(owner)
+        steps = () if isinstance(value, types.MethodType) else self.deferred.of(owner)
         if steps:
             owner = owner.after(steps)
             value = getattr(owner, name)
@@ -192,7 +192,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             sharing.tensors = None
             writes, values = self.written({key: self.log.get(key) for key in keys}, sharing)
             raised.writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
-            raised.actions = self.actions()
+            raised.actions = self.deferred.actions()
         return values
 
     def written(
@@ -262,7 +262,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
         output = self._settled(output)
         output = leaving(self, output) if sharing is None else output
         self._check_stand_ins()
-        self.refuse_passing(self.slots)
+        self.parameters.refuse_passing(self.slots)
         self.rebound.write()
         way = partial(output_template, self, sharing=sharing)
         output, template = (output, way(output)) if error is None else raised_parts(self, error, way)
@@ -301,7 +301,7 @@ class Trace(OutsideReads, Afterwards, MadeParameters):
             tuple(sorted(self.grad_free)),
             self._unhooked(len(inputs)),
             error,
-            self.actions(),
+            self.deferred.actions(),
             views,
             self._met_outside(),
             tuple(i for i in seeded if histories.is_freed(every[i])),
@@ -352,7 +352,9 @@ def _is_leaf(t: Any) -> bool:
 
 
 def trace(
-    function: Callable[..., Any], make_inputs: Callable[[Trace], tuple[Sequence[Value], Any, Any]], made: Trace
+    function: Callable[..., Any],
+    make_inputs: Callable[[FunctionTrace], tuple[Sequence[Value], Any, Any]],
+    made: FunctionTrace,
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
     refuse_generator(function)

@@ -96,7 +96,7 @@ class LRScheduler:
         """The rate as a 0-D float64 tensor whose memory follows it: what Programs read."""
         if in_trace():
             trace = current().trace
-            if steps := trace.behind(self):
+            if steps := trace.deferred.of(self):
                 ahead = self.after(steps)
                 return trace.note_attribute(ahead, "_rate", ahead._rate)
             rate = trace.log.get(("attr", id(self), "last_lr"))
@@ -127,9 +127,9 @@ class LRScheduler:
             return
         trace = current().trace
         written = trace.log.get(("attr", id(self), "last_epoch")) is not MISSING
-        if trace.is_surely_run() and not written:
-            trace.after_run(self, lambda: self._go(epoch), epoch)
-        elif trace.behind(self):
+        if trace.deferred.is_surely_run() and not written:
+            trace.deferred.add(self, lambda: self._go(epoch), epoch)
+        elif trace.deferred.of(self):
             what = "step() of a learning rate schedule in a branch, loop or `try`, behind one that stands in none"
             raise refusal(what, "make one step() of them, behind the branch or loop")
         else:

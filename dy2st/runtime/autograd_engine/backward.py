@@ -14,6 +14,7 @@ from dy2st.runtime.autograd_engine.backward_pass import Walk, seed_of
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.recording.inner_gradients import RecordedGradients
 from dy2st.runtime.tracer.values.union import Variant
 
 
@@ -109,7 +110,7 @@ def _tensors(given: Any, what: str, *, or_none: bool = False) -> list[Tensor]:
     return listed
 
 
-def _why_none(trace: Any, outs: list[Tensor], x: Tensor) -> str:
+def _why_none(trace: RecordedGradients | None, outs: list[Tensor], x: Tensor) -> str:
     if x.stop_gradient if trace is None else trace.stops(x):
         return "its stop_gradient is True"
     return "no output depends on it" if trace is None else trace.why_none(outs, x)

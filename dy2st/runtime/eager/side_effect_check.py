@@ -11,7 +11,7 @@ import datetime
 import io
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def refuse_debugger(f: Any) -> None:
         raise error_here(DebuggerCall, f"{_named(f)}() stops in the function itself, which runs eagerly for that")
 
 
-def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def refuse_impure(outside: Container[int], f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Raise TraceError where calling `f` has an effect, or where its result is not determined by its arguments."""
     owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
     if (
@@ -64,12 +64,12 @@ def refuse_impure(trace: Any, f: Callable[..., Any], args: tuple[Any, ...]) -> N
             else "call it outside of the function, and pass what it gives as an argument",
         )
     if name in _OF_CONTAINERS and isinstance(f, (types.FunctionType, types.MethodType)):  # of a library, in Python
-        refuse_outside(trace, args[0] if owner is None and args else owner)
+        refuse_outside(outside, args[0] if owner is None and args else owner)
 
 
-def refuse_outside(trace: Any, x: Any) -> None:
-    """Raise TraceError where something from outside, of which the trace keeps no writes, would be changed."""
-    if id(x) in trace.external or x is os.environ:
+def refuse_outside(outside: Container[int], x: Any) -> None:
+    """Raise TraceError where something among `outside` (ids), of which a trace keeps no writes, would be changed."""
+    if id(x) in outside or x is os.environ:
         raise refusal(
             f"a {type(x).__name__} from outside is changed, which a Program cannot do",
             "keep such state in tensors, lists, dicts or attributes",

@@ -255,7 +255,7 @@ class Helper:
             return own(value)
         if is_plain_object(target) or is_plain_object(value):
             return operators.binary(trace, op[:-1], target, value)
-        refuse_outside(trace, target)
+        refuse_outside(trace.external, target)
         return natively(trace, IN_PLACE[op], target, value)
 
     def aug_list(self, trace: Trace, op: str, target: Any, value: Any) -> Any:

@@ -329,7 +329,7 @@ class Tracer(Contents, Recorder):
         if isinstance(content, Pushed):
             return content.pull()
         if isinstance(content, Iterator):
-            refuse_outside(self, content)
+            refuse_outside(self.external, content)
             check_moved(self, content)
         elif (own := users_method(self, x if isinstance(x, CONTAINERS) else content, "__iter__")) is not None:
             return own()

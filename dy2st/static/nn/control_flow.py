@@ -19,6 +19,7 @@ from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.control_flow.assert_raise import assert_
 from dy2st.runtime.tracer.control_flow.conditional import if_exp
+from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.loop_statement import while_
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, valid_policy
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -236,7 +237,7 @@ def _either(pred: Any, then: Branch, other: Branch) -> Branch:
     return lambda: cond(pred, then, other)
 
 
-def _converted(trace: Any, function: Callable[..., Any] | None) -> Callable[..., Any]:
+def _converted(trace: Trace, function: Callable[..., Any] | None) -> Callable[..., Any]:
     if function is None:
         return _nothing
     return function if trace is None else trace.convert(function)

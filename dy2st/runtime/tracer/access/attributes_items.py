@@ -355,7 +355,7 @@ def set_item_of_kind(trace: Trace, obj: Any, key: Any, value: Any) -> None:
     if not isinstance(obj, (list, dict, deque)):
         own = users_method(trace, obj, "__setitem__")
         if own is None:
-            refuse_outside(trace, obj)
+            refuse_outside(trace.external, obj)
         natively(trace, operator.setitem, obj, key, value) if own is None else own(key, value)
         return
     key = trace.item(key) if isinstance(key, Tensor) else key
@@ -400,7 +400,7 @@ def del_item_of_kind(trace: Trace, obj: Any, key: Any) -> None:
     if not isinstance(obj, (list, dict, deque)):
         own = users_method(trace, obj, "__delitem__")
         if own is None:
-            refuse_outside(trace, obj)
+            refuse_outside(trace.external, obj)
         natively(trace, operator.delitem, obj, key) if own is None else own(key)
         return
     content = trace.writable(obj)

@@ -120,7 +120,7 @@ def foreign_call(trace: Trace, f: Callable[..., Any], *args: Any, **keywords: An
     the possible values are known when it needs the number as a Python value.
     """
     refuse_spliced(args)
-    refuse_impure(trace, f, args)
+    refuse_impure(trace.external, f, args)
     if isinstance(f, type) and is_users_class(f):
         return _construct(trace, f, args, keywords)
     for x in (f, getattr(f, "__self__", None), *args, *keywords.values()):

@@ -68,7 +68,7 @@ def next_(trace: Trace, x: Any, *default: Any) -> Any:
         return _next_of_users(own, default)
     if isinstance(x, Pushed):
         return next(x, *default)
-    refuse_outside(trace, x)
+    refuse_outside(trace.external, x)
     check_moved(trace, x)
     return next(x, *default)
 

@@ -14,6 +14,7 @@ from dy2st.runtime.eager.dispatch import View
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.trace import Recording
 
 
 class ChosenView(View):
@@ -33,15 +34,15 @@ class ChosenView(View):
     def repeatable(self) -> bool:
         return False
 
-    def again(self, recorder: Any, base: Value) -> Tensor:
+    def again(self, recorder: Recording, base: Value) -> Tensor:
         made = self._either(recorder, lambda view: view.again(recorder, base)._payload)
         return recorder.wrap(made, not self.keeps_history or recorder.stops(self.base))
 
-    def put(self, recorder: Any, base: Value, value: Value) -> Value:
+    def put(self, recorder: Recording, base: Value, value: Value) -> Value:
         self.was_written = True
         return self._either(recorder, lambda view: view.put(recorder, base, value))
 
-    def _either(self, recorder: Any, make: Any) -> Value:
+    def _either(self, recorder: Recording, make: Any) -> Value:
         b = recorder.builder
         blocks = b.child(), b.child()
         for child, view in zip(blocks, self.ways, strict=True):

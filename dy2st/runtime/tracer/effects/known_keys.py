@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.ir.builder import Builder
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
@@ -13,12 +14,12 @@ class FoundKeys:
     def __init__(self) -> None:
         self._found: dict[tuple[Any, int, Any], Any] = {}
 
-    def note(self, builder: Any, container: Any, key: Any) -> None:
+    def note(self, builder: Builder | None, container: Any, key: Any) -> None:
         """Note that the container has this key."""
         if isinstance(key, Scalar):
             self._found[builder, id(container), key.value] = container
 
-    def has(self, builder: Any, container: Any, key: Any) -> bool:
+    def has(self, builder: Builder | None, container: Any, key: Any) -> bool:
         """Say whether a read before this place has found the key."""
         while isinstance(key, Scalar) and builder is not None:
             if (builder, id(container), key.value) in self._found:

@@ -14,21 +14,18 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import ListType, TupleType, VariantType, is_optional
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.recording.leaf_gradients import add_to_gradient, as_gradient
+from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.recording.leaf_gradients import added_to_gradient, as_gradient
+from dy2st.runtime.tracer.values.trace import Values
 
 
-class RecordedGradients:
+class RecordedGradients(Values):
     """The part of a recorder that differentiates what was recorded."""
 
-    root: Builder
-    builder: Builder
-    needs: set[Value]
-    """Values through which a gradient flows."""
+    log: WriteLog
     freed: set[Value]
     """Values whose history a backward pass of the Program's frees, as it does in eager mode."""
-    value_of: Callable[[Tensor], Value]
-    wrap: Callable[..., Tensor]
-    stops: Callable[[Tensor], bool]
+    gradient_so_far: Callable[[Tensor], Any]
 
     def grad(
         self, outs: Sequence[Tensor], ins: Sequence[Tensor], seeds: Sequence[Tensor | None], blocked: Sequence[Tensor],
@@ -126,7 +123,7 @@ class RecordedGradients:
             cts[value] = accumulate(self.builder, cts.get(value), ct)
         for (leaf, _), ct in zip(places, self.pull(cts, [v for _, v in places], set()), strict=True):
             if ct is not None:
-                add_to_gradient(self, leaf, ct)
+                self.log.set(("grad", id(leaf)), leaf, added_to_gradient(self, self.gradient_so_far(leaf), ct))
 
     def free(self, outs: Sequence[Tensor]) -> None:
         """Note that gradients were pulled back from `outs` and will not be again.

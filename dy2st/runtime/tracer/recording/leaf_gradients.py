@@ -14,24 +14,24 @@ from dy2st.ir.types import UNSET, ConstType, TensorType, VariantType, is_optiona
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.abstract import Const, TensorLike, Unset
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.trace import Values
 from dy2st.runtime.tracer.values.union import Variant
 
 NONE, SET = 1, 2
 """The tags of such a variant; 0 is "unset"."""
 
 
-def add_to_gradient(recorder: Any, leaf: Tensor, ct: Value) -> None:
-    """Add a cotangent, dense or optional, to what `leaf.grad` is in the trace."""
+def added_to_gradient(recorder: Values, so_far: Any, ct: Value) -> Any:
+    """Return what `leaf.grad` becomes in a trace where a cotangent, dense or optional, is added to it."""
     if isinstance(ct.type, TensorType) and ct.type.dtype.is_complex:
         ct = recorder.builder.conj(ct)
-    so_far = recorder.gradient_so_far(leaf)
     if so_far is not None:
         before = _as_cotangent(recorder, so_far) if isinstance(so_far, Variant) else recorder.value_of(so_far)
         ct = accumulate(recorder.builder, before, ct)
-    recorder.log.set(("grad", id(leaf)), leaf, as_gradient(recorder, ct))
+    return as_gradient(recorder, ct)
 
 
-def gradient_parts(recorder: Any, gradient: Any, like: Tensor) -> tuple[Tensor, Scalar | None]:
+def gradient_parts(recorder: Values, gradient: Any, like: Tensor) -> tuple[Tensor, Scalar | None]:
     """Return a gradient as a tensor, zeros where it is not there, and whether it is (None: always)."""
     if not isinstance(gradient, Variant):
         return gradient, None
@@ -40,7 +40,7 @@ def gradient_parts(recorder: Any, gradient: Any, like: Tensor) -> tuple[Tensor, 
     return recorder.wrap(dense), Scalar(set_flag(recorder.builder, ct))
 
 
-def as_gradient(recorder: Any, ct: Value) -> Any:
+def as_gradient(recorder: Values, ct: Value) -> Any:
     """Return a cotangent as what `x.grad` is: a tensor, or one of None and a tensor."""
     if not is_optional(ct.type):
         return recorder.wrap(ct)
@@ -52,7 +52,7 @@ def as_gradient(recorder: Any, ct: Value) -> Any:
     return Variant(value, (Unset(""), Const(None), TensorLike(found, True)))
 
 
-def _as_cotangent(recorder: Any, gradient: Variant) -> Value:
+def _as_cotangent(recorder: Values, gradient: Variant) -> Value:
     """Return the optional that a variant of None and a tensor stands for, whichever order these are in."""
     tags = [0] * len(gradient.alternatives)
     found: TensorType | None = None

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-class Recording(Protocol):
-    """Operations are appended where the builder stands."""
+class Values(Protocol):
+    """The values of tensors, in the Program that is built."""
 
     builder: Builder
+    """What appends the next operation."""
     root: Builder
     needs: set[Value]
     """Values through which a gradient flows."""
@@ -36,6 +37,12 @@ class Recording(Protocol):
     def value_of(self, t: Tensor) -> Value: ...
     def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor: ...
     def stops(self, t: Any) -> bool: ...
+
+
+class Recording(Values, Protocol):
+    """Operations on tensors and numbers, appended where the builder stands."""
+
+    def value_so_far(self, t: Tensor) -> Value | None: ...
     def detached(self, value: Value) -> Value: ...
     def scalar(self, x: Any) -> Value: ...
     def as_scalar(self, x: Any) -> Scalar: ...
