@@ -23,6 +23,7 @@ from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.tape.node import Node, ProgramCall
 from dy2st.runtime.eager.tape.op_taylor import op_jet
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.trace import Values
 
 Place = Any
 """Where a tensor stands on the tape: (node, number of the result), or the id of a leaf."""
@@ -152,7 +153,7 @@ def _used(walk: Walk, node: Node, uses: Sequence[tuple[str, int, int]]) -> list[
 
 
 def _push_in_trace(
-    recorder: Any, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Sequence[Coefficients], order: int
+    recorder: Values, outs: Sequence[Tensor], ins: Sequence[Tensor], given: Sequence[Coefficients], order: int
 ) -> list[Coefficients]:
     """Append the coefficients where the recorder stands, also those of values of the blocks around."""
     b: Builder = recorder.builder
