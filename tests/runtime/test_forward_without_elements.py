@@ -8,7 +8,7 @@ import pytest
 import dy2st as paddle
 from dy2st.incubate.autograd import jet, jvp
 from dy2st.runtime.eager.dispatch import apply
-from dy2st.runtime.eager.tape import op_vjp
+from dy2st.runtime.eager.tape import op_derivative
 from dy2st.runtime.eager.tensor import Tensor
 from tests.ops.test_registry import cases, has_derivative, is_float
 
@@ -39,7 +39,7 @@ def test_ops(op, sample, monkeypatch):
     for moving in [c for n in (1, 2) for c in itertools.combinations(places, n)]:
         wanted = derivatives(op, sample, moving)
         with monkeypatch.context() as patch:
-            patch.setattr(op_vjp, "SMALL", -1)
+            patch.setattr(op_derivative, "SMALL", -1)
             for found, one in zip(derivatives(op, sample, moving), wanted, strict=True):
                 np.testing.assert_allclose(found, one, rtol=1e-12, atol=1e-12)
 

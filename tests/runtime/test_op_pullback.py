@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.eager.tape import op_vjp
+from dy2st.runtime.eager.tape import op_derivative
 
 
 def made_by(calls: list[Callable[[], Any]]) -> list[int]:
     """Return how many pull-backs each backward of a sum derives."""
     counts: list[int] = []
     for call in calls:
-        before = len(op_vjp._CACHE)
+        before = len(op_derivative._CACHE)
         call().sum().backward()
-        counts.append(len(op_vjp._CACHE) - before)
+        counts.append(len(op_derivative._CACHE) - before)
     return counts
 
 

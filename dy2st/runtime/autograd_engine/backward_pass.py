@@ -22,7 +22,7 @@ from dy2st.ops.control.optional import add_values
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.saved_tensor_hooks import is_packed, restored
 from dy2st.runtime.eager.tape.node import Edge, Node, ProgramCall, call
-from dy2st.runtime.eager.tape.op_vjp import op_pullback
+from dy2st.runtime.eager.tape.op_derivative import Place, op_pullback
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.executable import Compiled
 
@@ -187,19 +187,26 @@ class Walk:
         wanted = tuple(i for i, edge in enumerate(node.edges) if edge is not None)
         seeded = tuple(i for i, ct in enumerate(cts) if ct is not None)
         pullback = op_pullback(op, attributes, arrays, wanted, seeded)
-        node.check_versions([i for kind, i, _ in pullback.uses if kind == "operand"])
-        if node.overwritten:
-            node.check_results([i for kind, i, _ in pullback.uses if kind == "result"])
-        arguments: list[Any] = []
-        for kind, i, axis in pullback.uses:
-            if kind == "extent":
-                arguments.append(arrays[i].shape[axis])
-            elif kind == "operand":
-                arguments.append(self.operand(node, i, arrays[i]))
-            else:
-                arguments.append(self.result(node, i))
+        arguments = self.used(node, pullback.uses)
         arguments += [cts[i] for i in seeded]
         return self.collect(pullback.compiled, arguments, pullback.found, [None] * len(arrays))
+
+    def used(self, node: Node, uses: Sequence[Place]) -> list[Any]:
+        """Return what an op's derivative takes of its operands and results; AutodiffError where they were changed."""
+        node.check_versions([i for kind, i, _ in uses if kind == "operand"])
+        if node.overwritten:
+            node.check_results([i for kind, i, _ in uses if kind == "result"])
+        arrays, found = node.source[2], list[Any]()
+        for kind, i, axis in uses:
+            if kind == "extent":
+                found.append(arrays[i].shape[axis])
+            elif kind == "operand":
+                found.append(self.operand(node, i, arrays[i]))
+            elif kind == "result":
+                found.append(self.result(node, i))
+            else:
+                found.append(node.results[i].shape[axis])
+        return found
 
     def pull_program(self, node: Node, made: ProgramCall, cts: list[Any]) -> list[Any]:
         """Return the cotangents of the inputs of a recorded Program call."""

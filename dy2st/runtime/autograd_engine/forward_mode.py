@@ -21,7 +21,7 @@ from dy2st.ir.program import Block, Value
 from dy2st.runtime.autograd_engine.backward import Walk
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.tape.node import Node, ProgramCall
-from dy2st.runtime.eager.tape.op_taylor import op_jet
+from dy2st.runtime.eager.tape.op_derivative import op_jet
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.trace import Values
 
@@ -129,27 +129,10 @@ def _push_own(
 def _push_op(walk: Walk, node: Node, given: Given, entering: list[Any], order: int) -> tuple[Any, Given]:
     op, attributes, arrays = node.source
     made = op_jet(op, attributes, arrays, given, order)
-    arguments = [*_used(walk, node, made.uses), *entering]
+    arguments = [*walk.used(node, made.uses), *entering]
     payloads = [a._payload if isinstance(a, Tensor) else a for a in arguments]
     xp = next((namespace_of(a) for a in payloads if hasattr(a, "dtype")), np)
     return walk.execute(made.compiled, arguments, xp), made.found
-
-
-def _used(walk: Walk, node: Node, uses: Sequence[tuple[str, int, int]]) -> list[Any]:
-    """Return what an op's derivative takes of its operands and results; AutodiffError where they were changed."""
-    node.check_versions([i for kind, i, _ in uses if kind == "operand"])
-    if node.overwritten:
-        node.check_results([i for kind, i, _ in uses if kind == "result"])
-    arrays = node.source[2]
-    found: list[Any] = []
-    for kind, i, axis in uses:
-        if kind == "extent":
-            found.append(arrays[i].shape[axis])
-        elif kind == "result extent":
-            found.append(node.results[i].shape[axis])
-        else:
-            found.append(walk.operand(node, i, arrays[i]) if kind == "operand" else walk.result(node, i))
-    return found
 
 
 def _push_in_trace(

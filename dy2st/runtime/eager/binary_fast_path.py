@@ -16,7 +16,7 @@ from dy2st.ir.context import current
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.dispatch import quietly, ufunc_of
 from dy2st.runtime.eager.tape.node import Edge, Node, note_kept
-from dy2st.runtime.eager.tape.op_vjp import ghost
+from dy2st.runtime.eager.tape.op_derivative import ghost
 from dy2st.runtime.eager.tensor import Tensor
 
 ELSEWHERE: Any = object()

@@ -15,7 +15,7 @@ from dy2st.errors import AutodiffError, NeedsPythonValue
 from dy2st.ir.context import current, replaced, switch
 from dy2st.ir.location import error_here
 from dy2st.runtime.eager.tape.node import Node, ProgramCall
-from dy2st.runtime.eager.tape.op_vjp import Ghost, op_pullback
+from dy2st.runtime.eager.tape.op_derivative import Ghost, op_pullback
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.version_counter import Version
 

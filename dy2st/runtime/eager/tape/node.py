@@ -16,7 +16,7 @@ from dy2st.ir.context import current
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.core.base import Op
 from dy2st.runtime.backends.donation import Handed
-from dy2st.runtime.eager.tape.op_vjp import ghost
+from dy2st.runtime.eager.tape.op_derivative import ghost
 from dy2st.runtime.executor.executable import Compiled, CompiledPullback
 
 _numbers = itertools.count(1)

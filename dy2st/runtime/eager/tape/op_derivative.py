@@ -1,23 +1,27 @@
-"""What every derivative of one eager op starts from: the op on placeholders, and a builder beside it.
+"""The derivatives of one eager op: its pull-back, and its tangents or more Taylor coefficients, as small Programs.
 
-The pull-back (`op_vjp.py`) and the tangents or Taylor coefficients (`op_taylor.py`) of an
-op are small Programs, each derived once per kind of call. A kind is the op, its attributes, the dtypes and the pattern
-of the shapes: which extents are equal, which are 1. A Program takes what it uses of a node: operands, results, extents.
+Each is derived once per kind of call, by the rules that derive whole Programs (dy2st/autodiff). A kind is the op, its
+attributes, the dtypes and the pattern of the shapes (which extents are equal, which are 1), and what is asked for. A
+Program takes what it uses of a node (operands, results, extents), then the cotangents or coefficients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dy2st import dtypes
+from dy2st.autodiff.forward import Given, Pusher, found_in
 from dy2st.autodiff.residuals import BackwardBuilder
+from dy2st.autodiff.reverse import pull_back
+from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder, Names
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.ops.core.base import Op
+from dy2st.records import record
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.shapes import Dim, Extent, symbol
 
@@ -26,12 +30,94 @@ TEMPLATED = frozenset(("reshape", "broadcast", "sum_to"))
 
 Place = tuple[str, int, int]
 """A part of a node: ("operand" or "result", which, 0), or ("extent" or "result extent", of which, axis)."""
+SMALL = 256  # elements
+
+
+class Ghost:
+    """What the pull-back of a linear op needs of an operand: its shape and dtype, not its elements."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any):
+        self.shape = shape
+        self.dtype = dtype
+
+
+def ghost(x: Any) -> Any:
+    """Return shape and dtype of an array; numbers and lists as they are.
+
+    A small array that owns its memory stays as well: to let go of it is not worth the time.
+    """
+    if x.__class__ is np.ndarray and x.size <= SMALL and x.base is None:
+        return x
+    return Ghost(x.shape, x.dtype) if hasattr(x, "shape") else x
+
+
+@record(frozen=True)
+class OpDerivative:
+    """`compiled` takes the arguments that `uses` names, then what is pulled or pushed; gives what `found` names."""
+
+    compiled: Compiled
+    uses: tuple[Place, ...]
+    found: Any
+    """The numbers of operands that have a cotangent, or the results that have coefficients, and of which orders."""
+
+
+_CACHE: dict[Any, OpDerivative] = {}
+
+
+def op_pullback(
+    op: Op, attributes: dict[str, Any], operands: Sequence[Any], wanted: tuple[int, ...], seeded: tuple[int, ...]
+) -> OpDerivative:
+    """Return the pull-back for a call on these operands (arrays, ghosts, numbers), from the results `seeded`."""
+    if op.name in TEMPLATED:
+        attributes = {"shape": tuple(-1 if e == -1 else None for e in attributes["shape"])}
+    return _derived(_pulled, op, attributes, operands, wanted, seeded)
+
+
+def op_jet(op: Op, attributes: dict[str, Any], operands: Sequence[Any], given: Given, order: int) -> OpDerivative:
+    """Return what computes the coefficients up to `order` of a call, of whose operands those in `given` are there."""
+    return _derived(_pushed, op, attributes, operands, given, order)
+
+
+def _derived(
+    derive: Callable[..., OpDerivative], op: Op, attributes: dict[str, Any], operands: Sequence[Any], *asked: Any
+) -> OpDerivative:
+    pattern = shape_pattern(operands)
+    key = (op.name, tuple(sorted(attributes.items())), pattern, asked)
+    found = _CACHE.get(key)
+    if found is None:
+        found = _CACHE[key] = derive(OpDerivation(op, attributes, pattern), *asked)
+    return found
+
+
+def _pulled(call: OpDerivation, wanted: tuple[int, ...], seeded: tuple[int, ...]) -> OpDerivative:
+    back, arguments, outs = call.builder, call.arguments, call.outs
+    cts = [back.argument(outs[i].type) for i in seeded]
+    given = dict(zip([outs[i] for i in seeded], cts, strict=True))
+    pulled = pull_back(back, call.block, [arguments[i] for i in wanted], given)
+    found = tuple(i for i in wanted if arguments[i] in pulled)
+    return call.close(cts, lambda: [pulled[arguments[i]] for i in found], found)
+
+
+def _pushed(call: OpDerivation, given: Given, order: int) -> OpDerivative:
+    call.take_result_extents()
+    pusher = Pusher(call.builder, order, None)
+    entering: list[Value] = []
+    for i, orders in given:
+        entering += [call.builder.argument(call.arguments[i].type) for _ in orders]
+        here = dict(zip(orders, entering[-len(orders) :], strict=True))
+        pusher.series[call.arguments[i]] = [here.get(k) for k in range(1, order + 1)]
+    pusher.run(call.block)
+    found = found_in(pusher, call.outs)
+    return call.close(entering, lambda: [c for i, k in found for c in pusher.dense(call.outs[i], k)], found)
 
 
 class OpDerivation:
     """One op applied to arguments of a shape pattern, and the builder of what is derived from that."""
 
     def __init__(self, op: Op, attributes: dict[str, Any], pattern: tuple[Any, ...]):
+        self.name = op.name
         b = Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
         self.block = b.block
         self.arguments = [b.argument(_type_of(one)) for one in pattern]
@@ -77,14 +163,17 @@ class OpDerivation:
         self._places[here] = place
         return here
 
-    def close(self, entering: Sequence[Value]) -> tuple[Compiled, tuple[Place, ...]]:
-        """Return the Program of what was built, and the parts of a node that it takes before what is `entering`."""
-        self._fill_by_extents()
+    def close(self, entering: Sequence[Value], results: Callable[[], Sequence[Value]], found: Any) -> OpDerivative:
+        """Return the Program of what was built, which takes parts of a node before what is `entering`."""
         block = self.builder.block
+        if self.builder.residuals:
+            raise AutodiffError(f"the derivative of '{self.name}' needs a value that was not kept")
+        block.results = [self.builder.use(v) for v in results()]
+        self._fill_by_extents()
         used = _drop_dead(block)
         kept = [a for a in self._places if a in used]
         block.arguments[:] = [*kept, *entering]
-        return Compiled(Program({"main": block})), tuple(self._places[a] for a in kept)
+        return OpDerivative(Compiled(Program({"main": block})), tuple(self._places[a] for a in kept), found)
 
     def _fill_by_extents(self) -> None:
         """Make zeros (and ones) like an operand or result of its extents: the tape need not have its elements."""
@@ -101,11 +190,6 @@ class OpDerivation:
             made = b.shaped("full", [element], b.shape(like))
             filled[operation.results[0]] = made
         block.results = [filled.get(v, v) for v in block.results]
-
-
-def attribute_key(attributes: dict[str, Any]) -> Any:
-    """Return the attributes of an op as a key of a cache."""
-    return tuple(sorted(attributes.items()))
 
 
 def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:
