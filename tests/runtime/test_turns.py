@@ -8,7 +8,6 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.passes import optimise
-from dy2st.passes.loops.licm import LOOPS
 from dy2st.runtime.interpreter.cost_model import bindings
 from dy2st.runtime.interpreter.trip_count import Numbers
 from tests.passes.texts import program
@@ -21,7 +20,7 @@ def turns(program: Program, *inputs) -> list[float]:
     """Return the most turns of each loop of the entry function, after all passes."""
     program = optimise(program)
     numbers = Numbers(program, inputs, bindings(program, inputs))
-    return [numbers.turns(operation) for operation in program.block.operations if operation.op.name in LOOPS]
+    return [numbers.turns(operation) for operation in program.block.operations if operation.op.is_loop]
 
 
 def up(x):
