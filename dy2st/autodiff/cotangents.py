@@ -138,14 +138,19 @@ def branch_on(
     return found
 
 
-def close_cond(b: Builder, predicate: Value, then: Builder, other: Builder) -> list[Value]:
-    """Emit `cond` over two child builders: both blocks get the union of what either captured, in one order."""
+def close_cond(
+    b: Builder, predicate: Value, then: Builder, other: Builder, *, given: Sequence[Value] = ()
+) -> list[Value]:
+    """Emit `cond` over two child builders: both blocks get the union of what either captured, in one order.
+
+    Their first arguments are what is `given`.
+    """
     outer = list(dict.fromkeys([*then.captures, *other.captures]))
     for child in (then, other):
         for value in outer:
             child.use(value)
-        child.block.arguments[:] = [child.captures[v] for v in outer]
-    return b.operation("cond", [predicate, *outer], {}, [then.block, other.block]).results
+        child.block.arguments[:] = [*child.block.arguments[: len(given)], *(child.captures[v] for v in outer)]
+    return b.operation("cond", [predicate, *given, *outer], {}, [then.block, other.block]).results
 
 
 def set_flag(b: Builder, ct: Value) -> Value:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from dy2st.autodiff.cotangents import close_cond
 from dy2st.autodiff.forward import functions_of
 from dy2st.batching.each import lane_numbers, of_lane
 from dy2st.batching.lanes import Form, Lane, apart_type, column, form_type, known_outside
@@ -43,7 +44,8 @@ def _rebuilt(at: Batcher, operation: Operation, lanes: Sequence[Lane]) -> list[L
         forms.append(wider(sides[0].known[ours].form, sides[1].known[theirs].form))
     for side, block in zip(sides, operation.blocks, strict=True):
         side.b.block.results = [in_form(side, v, form) for v, form in zip(block.results, forms, strict=True)]
-    made = close(at.b, [lane.value for lane in lanes], sides)
+    then, other = (side.b for side in sides)
+    made = close_cond(at.b, lanes[0].value, then, other, given=[lane.value for lane in lanes[1:]])
     return [Lane(v, form) for v, form in zip(made, forms, strict=True)]
 
 
@@ -52,15 +54,6 @@ def enter(side: Batcher, arguments: Sequence[Value], forms: Sequence[Form]) -> N
     for argument, form in zip(arguments, forms, strict=True):
         made = side.b.argument(form_type(argument.type, form, side.lanes), argument.name)
         side.set(argument, made, form)
-
-
-def close(b: Builder, operands: Sequence[Value], sides: Sequence[Batcher]) -> list[Value]:
-    """Emit the `cond` over two blocks that take the operands behind the predicate, then what either captured."""
-    outer = list(dict.fromkeys(v for side in sides for v in side.b.captures))
-    for side in sides:
-        own = [v for v in side.b.block.arguments if v not in set(side.b.captures.values())]
-        side.b.block.arguments[:] = [*own, *(side.b.use(v) for v in outer)]
-    return b.operation("cond", [*operands, *outer], {}, [side.b.block for side in sides]).results
 
 
 def wider(a: Form, b: Form) -> Form:
@@ -162,7 +155,7 @@ def _branch(at: Batcher, block: Block, given: Sequence[Lane], mask: Value, kinds
     for kind in map(at.type, kinds):
         assert isinstance(kind, TensorType)
         none.b.block.results.append(zeros(none.b, kind.dtype, none.b.shape(kind)))
-    return close(at.b, [any_of(at.b, mask)], [some, none])
+    return close_cond(at.b, any_of(at.b, mask), some.b, none.b)
 
 
 def borrower(at: Batcher, mask: Value) -> Callable[[Lane], tuple[Value, Form]]:
