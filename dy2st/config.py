@@ -65,6 +65,11 @@ def memory_limit() -> int | None:
     return _number("DY2ST_MEMORY_LIMIT", "a number of bytes", least=1)
 
 
+def eager_native() -> int | None:
+    """Return from how many elements on `DY2ST_EAGER_NATIVE` lets eager ops run native code; None: it says nothing."""
+    return _number("DY2ST_EAGER_NATIVE", "a number of elements")
+
+
 def verified_calls() -> int:
     """Return how many first calls of each kind `DY2ST_VERIFY_CALLS` wants compared with eager mode."""
     return _number("DY2ST_VERIFY_CALLS", "a number of calls") or 0

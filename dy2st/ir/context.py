@@ -36,6 +36,8 @@ class Process:
     """In a worker process of a DataLoader: which one it is."""
     flags: Any = None
     """What `set_flags` remembers by name."""
+    native_from: float = 1 << 15
+    """The elements of an operand from which on an eager op runs native code; infinite where none does."""
     verified_calls: int = 0
     """How many first calls of each Program run eagerly as well, to be compared (first_calls.py)."""
 

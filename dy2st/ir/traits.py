@@ -53,4 +53,6 @@ class Traits:
     """The number that all elements of the result are; None for an op where that is not so."""
     superlinear: ClassVar[bool] = False
     """One may take a second: products, windows, sorting, factorizations cost many times what their elements count."""
+    native_in_eager: ClassVar[bool] = False
+    """Eager mode runs native code on large arrays: NumPy takes several passes, or has no function for it."""
     differentiable: ClassVar[bool] = True

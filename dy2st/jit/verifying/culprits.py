@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -40,8 +41,8 @@ class Call:
     before: Snapshot
 
     def eager(self) -> Any:
-        """Run as Python, with everything under `to_static` inside of it as Python too."""
-        process = replace(current().process, to_static_enabled=False)
+        """Run as Python and NumPy, with everything under `to_static` inside of it as Python too."""
+        process = replace(current().process, to_static_enabled=False, native_from=math.inf)
         with replaced(process=process):
             return self.plain(*self.inputs, **self.keywords)
 

@@ -137,6 +137,7 @@ class Elementwise(Op):
 
     abstract = True
     elementwise = True
+    native_in_eager = True
     result_dtype: ClassVar[DType | None] = None
 
     def infer(self, *types: TensorType, **attributes: Any) -> TensorType:

@@ -28,6 +28,7 @@ Ints = tuple[int, ...]
 class AdaptiveAvgPool(Op):
     """The mean of each cell of [batch, channels, *spatial]; the result's spatial extents are `output`."""
 
+    native_in_eager = True
     name = "adaptive_avg_pool"
     superlinear = True
     defined_on = "fc"
@@ -60,6 +61,7 @@ class AdaptiveAvgPool(Op):
 class AdaptiveAvgPoolGrad(Op):
     """The transpose of `adaptive_avg_pool` from tensors of `shape` (a template)."""
 
+    native_in_eager = True
     name = "adaptive_avg_pool_grad"
     superlinear = True
     defined_on = "fc"
@@ -93,6 +95,7 @@ class AdaptiveAvgPoolGrad(Op):
 class AdaptiveMaxPool(Op):
     """The largest element of each cell and its place (int64), row-major in the spatial axes; the first of equals."""
 
+    native_in_eager = True
     name = "adaptive_max_pool"
     superlinear = True
     defined_on = REAL_NUMBERS

@@ -42,6 +42,7 @@ class Attention(Op):
     user's.
     """
 
+    native_in_eager = True
     name = "attention"
     superlinear = True
     defined_on = ("f", "f", "f", "bf")
@@ -98,6 +99,7 @@ class AttentionGrad(Op):
     that are dropped are so in dv, and their cotangents ct v^T.
     """
 
+    native_in_eager = True
     name = "attention_grad"
     superlinear = True
     defined_on = ("f", "f", "f", "bf")
@@ -142,6 +144,7 @@ class AttentionGrad(Op):
 class AttentionMaskGrad(Op):
     """The cotangent of a mask that is added to the scores: theirs, added up to its shape."""
 
+    native_in_eager = True
     name = "attention_mask_grad"
     superlinear = True
     defined_on = ("f", "f", "f", "bf")

@@ -30,6 +30,7 @@ Template = tuple[int | None, ...]
 
 
 class _Conv(Op):
+    native_in_eager = True
     abstract = True
     linear_in = (0, 1)
     may_raise = True

@@ -31,6 +31,7 @@ Template = tuple[int | None, ...]
 class MaxPool(Op):
     """The largest element of each window and its place (int64), row-major in the spatial axes; the first of equals."""
 
+    native_in_eager = True
     name = "max_pool"
     superlinear = True
     defined_on = REAL_NUMBERS
@@ -73,6 +74,7 @@ class MaxPool(Op):
 class AvgPool(Op):
     """The mean of each window; over its elements alone where `exclusive`, else over the padding too."""
 
+    native_in_eager = True
     name = "avg_pool"
     superlinear = True
     defined_on = "fc"
@@ -108,6 +110,7 @@ class AvgPool(Op):
 class AvgPoolGrad(Op):
     """The transpose of `avg_pool` from tensors of `shape` (a template)."""
 
+    native_in_eager = True
     name = "avg_pool_grad"
     superlinear = True
     defined_on = "fc"

@@ -23,6 +23,7 @@ class SoftmaxCrossEntropy(Op):
     ValueError.
     """
 
+    native_in_eager = True
     name = "softmax_cross_entropy"
     defined_on = ("f", "iu")
     attributes = ("axis", "ignore_index")

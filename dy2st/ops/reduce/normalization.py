@@ -27,6 +27,7 @@ class LayerNorm(Op):
     Results are the normalised tensor, and mean and variance with extents of 1 in those axes.
     """
 
+    native_in_eager = True
     name = "layer_norm"
     defined_on = "f"
     attributes = ("rank", "epsilon")
@@ -72,6 +73,7 @@ class BatchNormTrain(Op):
     Results are the normalised tensor, and mean and variance of each channel.
     """
 
+    native_in_eager = True
     name = "batch_norm_train"
     defined_on = "f"
     attributes = ("axis", "epsilon")
@@ -109,6 +111,7 @@ class BatchNormTrain(Op):
 class BatchNormInfer(Op):
     """Normalise each channel (its axis is `axis`) with a given mean and variance of one element a channel."""
 
+    native_in_eager = True
     name = "batch_norm_infer"
     defined_on = "f"
     attributes = ("axis", "epsilon")

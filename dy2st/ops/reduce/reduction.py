@@ -310,6 +310,7 @@ class ArgMin(_ArgExtremum):
 class LogSumExp(Reduction):
     """log(sum(e ** x)) without overflow; -inf over no elements."""
 
+    native_in_eager = True
     name = "logsumexp"
     defined_on = "fc"
 

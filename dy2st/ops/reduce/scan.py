@@ -32,6 +32,7 @@ def _run(xp: Any, function: Any, x: Any, axis: int, reverse: bool) -> Any:
 class CumSum(Op):
     """The sums of the elements up to each one, along `axis`; with `reverse`, from each one to the end."""
 
+    native_in_eager = True
     name = "cumsum"
     attributes = ("axis", "reverse")
     linear_in = (0,)
@@ -61,6 +62,7 @@ class CumProd(Op):
     exact also where elements are 0.
     """
 
+    native_in_eager = True
     name = "cumprod"
     attributes = ("axis", "exclusive", "reverse")
     fresh = True
@@ -102,6 +104,7 @@ class LinearScan(Op):
     but for the direction.
     """
 
+    native_in_eager = True
     name = "linear_scan"
     attributes = ("axis", "reverse")
     linear_in = (1,)
@@ -145,6 +148,7 @@ def _along(rank: int, axis: int, index: Any) -> tuple[Any, ...]:
 
 
 class _CumExtremum(Op):
+    native_in_eager = True
     abstract = True
     defined_on = REAL_NUMBERS
     attributes = ("axis",)

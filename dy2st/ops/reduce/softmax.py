@@ -16,6 +16,7 @@ Tangents = Sequence[Value | None]
 
 
 class _OverAxis(Op):
+    native_in_eager = True
     abstract = True
     defined_on = "f"
     attributes = ("axis",)

@@ -20,6 +20,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type, is_optional, tangent_type
 from dy2st.ops.control.optional import add_values
 from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.native_ops import are_large
 from dy2st.runtime.eager.saved_tensor_hooks import is_packed, restored
 from dy2st.runtime.eager.tape.node import Edge, Node, ProgramCall, call
 from dy2st.runtime.eager.tape.op_derivative import Place, op_pullback
@@ -189,7 +190,10 @@ class Walk:
         pullback = op_pullback(op, attributes, arrays, wanted, seeded)
         arguments = self.used(node, pullback.uses)
         arguments += [cts[i] for i in seeded]
-        return self.collect(pullback.compiled, arguments, pullback.found, [None] * len(arrays))
+        compiled = pullback.compiled
+        if op.native_in_eager and not self.graph and are_large(arguments):
+            compiled = compiled.native
+        return self.collect(compiled, arguments, pullback.found, [None] * len(arrays))
 
     def used(self, node: Node, uses: Sequence[Place]) -> list[Any]:
         """Return what an op's derivative takes of its operands and results; AutodiffError where they were changed."""

@@ -14,6 +14,7 @@ from dy2st.ir.opdef import EVERY_KIND, undefined
 from dy2st.ir.program import Value
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.device import namespace, namespace_of
+from dy2st.runtime.eager.native_ops import run_natively
 from dy2st.runtime.eager.tape.node import Node
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.eager.version_counter import Version
@@ -65,8 +66,10 @@ def _dtypes(arrays: list[Any]) -> list[DType | None]:
 def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any]) -> Any:
     """Run `eval`; a result shares memory with an operand only where the op gives a view."""
     xp = namespace_for(arrays)
-    with np.errstate(all="ignore"):
-        out = op.eval(xp, *arrays, **attributes)
+    out = run_natively(op, arrays, attributes) if xp is np and op.native_in_eager else None
+    if out is None:
+        with np.errstate(all="ignore"):
+            out = op.eval(xp, *arrays, **attributes)
     if isinstance(out, tuple):
         return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
     if op.is_view and op.makes_view(**attributes):

@@ -70,6 +70,11 @@ class Compiled(Locked):
             return self._unwound
 
     @functools.cached_property
+    def native(self) -> Compiled:
+        """What runs on large arrays: this, or where it is one operation of eager mode, what may become native code."""
+        return self if self._whole else Compiled(self.program, whole=True)
+
+    @functools.cached_property
     def result_types(self) -> list[Type]:
         """The types of the results."""
         return [v.type for v in self.program.block.results]

@@ -120,7 +120,7 @@ class OpDerivation:
         self.name = op.name
         b = Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
         self.block = b.block
-        self.arguments = [b.argument(_type_of(one)) for one in pattern]
+        self.arguments = [b.argument(kind) for kind in argument_types(pattern)]
         unknown = attributes["shape"].count(None) if op.name in TEMPLATED else 0
         targets = [b.argument(INT) for _ in range(unknown - len(self.arguments) + 1)]
         out = b.apply(op, [*self.arguments, *targets], attributes)
@@ -216,6 +216,11 @@ def _drop_dead(block: Block) -> set[Value]:
             kept.append(operation)
     block.operations[:] = reversed(kept)
     return used
+
+
+def argument_types(pattern: tuple[Any, ...]) -> list[Type]:
+    """Return the types that a shape pattern stands for."""
+    return list(map(_type_of, pattern))
 
 
 def _type_of(one: Any) -> Type:

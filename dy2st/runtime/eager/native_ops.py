@@ -1,0 +1,93 @@
+"""Eager ops on large arrays, and their pull-backs: a Program of one op, which becomes native code as any Program does.
+
+NumPy makes an array for each step of what has no ufunc of its own, on one thread: gelu of four million numbers takes it
+0.7 s, and native code 1.4 ms. There is a Program for each kind of call (`op_derivative.py`): one for all extents. Its
+first run is NumPy's, unless that would take longer than making the code, which an earlier process may have left
+(`executor/tiering.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from dy2st import config
+from dy2st.dtypes import DType
+from dy2st.errors import Dy2stError
+from dy2st.ir.builder import Builder, Names
+from dy2st.ir.context import current
+from dy2st.ir.program import Program
+from dy2st.ir.types import TensorType
+from dy2st.ops.core.base import Op
+from dy2st.runtime.eager.tape.op_derivative import argument_types, shape_pattern
+from dy2st.runtime.executor.executable import Compiled
+
+_MOST_KINDS = 1024
+_PLAIN = (bool, int, float, str, type(None), DType)
+_programs: dict[Any, Compiled | None] = {}
+
+
+def are_large(operands: Sequence[Any]) -> bool:
+    """Return whether one of the operands is an array of NumPy's that is worth native code."""
+    least = current().process.native_from
+    return any(x.__class__ is ndarray and x.size >= least for x in operands)
+
+
+def run_natively(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Return the result of an op on large arrays, or a tuple of its results; None where `eval` is to make it.
+
+    That is so as well where a run raises: `eval` says then what is wrong.
+    """
+    if not are_large(operands):
+        return None
+    try:
+        compiled = _program_of(op, operands, attributes)
+        if compiled is None:
+            return None
+        made = compiled.run(operands, np)
+    except (Dy2stError, MemoryError, ValueError, IndexError, TypeError):
+        return None
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _program_of(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Compiled | None:
+    """Return the Program of one op on operands of this kind, arrays and numbers; None where NumPy runs it."""
+    if not all(map(_is_taken, operands)):
+        return None
+    key = op, repr(attributes), shape_pattern(operands)
+    try:
+        return _programs[key]
+    except KeyError:
+        if len(_programs) >= _MOST_KINDS:
+            _programs.clear()
+        found = _programs[key] = _made(op, key[2], attributes)
+        return found
+
+
+def _is_taken(x: Any) -> bool:
+    return x.__class__ in (ndarray, int, float)
+
+
+def _made(op: Op, pattern: tuple[Any, ...], attributes: dict[str, Any]) -> Compiled | None:
+    if not all(map(_is_plain, attributes.values())):
+        return None
+    types = argument_types(pattern)
+    b = Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
+    arguments = [b.argument(kind) for kind in types]
+    results = b.apply(op, arguments, attributes)
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
+    if not all(isinstance(value.type, TensorType) for value in results):
+        return None
+    b.block.results = results
+    return Compiled(Program({"main": b.block}), whole=True)
+
+
+def _is_plain(x: Any) -> bool:
+    return isinstance(x, _PLAIN) or (isinstance(x, tuple) and all(map(_is_plain, x)))
+
+
+if (_told := config.eager_native()) is not None:
+    current().process.native_from = _told
