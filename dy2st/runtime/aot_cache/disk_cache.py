@@ -82,9 +82,14 @@ class Kind(Generic[T]):
         self._encode, self._decode, self._decided_by = encode, decode, decided_by
 
     def key(self, *made_from: object) -> str:
-        """Return the name of what is made from values whose `repr` says in every process what they are."""
-        text = repr((VERSION, self._decided_by(), *made_from))
-        return f"{self.name}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+        """Return the name of what is made from texts, and values whose `repr` says in every process what they are."""
+        digest = hashlib.sha256()
+        for part in (VERSION, self._decided_by(), *made_from):
+            is_text = isinstance(part, str)  # `repr` of a long one takes longer than to hash it
+            content = (part if is_text else repr(part)).encode("utf-8", "surrogatepass")
+            digest.update(b"%d %d " % (is_text, len(content)))
+            digest.update(content)
+        return f"{self.name}-{digest.hexdigest()}"
 
     def read(self, key: str, *context: Any) -> T | None:
         """Return what is kept under a key; None where there is nothing that can be trusted and read."""

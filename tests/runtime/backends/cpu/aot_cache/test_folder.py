@@ -271,13 +271,13 @@ def test_all_kinds_are_looked_at_and_have_names_of_their_own():
 def test_a_key_says_the_kind_the_version_and_what_decides(kept, monkeypatch):
     key = kept.kind.key("a", 1)
     assert key.startswith(f"{kept.kind.name}-")
-    others = [kept.kind.key("a", 2), kept.kind.key("a1"), kept.kind.key("a", 1, None)]
+    others = [kept.kind.key("a", 2), kept.kind.key("a1"), kept.kind.key("a", 1, None), kept.kind.key("a", "1")]
     with monkeypatch.context() as changed:
         changed.setattr(disk_cache, "VERSION", disk_cache.VERSION + 1)
         others.append(kept.kind.key("a", 1))
     monkeypatch.setattr(kept.kind, "_decided_by", lambda: "another machine")
     others.append(kept.kind.key("a", 1))
-    assert len({key, *others}) == 6
+    assert len({key, *others}) == 7
 
 
 def test_what_was_written_is_read(folder, kept):
