@@ -1,7 +1,7 @@
 """The operators and methods that `functions/methods.py` attaches to Tensor, as type checkers see them.
 
-Made by `python3 dev.py test tests/runtime/test_tensor_methods.py --update-golden`. It is committed, as type checkers read
-it in a checkout that nobody has built, and to make it takes an import of dy2st, which a build has not.
+Made by `python3 dev.py test tests/runtime/test_tensor_methods.py --update-golden`. It is committed: type checkers
+read it in a checkout that nobody has built, and to make it takes an import of dy2st, which a build has not.
 """
 
 import builtins
