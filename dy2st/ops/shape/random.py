@@ -35,6 +35,7 @@ class _Draw(Op):
     attributes = ("shape", "dtype")
     differentiable = False
     random = True
+    native_in_eager = True
     fresh = True
     numbers: Callable[..., Any]
     """Return the first `count` numbers of a draw: numbers(xp, seed, draw, count, dtype)."""
@@ -101,6 +102,7 @@ class RandomInt(Op):
     attributes = ("shape", "dtype")
     differentiable = False
     random = True
+    native_in_eager = True
     may_raise = True
     fresh = True
 
@@ -130,6 +132,7 @@ class RandomBernoulli(Op):
     name = "random_bernoulli"
     differentiable = False
     random = True
+    native_in_eager = True
     fresh = True
 
     def infer(self, seed: ScalarType, draw: ScalarType, p: TensorType) -> TensorType:

@@ -8,6 +8,7 @@ first run is NumPy's, unless that would take longer than making the code, which 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,12 @@ def run_natively(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) ->
 
     That is so as well where a run raises: `eval` says then what is wrong.
     """
-    if not are_large(operands):
+    if op.random and "shape" in attributes:  # one Program draws numbers for all shapes of a rank
+        dims = attributes["shape"]
+        if None in dims or math.prod(dims) < current().process.native_from:
+            return None
+        operands, attributes = [*operands, *dims], {**attributes, "shape": (None,) * len(dims)}
+    elif not are_large(operands):
         return None
     try:
         compiled = _program_of(op, operands, attributes)
