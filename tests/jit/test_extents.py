@@ -30,6 +30,15 @@ def typed(n):
     return 2.0 if isinstance(n, int) else -1.0
 
 
+def name_of(n):
+    return type(n).__name__
+
+
+@paddle.jit.not_to_static
+def named(n, k):
+    return float(len(name_of(n)) + 10 * (type(k["k"]) is int))
+
+
 @paddle.jit.not_to_static
 def caught(n):
     try:
@@ -80,6 +89,7 @@ FORMS = {
     "set": (lambda x: x * len({x.shape[0], 99}), 3),
     "not converted": (lambda x: x * turns(x.shape[0]), 3),
     "its type": (lambda x: x * typed(x.shape[0]), 3),
+    "the name of its type": (lambda x: x * named(x.shape[0], {"k": x.shape[1]}), 4),
     "its error": (lambda x: x * caught(x.shape[0]), 3),
     "list": (lambda x: x * T([2.0] * x.shape[1]), 3),
     "slice": (lambda x: x * sum([1.0, 2.0, 3.0, 4.0][: x.shape[0]]), 3),

@@ -6,16 +6,15 @@ What they hold in the end is written back by each run; what they held at first i
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dy2st.jit.guards.guards import GlobalGuard, GlobalSlot, Guard, StateSlot
 from dy2st.naming import is_plain_module
 from dy2st.runtime.gc_pause import while_it_lives
-from dy2st.runtime.tracer.effects.code_names import names_of
+from dy2st.runtime.tracer.effects.code_names import contents_of, names_of
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Rebound:
         real = function.__globals__
         seen = {name: self._note_global(real, name, real[name]) for name in names if name in real}
         named, read = _names_in(function.__code__), [real[name] for name in names if name in real]
-        for x in (*read, *_contents(function.__closure__ or ())):
+        for x in (*read, *contents_of(function)):
             self._note_library(x, named, set())
         scope = self._scope(real, assigned)  # also where it assigns none: what it calls may
         before = self.globals[id(real)][2]
@@ -140,12 +139,6 @@ class Rebound:
                 now = ours.get(name, MISSING)
                 if now is not before and now is not MISSING:
                     self.trace.log.set(("global", id(real), name), real, now)
-
-
-def _contents(cells: Iterable[types.CellType]) -> Iterator[Any]:
-    for cell in cells:
-        with contextlib.suppress(ValueError):  # not assigned yet
-            yield cell.cell_contents
 
 
 @while_it_lives

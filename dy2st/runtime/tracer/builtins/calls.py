@@ -26,6 +26,7 @@ from dy2st.runtime.tracer.builtins.math import MATH
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.control_flow.recursion import call_function
 from dy2st.runtime.tracer.effects.barrier import natively
+from dy2st.runtime.tracer.effects.code_names import asks_for_types
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, is_spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.reach import items_of, same
@@ -150,6 +151,9 @@ def _as_it_is(trace: Trace, f: Callable[..., Any], args: Any, keywords: Any) -> 
     """Call something that is not converted: the package's own code and lazy iterators with copies of what stands."""
     if _takes_copies(f):
         return f(*(_handed(trace, f, x) for x in args), **{k: _handed(trace, f, x) for k, x in keywords.items()})
+    if asks_for_types(f) and (numbers := [*_numbers(trace, (args, keywords))]):
+        text = "code that is not converted looks at types, and is handed a number that only the run will tell"
+        raise needs_value(text, needed=numbers)
     way = _unrouted if f in _KEEPERS else routed
     result = natively(trace, f, *map(way, args), **{k: way(v) for k, v in keywords.items()})
     for x in (*args, *keywords.values()):
@@ -291,6 +295,15 @@ def _find(trace: Trace, x: Any, kind: type) -> Any:
     if isinstance(x, slice):
         return _find(trace, (x.start, x.stop, x.step), kind)
     return None
+
+
+def _numbers(trace: Trace, x: Any, depth: int = 0) -> Iterator[Scalar]:
+    """Yield the numbers of the run among arguments."""
+    if isinstance(x, Scalar):
+        yield x
+    content = trace.content(x) if isinstance(x, (list, tuple, dict)) and depth < 4 else ()
+    for item in content.values() if isinstance(content, dict) else content if _is_short(content) else ():
+        yield from _numbers(trace, item, depth + 1)
 
 
 def _is_short(content: Any) -> bool:

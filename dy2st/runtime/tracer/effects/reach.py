@@ -24,6 +24,7 @@ from dy2st.ir.context import current
 from dy2st.ir.program import Value
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.effects.code_names import contents_of
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -117,11 +118,7 @@ def _of_function(f: types.FunctionType) -> Iterator[Any]:
     """Return what a function of the user's that runs as it is names from outside, lists and objects."""
     if is_plain_module(f.__module__):
         return
-    for cell in f.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
+    yield from contents_of(f)
     for name in f.__code__.co_names:
         found = f.__globals__.get(name)
         if isinstance(found, (*CONTAINERS, *ELEMENTS)) or is_plain_object(found):
